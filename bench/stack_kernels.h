@@ -17,7 +17,7 @@ namespace runnel::bench {
 class StackKernels {
  public:
   // The one-dimensional int8 convolutions of `model`, of one frame each, and its changes of scale; a sum
-  // right behind a convolution is computed with it, as the executor does. Whatever else the network does is
+  // right after a convolution is computed with it, as the executor does. Whatever else the network does is
   // left out, so that the time is never above that of all kernels. `model` must outlive this.
   static Result<std::unique_ptr<StackKernels>> make(const Model& model, Isa isa);
   void run() const;

@@ -12,7 +12,7 @@
 namespace runnel::bench {
 namespace {
 
-// What XNNPACK may read behind a buffer.
+// What XNNPACK may read after a buffer.
 constexpr std::size_t kTail = 128;
 
 // The two families of operators under one name each.
@@ -131,7 +131,7 @@ class Network final : public XnnpackNetwork {
     for (const xnn_operator_t op : operators_) xnn_delete_operator(op);
   }
 
-  // [context + frames][channels]: the context moves up behind each run.
+  // [context + frames][channels]: the context moves up after each run.
   struct Cache {
     std::vector<T> data;
     std::size_t context = 0, block = 0;  // elements

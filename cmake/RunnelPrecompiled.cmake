@@ -2,7 +2,7 @@
 # other projects only, so that an edit of ours compiles what depends on it and no more.
 set(RUNNEL_STANDARD_HEADERS <algorithm> <array> <charconv> <cmath> <cstring> <limits> <map> <memory> <optional> <set> <span> <string>
     <string_view> <utility> <variant> <vector>)
-# -fpch-preprocess: what ccache needs to look at the headers behind it. GCC 12 forgets that code from a precompiled header is the standard
+# -fpch-preprocess: what ccache needs to look at the headers after it. GCC 12 forgets that code from a precompiled header is the standard
 # library's, and warns about its bounds; builds without precompiled headers keep these warnings.
 set(RUNNEL_PCH_FLAGS $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
 function(runnel_precompile target)

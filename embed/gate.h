@@ -13,7 +13,7 @@ namespace runnel::embed {
 // samples are summed exactly.
 float activity(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
 
-// Open while there is activity, and for `hold` samples behind it.
+// Open while there is activity, and for `hold` samples after it.
 class EnergyGate {
  public:
   void set(runnel_gate settings) noexcept { settings_ = settings; }

@@ -1,4 +1,4 @@
-// A program that has been prepared; what stands behind runnel_node.
+// A program that has been prepared; what stands after runnel_node.
 #pragma once
 
 #include <string_view>

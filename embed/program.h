@@ -57,7 +57,7 @@ struct runnel_program {
   // Of samples in the graph: float32 audio with channels and clock.
   runnel::pipeline::Format input;
   std::int64_t hop = 0;  // samples per step of the executor
-  // Places the nodes behind the source, with all their parameters, into `memory`; stages[i].input is i, the
+  // Places the nodes after the source, with all their parameters, into `memory`; stages[i].input is i, the
   // source being stage 0 of all. False when the memory is exhausted.
   bool (*make_nodes)(runnel::Memory& memory, std::span<runnel::pipeline::Stage> stages) noexcept = nullptr;
   int stages = 0;

@@ -126,7 +126,7 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
     if (reinterpret_cast<std::uintptr_t>(start) % RUNNEL_ALIGNMENT == 0) continue;
     const Status status = Status(Code::invalid_argument)
                           << "memory starts " << reinterpret_cast<std::uintptr_t>(start) % RUNNEL_ALIGNMENT
-                          << " bytes behind a multiple of " << RUNNEL_ALIGNMENT;
+                          << " bytes after a multiple of " << RUNNEL_ALIGNMENT;
     return fail(RUNNEL_MISALIGNED, status.text());
   }
   return RUNNEL_OK;
@@ -179,7 +179,7 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
     if (node.loader == nullptr) return pipeline::out_of_memory("the model");
   }
   // Source, sink and two observers besides those of the program; in this memory, because the stack is at its
-  // deepest behind this.
+  // deepest after this.
   const int most = std::clamp(node.program->stages, 0, kMaxStages) + 4;
   auto* const stages = node.memory.array<pipeline::Stage>(static_cast<std::size_t>(most));
   if (stages == nullptr) return pipeline::out_of_memory("the nodes");

@@ -85,7 +85,7 @@ runnel_code runnel_prepare(const runnel_program* program, const runnel_options* 
  * them has happened when it returns. Errors: MISMATCH when the program takes samples of the other type. */
 runnel_code runnel_push_int16(runnel_node* node, const int16_t* samples, size_t frames);
 runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t frames);
-/* `frames` samples were lost in front of the next ones: what was heard is brought out, and the stream starts
+/* `frames` samples were lost before the next ones: what was heard is brought out, and the stream starts
  * afresh at its place in time. */
 runnel_code runnel_lost(runnel_node* node, uint64_t frames);
 /* The stream has ended: brings out what is left. Then only runnel_poll() and runnel_reset() make sense. */
@@ -128,7 +128,7 @@ runnel_facts runnel_facts_of(const runnel_program* program);
 const char* runnel_label(const runnel_program* program, uint32_t index);
 
 typedef struct runnel_counters {
-  uint64_t samples; /* that came, those in front of a closed gate included */
+  uint64_t samples; /* that came, those before a closed gate included */
   uint64_t lost;    /* that never came */
   uint64_t gated;   /* that nobody worked on, because the gate was closed */
   uint64_t gaps;
@@ -139,9 +139,9 @@ typedef struct runnel_counters {
 } runnel_counters;
 runnel_counters runnel_counters_of(const runnel_node* node);
 
-/* Activity in front of the inference: a push whose variance (mean square around its mean, summed over
+/* Activity before the inference: a push whose variance (mean square around its mean, summed over
  * channels, in squared units of the samples) is below `threshold` is not worked on, unless fewer than `hold`
- * samples have passed since the last one above. Behind such a pause the stream starts afresh at its place in
+ * samples have passed since the last one above. After such a pause the stream starts afresh at its place in
  * time. A threshold of 0 opens the gate for ever. Push pieces of one size: each is judged as a whole. */
 typedef struct runnel_gate {
   float threshold;

@@ -26,7 +26,7 @@ class SampleSource final : public pipeline::Node {
             std::uint32_t half) noexcept;
   void lose(std::int64_t frames) noexcept { lost_ += frames; }
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
-  // Samples lost in front of the next ones.
+  // Samples lost before the next ones.
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   // Halves that were overwritten while they were copied.
   [[nodiscard]] std::uint64_t torn() const noexcept { return torn_; }

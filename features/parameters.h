@@ -86,7 +86,7 @@ template <class Options>
 struct PresetOf {
   std::string_view name, help;
   Options options;
-  // What the recipe does to samples before, and to frames behind: nodes of a graph, as text; empty: nothing.
+  // What the recipe does to samples before, and to frames after: nodes of a graph, as text; empty: nothing.
   std::string_view before = {}, after = {};
 };
 

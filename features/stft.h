@@ -47,7 +47,7 @@ class InverseStft {
   // max_samples(). The bits of a sample depend on the frames that cover it only.
   std::size_t push(const float* frame, std::span<float> out) noexcept;
   // After the last frame: the rest, at most max_samples() per call; 0 when nothing is left. `samples`: length
-  // of the recording when it is known, so that its end is complete and nothing comes behind it. Without it, a
+  // of the recording when it is known, so that its end is complete and nothing comes after it. Without it, a
   // centred
   // transform ends at the last frame's centre, as torch.istft does, and any other where its last frame ends.
   std::size_t flush(std::span<float> out, std::int64_t samples = -1) noexcept;

@@ -13,7 +13,7 @@ using namespace runnel;
 using namespace runnel::firmware;
 using namespace runnel::kernels;
 
-// Room behind and in front of everything shows what a kernel writes there.
+// Room after and before everything shows what a kernel writes there.
 constexpr std::int32_t kMost = 4096, kMargin = 64, kChannels = 80;
 alignas(16) std::byte x_memory[2 * kMost + 2 * kMargin], w_memory[8 * kMost],
     y_memory[2][2 * kMost + 2 * kMargin];

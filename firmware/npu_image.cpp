@@ -40,7 +40,7 @@ volatile std::uint32_t& of_interrupt(std::uint32_t base) noexcept {
 constexpr std::uint32_t kInterruptBit = 1u << kNpuInterrupt % 32, kEnable = 0xE000E100,
                         kSetPending = 0xE000E200, kVectorTable = 0xE000ED08;
 
-// The table of start-up, with one more handler behind it.
+// The table of start-up, with one more handler after it.
 void catch_interrupt() noexcept {
   const auto* const now = reinterpret_cast<const std::uint32_t*>(system_register(kVectorTable));
   std::copy_n(now, 16, vectors);

@@ -6,7 +6,7 @@
 
 namespace runnel::firmware {
 
-// The pieces, one behind the other as a Text has them, and the end of the line.
+// The pieces, one after another as a Text has them, and the end of the line.
 template <class... Pieces>
 void print_line(const Pieces&... pieces) noexcept {
   Text line;

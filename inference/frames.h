@@ -1,4 +1,4 @@
-// Copying frames between blocks along their time axis, whatever stands in front of it.
+// Copying frames between blocks along their time axis, whatever stands before it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace runnel {
 
-// A tensor as frames: `outer` rows (the dimensions in front of time) of frames of `inner_bytes` each. outer =
+// A tensor as frames: `outer` rows (the dimensions before time) of frames of `inner_bytes` each. outer =
 // 1: frame-major.
 struct FrameLayout {
   std::size_t outer = 1;

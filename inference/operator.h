@@ -41,7 +41,7 @@ struct DirectCall {
   void (*run)(const void* self, const void* x, const void* addend, void* y) noexcept = nullptr;
   const void* self = nullptr;
   std::int32_t x = -1, addend = -1, y = -1;  // tensors
-  std::int32_t x_back = 0, addend_back = 0;  // bytes in front of their blocks
+  std::int32_t x_back = 0, addend_back = 0;  // bytes before their blocks
 };
 
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially
@@ -82,18 +82,17 @@ constexpr PositionShare share_of(std::int64_t positions, std::int32_t part, std:
 // How a window node sees one input along time.
 struct TimeWindow {
   std::int64_t back_bytes =
-      0;  // the window starts this many bytes in front of the block (negative: behind its start)
+      0;  // the window starts this many bytes before the block (negative: after its start)
   std::int64_t back_frames = 0;
   std::int64_t frames = 0;  // frames that may be read from there
-  std::int64_t pad =
-      0;  // padding in front of the window (whole-clip runs; streamed runs have it in the history)
+  std::int64_t pad = 0;  // padding before the window (whole-clip runs; streamed runs have it in the history)
 };
 
-// An element-wise sum that the operator in front of it computes along: int8, equal exponents and shapes, so
+// An element-wise sum that the operator before it computes along: int8, equal exponents and shapes, so
 // that y = clamp(own result + addend) exactly as the two operators one after the other would give it.
 struct AbsorbedSum {
   std::int32_t addend = -1;     // tensor; -1: there is no such sum
-  std::int64_t back_bytes = 0;  // the addend is read this far in front of its block
+  std::int64_t back_bytes = 0;  // the addend is read this far before its block
   std::int32_t output = -1;     // tensor that is written instead of the operator's own output
   Activation activation = Activation::none;
 };

@@ -62,7 +62,7 @@ enum class ConstantUse : std::uint8_t { packed, in_place, copied };
 struct Placement {
   std::int64_t frames = 1;    // per block (stream), or the length (whole); 1 for tensors without time
   std::int64_t delay = 0;     // D
-  std::int64_t history = 0;   // frames kept in front of the block
+  std::int64_t history = 0;   // frames kept before the block
   std::int64_t capacity = 0;  // frames of the ring: history + frames + slack; 0: in the arena
   std::size_t frame_bytes = 0;
   std::size_t bytes = 0;          // of one block
@@ -90,12 +90,12 @@ struct LengthStep {
 // What a Prepared consists of. Prepared::make() fills it; a program whose model is compiled into it has it as
 // a constant (compiler/embed).
 struct PreparedTables {
-  // One operator in execution order, or a convolution and the sum behind it: one cache line where pointers
+  // One operator in execution order, or a convolution and the sum after it: one cache line where pointers
   // have 8 bytes.
   struct alignas(8 * sizeof(void*)) Step {
     DirectCall direct;
     const BoundOperator* bound = nullptr;
-    std::int32_t first_gate = 0, gates = 0;  // tensors to fill behind it while frames may not be data
+    std::int32_t first_gate = 0, gates = 0;  // tensors to fill after it while frames may not be data
     std::int32_t parts = 1;                  // those of `bound`
     std::int32_t chain =
         1;  // this many steps from here on are shared among threads without waiting in between

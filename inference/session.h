@@ -51,7 +51,7 @@ struct OutputFrames {
   // `offset` of it.
   const std::byte* block = nullptr;
   std::int64_t offset = 0;
-  // The first data frame, where frames are contiguous (every dimension in front of the time axis is 1).
+  // The first data frame, where frames are contiguous (every dimension before the time axis is 1).
   const std::byte* data = nullptr;
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -130,7 +130,7 @@ class Session {
   template <class Done>
   void run_steps(std::int64_t valid, const Done& done) noexcept;
   void begin() noexcept;
-  // Where a ring's block stands: the first one, the one behind `cursor`.
+  // Where a ring's block stands: the first one, the one after `cursor`.
   std::int64_t first_position(const Prepared::RingMemory& at) const noexcept;
   std::int64_t next_position(const Prepared::RingMemory& at, std::int64_t cursor) const noexcept;
   void set_index() noexcept;

@@ -97,7 +97,7 @@ void SteppedSession::written(std::int64_t count) noexcept {
   fresh_ += count;
 }
 
-// Dimensions may stand in front of time (channels first): a frame is then spread over that many rows.
+// Dimensions may stand before time (channels first): a frame is then spread over that many rows.
 void SteppedSession::place_input() noexcept {
   std::byte* to = session_.input(usage_.input).data();
   const FrameLayout& layout = usage_.layout;

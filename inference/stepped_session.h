@@ -53,7 +53,7 @@ class SteppedSession {
 
   [[nodiscard]] Session& session() noexcept { return session_; }
   [[nodiscard]] const ModelUsage& usage() const noexcept { return usage_; }
-  // A clip has been run; what comes behind it is not looked at.
+  // A clip has been run; what comes after it is not looked at.
   [[nodiscard]] bool over() const noexcept { return over_; }
 
  private:

@@ -24,7 +24,7 @@ void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& b
 void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims,
                  std::int32_t offset, const void* x, void* y) noexcept;
 
-// y = x with `before` elements of `value` (element_size bytes) in front of and the rest behind, on every
+// y = x with `before` elements of `value` (element_size bytes) before and the rest after, on every
 // axis.
 void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before,
                   const Dims& y_dims, const void* value, const void* x, void* y) noexcept;

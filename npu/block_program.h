@@ -21,7 +21,7 @@ struct BlockProgram {
   std::int64_t in_frames = 1, out_frames = 1, delay = 0;  // of each call; the delay is the input's
   std::span<const std::int64_t> states, masks;            // block_states and block_masks
 
-  // Scratch memory as it is in front of a stream.
+  // Scratch memory as it is before a stream.
   void first_state(std::byte* memory) const noexcept;
   // Says for each frame inside whether it is data, where that counts; `first`: logical index of the call's
   // first frame, `length`: frames of the whole input, kEndless while that is not known.

@@ -8,7 +8,7 @@
 namespace runnel::npu {
 
 // Everything that the operation reads and writes lies inside: maps, streams and copies in regions of these
-// sizes (a region behind the end of the list has no bytes), tables and internal copies in the accelerator's
+// sizes (a region after the end of the list has no bytes), tables and internal copies in the accelerator's
 // own memory, scale records for all channels. Errors: invalid_data naming what reaches where. U85: its own
 // memory is not known; maps and streams only.
 Status check_bounds(const Operation& op, const Accelerator& accelerator,

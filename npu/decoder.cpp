@@ -396,8 +396,7 @@ Result<bool> Decoder::next(Operation& out) noexcept {
     out.word = static_cast<std::uint32_t>(word);
     if (out.kind == OperationKind::stop) {
       stopped_ = true;
-      if (at_ != words_.size())
-        return fail(word) << "STOP, and " << words_.size() - at_ << " words behind it";
+      if (at_ != words_.size()) return fail(word) << "STOP, and " << words_.size() - at_ << " words after it";
     }
     return true;
   }

@@ -12,8 +12,8 @@ class Decoder {
   Decoder(Words commands, const Accelerator& accelerator) noexcept
       : words_(commands), accelerator_(&accelerator) {}
 
-  // The next operation; false behind STOP, which is the last one. Errors: invalid_data naming the word of the
-  // stream: a command that the product does not have, a payload or STOP that is missing, words behind STOP,
+  // The next operation; false after STOP, which is the last one. Errors: invalid_data naming the word of the
+  // stream: a command that the product does not have, a payload or STOP that is missing, words after STOP,
   // an operation that reads a register nobody has set, or a value that means nothing. After an error there is
   // no going on.
   Result<bool> next(Operation& out) noexcept;

@@ -103,7 +103,7 @@ void reset_blocks(const BoundOperator& self, std::byte* state) noexcept {
   std::memset(state + segment.fast_state, 0, segment.fast_scratch);
 }
 
-// One run of the program, on the block of this number behind the beginning of each tensor. The device wants
+// One run of the program, on the block of this number after the beginning of each tensor. The device wants
 // addresses at multiples of 16: tensors that do not lie at one are copied, `beside` has room for them.
 void run_program(const DeviceSegment& segment, const RunContext& context, std::size_t block) noexcept {
   std::byte *const scratch = context.state + segment.state, *beside = context.scratch;

@@ -172,7 +172,7 @@ Status Driver::finish() noexcept {
     } else if ((reported_ & device_status::kMemoryError) != 0) {
       status = fail("a fault of its own memory");
     } else if ((reported_ & device_status::kEndReached) == 0) {
-      status = fail("an interrupt in front of the end");
+      status = fail("an interrupt before the end");
     }
   }
   device_.write(kPmuControl, 0);

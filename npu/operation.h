@@ -91,7 +91,7 @@ struct Dma {
   std::int64_t rows = 1, planes = 1;
   std::int64_t skip0 = 0,
                skip1 =
-                   0;  // bytes that the ends of several dimensions leave out behind each row and each plane
+                   0;  // bytes that the ends of several dimensions leave out after each row and each plane
 };
 
 struct Operation {
@@ -146,7 +146,7 @@ struct Extent {
 Extent extent_of(const FeatureMap& map) noexcept;
 // Of one end of a copy.
 Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept;
-// First byte of position (y, x); channel c is c elements behind it, or in bricks (stride_c).
+// First byte of position (y, x); channel c is c elements after it, or in bricks (stride_c).
 inline std::int64_t address_of(const FeatureMap& map, std::int32_t y, std::int32_t x) noexcept {
   const bool right = x >= map.width0;
   const std::int32_t rows = right ? map.height1 : map.height0;

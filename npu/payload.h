@@ -14,7 +14,7 @@ namespace runnel::npu {
 class Words {
  public:
   Words() noexcept = default;
-  // Bytes behind the last whole word are not seen.
+  // Bytes after the last whole word are not seen.
   explicit Words(std::span<const std::byte> bytes) noexcept : bytes_(bytes.first(bytes.size() / 4 * 4)) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / 4; }

@@ -59,7 +59,7 @@ Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept
 struct BankUse {
   std::int32_t ifm = 0;  // one buffer of the input; element-wise operations on two maps have two
   std::int32_t accumulators = 0;
-  std::int32_t usable = 0;  // banks in front of tables and reserved ones
+  std::int32_t usable = 0;  // banks before tables and reserved ones
 };
 BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept;
 

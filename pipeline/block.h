@@ -26,9 +26,9 @@ struct Output {
   std::int64_t capacity = 0;  // in frames, as the node asked for in prepare
   std::int64_t count = 0;
   std::int64_t first = 0;  // set by the executor for sources
-  // process() of a source: nothing comes behind this block. flush(): nothing is left.
+  // process() of a source: nothing comes after this block. flush(): nothing is left.
   bool end = false;
-  // Sources: samples that were lost in front of this block.
+  // Sources: samples that were lost before this block.
   std::int64_t lost = 0;
 
   template <class T>

@@ -70,7 +70,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
     if (source != (i == 0) || stage.input >= i || (!source && stage.input < 0)) {
       return Status(Code::invalid_argument)
              << stage.label << ": stage " << i
-             << " is out of order: one source first, then every node behind its input";
+             << " is out of order: one source first, then every node after its input";
     }
     const Edge* input = source ? nullptr : &self->edges_[stage.input];
     PrepareContext context{.memory = memory,
@@ -133,7 +133,7 @@ double Executor::seconds() const noexcept {
   return hz > 0 ? static_cast<double>(samples_) / hz : 0;
 }
 
-// Positions every stage behind the source, whose next sample is `first`.
+// Positions every stage after the source, whose next sample is `first`.
 void Executor::reset(std::int64_t first) noexcept {
   edges_[0].output.first = first;
   for (int i = 1; i < count_; ++i) {
@@ -158,7 +158,7 @@ Status Executor::process(int stage, const Block& in) noexcept {
   return check(stage);
 }
 
-// The block in the output of `stage` passes through everything behind it.
+// The block in the output of `stage` passes through everything after it.
 Status Executor::run_behind(int stage) noexcept {
   const auto count_events = [this](const Edge& edge) {
     if (edge.format.kind == Kind::events) events_ += edge.output.count;
@@ -178,7 +178,7 @@ Status Executor::run_behind(int stage) noexcept {
   return {};
 }
 
-// Brings out everything that the nodes behind the source still hold, in order.
+// Brings out everything that the nodes after the source still hold, in order.
 Status Executor::flush() noexcept {
   for (int i = 1; i < count_; ++i) {
     Output& output = edges_[i].output;
@@ -199,7 +199,7 @@ Status Executor::lose(std::int64_t lost) noexcept {
   const Gap gap{next_, lost, clock.first_sample(next_), clock.first_sample(next_ + lost)};
   lost_ += lost;
   ++gaps_;
-  // The source's own buffer already holds what comes behind the gap; it must not pass on while the others are
+  // The source's own buffer already holds what comes after the gap; it must not pass on while the others are
   // flushed.
   Output& output = edges_[0].output;
   const Output behind = output;

@@ -1,7 +1,7 @@
 // Runs a graph: a fixed schedule and fixed buffers, known before the first sample.
 //
 // Each tick the source gives at most `tick` samples; every node consumes all of its input and writes into its
-// own buffer, which all nodes behind it read. Results do not depend on the size of the tick. A
+// own buffer, which all nodes after it read. Results do not depend on the size of the tick. A
 // microcontroller calls step() in its main loop.
 #pragma once
 
@@ -22,7 +22,7 @@ enum class OnGap : std::uint8_t {
   zeros,  // the lost samples are replaced by zeros
 };
 
-// A node in its place. Stages are in an order in which every node stands behind its input; the first one is
+// A node in its place. Stages are in an order in which every node stands after its input; the first one is
 // the only source.
 struct Stage {
   Node* node = nullptr;

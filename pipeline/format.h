@@ -34,7 +34,7 @@ struct Clock {
   std::int64_t span = 1;         // what one frame looks at
   std::int64_t denominator = 1;  // of the three above, in source samples; > 0
 
-  // The source samples that frame i touches: the first one, and the one behind the last one.
+  // The source samples that frame i touches: the first one, and the one after the last one.
   [[nodiscard]] std::int64_t first_sample(std::int64_t frame) const noexcept;
   [[nodiscard]] std::int64_t end_sample(std::int64_t frame) const noexcept;
   // Frames per second, when that is a whole number; else 0.

@@ -89,7 +89,7 @@ class Node {
   // Checks the parameters and the input format, says what comes out, allocates. Called once.
   virtual Status prepare(PrepareContext& context) noexcept = 0;
 
-  // The stream starts, or starts again behind a gap: the next input frame has the index `first`. Forgets
+  // The stream starts, or starts again after a gap: the next input frame has the index `first`. Forgets
   // everything heard so far. Returns the index that the next output frame will have. Indices lie on one grid
   // for the whole recording: a node that makes frames out of several drops input up to the next point of its
   // grid.
@@ -104,7 +104,7 @@ class Node {
     return {};
   }
 
-  // Samples of the source were lost. For sinks that write it down; called in front of reset().
+  // Samples of the source were lost. For sinks that write it down; called before reset().
   virtual Status gap(const Gap&) noexcept { return {}; }
 
   // The run succeeded: sinks complete their files. A sink that is destroyed without it leaves nothing behind.

@@ -8,7 +8,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// A factor for a unit that may stand behind a number of a parameter with the unit `expected`; 0: not allowed
+// A factor for a unit that may stand after a number of a parameter with the unit `expected`; 0: not allowed
 // there.
 double factor_of(std::string_view unit, std::string_view expected) noexcept {
   if (unit.empty() || unit == expected) return 1;

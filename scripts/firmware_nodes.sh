@@ -31,7 +31,7 @@ source "$root/firmware/elf_checks.sh"
 counter=$build/firmware/count_instructions.so
 cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$counter"
 
-# The examples: name, recording, and what this machine runs in front of and behind the model.
+# The examples: name, recording, and what this machine runs before and after the model.
 examples=()
 declare -A brief_of model_of recording_of source_of front_of decision_of flags_of
 example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel embed]...

@@ -31,7 +31,7 @@ END
 if [[ ${1:-} == --features ]]; then
   shift
   {
-    sed '/^## Features$/,$d' "$page" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'   # and the empty lines in front of it
+    sed '/^## Features$/,$d' "$page" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'   # and the empty lines before it
     echo
     feature_sections "$@"
   } > "$page.part"

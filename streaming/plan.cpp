@@ -47,7 +47,7 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
       break;
     }
     case Kind::attention: {
-      // The chunk of frame t ends at most chunk - 1 frames behind it, and blocks hold whole chunks.
+      // The chunk of frame t ends at most chunk - 1 frames after it, and blocks hold whole chunks.
       plan.output.delay = rule.chunk * ceil_div(input.delay + rule.right, rule.chunk);
       plan.context = rule.left + plan.output.delay - input.delay;
       break;

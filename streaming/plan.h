@@ -19,7 +19,7 @@ struct Stream {
   friend constexpr bool operator==(const Stream&, const Stream&) = default;
 };
 
-// What one node adds: its output's stream, and how far in front of the block it starts to read its input.
+// What one node adds: its output's stream, and how far before the block it starts to read its input.
 struct NodePlan {
   Stream output;
   // C: output f of a block starts reading at input frame f*stride - C of the block (upsample: see
@@ -39,7 +39,7 @@ constexpr std::int64_t frames_per_block(const Stream& stream, std::int64_t n) no
   return n / stream.down * stream.up;
 }
 
-// Calls needed to bring out `length` frames of an output behind its delay (without counting the calls for the
+// Calls needed to bring out `length` frames of an output after its delay (without counting the calls for the
 // input itself).
 std::int64_t calls_for_output(const Stream& output, std::int64_t length, std::int64_t n) noexcept;
 

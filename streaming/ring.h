@@ -2,11 +2,11 @@
 // and then.
 //
 //     [ history | block ]  free  ...        the block starts at the cursor; windows start up to `history`
-//     frames in front of it
+//     frames before it
 //          [ history | block ]  free  ...   after the next block
 //     [ history | block ]  ...              when the room is used up: the history is copied to the start
 //
-// A producer writes its block right behind the history, so no frame is copied to join the two. With room for
+// A producer writes its block right after the history, so no frame is copied to join the two. With room for
 // M blocks the history moves once in M blocks.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace runnel::streaming {
 
 struct Ring {
-  std::int64_t history = 0;   // frames in front of the block
+  std::int64_t history = 0;   // frames before the block
   std::int64_t frames = 0;    // per block
   std::int64_t capacity = 0;  // in all, >= history + frames
 

@@ -30,8 +30,7 @@ struct NodeRule {
   std::int64_t kernel = 1, stride = 1, dilation = 1;  // stride of `upsample` is the factor
   std::int64_t left = 0, right = 0;                   // P and Q; negative: crop
   Padding padding = Padding::unused;
-  std::int64_t chunk =
-      1;  // attention: queries of a chunk see `left` frames in front of it and `right` behind it
+  std::int64_t chunk = 1;  // attention: queries of a chunk see `left` frames before it and `right` after it
   bool own_history =
       false;  // a window whose operator keeps the earlier frames itself: it needs those of the block only
 

@@ -21,7 +21,7 @@ using Tag = std::array<std::byte, 16>;
 // Whether this build has mbedTLS.
 bool available() noexcept;
 
-// SHA-256 of the pieces, one behind the other. Errors: unsupported without mbedTLS.
+// SHA-256 of the pieces, one after another. Errors: unsupported without mbedTLS.
 Result<Digest> sha256(std::initializer_list<std::span<const std::byte>> pieces);
 
 // AES-128 in counter mode, in place; encrypting and decrypting are the same. `initial` is the first counter

@@ -28,7 +28,7 @@ class Key {
 
   // 32 hexadecimal digits. Errors: invalid_data, which never repeat what was given.
   static Result<Key> from_hex(std::string_view digits);
-  // A file of 16 raw bytes, or of 32 hexadecimal digits and perhaps white space behind them. Errors:
+  // A file of 16 raw bytes, or of 32 hexadecimal digits and perhaps white space after them. Errors:
   // not_found, io_error, invalid_data, naming the file.
   static Result<Key> from_file(const std::filesystem::path& path);
   // The environment variable `name` as 32 hexadecimal digits; no key when it is not set or empty. Errors: as

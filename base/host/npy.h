@@ -24,7 +24,7 @@ struct NpyArray {
 // all name the file.
 Result<NpyArray> read_npy(const std::filesystem::path& path);
 
-// What stands in front of the data.
+// What stands before the data.
 struct NpyHeader {
   DType dtype = DType::none;
   std::vector<std::int64_t> shape;

@@ -13,7 +13,7 @@ namespace runnel {
 // otherwise.
 inline constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
-// The next line, without its end; false behind the last one (in.bad() says whether it could be read). Error:
+// The next line, without its end; false after the last one (in.bad() says whether it could be read). Error:
 // invalid_data for a longer one.
 Result<bool> read_line(std::istream& in, std::string& line);
 

@@ -229,7 +229,7 @@ class ModelText {
     return {};
   }
 
-  // In front of everything that points into it.
+  // Before everything that points into it.
   std::string head() const {
     std::string out = "namespace " + options_.scope + " {\nconstinit const std::int32_t kNumbers[] = {";
     for (std::size_t i = 0; i < pool_.all_numbers().size(); ++i)

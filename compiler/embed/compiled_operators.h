@@ -32,7 +32,7 @@ struct CompiledOperator {
   std::string type, value;                   // of the constant: its type and initializer
   std::string run;                           // the kernel
   int x = -1, addend = -1, y = -1;           // tensors; addend -1: none
-  std::int64_t x_back = 0, addend_back = 0;  // bytes in front of their blocks
+  std::int64_t x_back = 0, addend_back = 0;  // bytes before their blocks
 };
 // `bound` is operator `index` of `prepared`. Error: unsupported, saying why, where there is no compiled form.
 Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound,

@@ -43,7 +43,7 @@ Result<EspdlHeader> EspdlHeader::read(std::span<const std::byte> file) {
   if (header.length > file.size() - header.bytes) {
     return Status(Code::invalid_data)
            << "offset 8: payload of " << header.length << " bytes announced, the file has "
-           << file.size() - header.bytes << " behind the header";
+           << file.size() - header.bytes << " after the header";
   }
   constexpr std::uint32_t kLargest = std::numeric_limits<std::int32_t>::max();  // FlatBuffers' own limit
   if (header.length < 8 || header.length > kLargest) {

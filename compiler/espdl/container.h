@@ -1,4 +1,4 @@
-// The outermost layer of an .espdl model: magic, mode, length, and the FlatBuffer behind them.
+// The outermost layer of an .espdl model: magic, mode, length, and the FlatBuffer after them.
 //
 //   EDL1: magic, u32 mode, u32 length, payload at offset 12
 //   EDL2: magic, u32 mode, u32 length, u32 zero, payload at offset 16
@@ -37,7 +37,7 @@ struct EspdlHeader {
 // offset in it can be followed.
 class EspdlPayload {
  public:
-  // `key`: for encrypted files; null: there is none. Not used for plain ones. Bytes behind the payload are
+  // `key`: for encrypted files; null: there is none. Not used for plain ones. Bytes after the payload are
   // ignored. Errors: invalid_data for a damaged file or a wrong key; invalid_argument for an encrypted file
   // without key; unsupported for packages of several models (see package.h), and for encrypted files in a
   // build without mbedTLS.

@@ -39,9 +39,9 @@ struct EspdlPackage {
 
 bool is_espdl_package(std::span<const std::byte> file);
 
-// Checks everything that lies in front of the models themselves: count, every entry, that names and members
-// lie inside, behind the entries and apart from each other, that members are of the kinds that the package
-// may hold (PDL3: EDL2 only), and the size and the checksum of a PDL3. Bytes behind the package are ignored.
+// Checks everything that lies before the models themselves: count, every entry, that names and members
+// lie inside, after the entries and apart from each other, that members are of the kinds that the package
+// may hold (PDL3: EDL2 only), and the size and the checksum of a PDL3. Bytes after the package are ignored.
 // `file` must outlive the result.
 // Errors: invalid_data with offset or member, expected and found; unsupported for a PDL3 in a build without
 // mbedTLS.

@@ -21,7 +21,7 @@ std::vector<std::string> texts_of(
 }
 
 // The numbers of a vector. FlatBuffers' verifier checks where the vector's length stands, not that eight-byte
-// elements behind it are aligned: they are copied instead of read in place.
+// elements after it are aligned: they are copied instead of read in place.
 template <class T>
 std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
   std::vector<T> numbers(from == nullptr ? 0 : from->size());
@@ -211,7 +211,7 @@ Status read_values(const flatbuffers::Vector<flatbuffers::Offset<espdl::ValueInf
                    std::vector<std::string>* names) {
   for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
     const std::string name = text_of(from->Get(i)->name());
-    if (name.empty()) {  // absent optional operands leave such entries behind
+    if (name.empty()) {  // absent optional operands leave such entries after
       if (names == nullptr) continue;
       return Status(Code::invalid_data) << "a graph input or output without name (number " << i << ")";
     }

@@ -27,7 +27,7 @@ struct Constant {
   std::int64_t count = 0;
   DType dtype = DType::none;
   std::vector<std::int8_t> exponents;  // empty for float32 and for plain integers
-  std::string layout;                  // behind "layout ==> "; empty when there is none
+  std::string layout;                  // after "layout ==> "; empty when there is none
   std::string doc = {};                // other text about it
   std::vector<std::byte> data;         // exactly count elements, in the file's byte order
 };

@@ -1,5 +1,5 @@
 // The test values of .espdl files: one tensor per input and output. Files for streaming hold several calls,
-// one behind the other: those of call 0 under the names of the values, those of call K under NAME#K, with a
+// one after another: those of call 0 under the names of the values, those of call K under NAME#K, with a
 // doc_string "call K, frames along axis A".
 #pragma once
 
@@ -25,7 +25,7 @@ void label_call(Constant& value, int call, int axis);
 // The calls of a value joined along their frames; tensors that are no calls stay as they are. Nothing when
 // calls are missing or do not fit together.
 std::optional<std::vector<Constant>> joined_calls(const std::vector<Constant>& values);
-// Without the calls behind the first one.
+// Without the calls after the first one.
 std::optional<std::vector<Constant>> first_calls(const std::vector<Constant>& values);
 
 }  // namespace runnel::compiler::espdl_source

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostBytes = 1 << 20;
 // What the library that runs these models on devices does: it counts probabilities as bytes, and waits for so
-// many frames below the cutoff, at the start and behind a detection.
+// many frames below the cutoff, at the start and after a detection.
 constexpr int kQuietFrames = 100, kBins = 40;
 
 Status wrong(std::string_view key, std::string_view expected, const json& found) {
@@ -79,7 +79,7 @@ std::string decision_of(const WakeWordManifest& manifest, int stride) {
   // The sum of `window` bytes must be above that of as many cutoffs: half a byte more, of 256.
   const int cutoff = static_cast<int>(manifest.probability_cutoff * 255);
   const double threshold = (cutoff * manifest.sliding_window + 0.5) / (256.0 * manifest.sliding_window);
-  // Frames are counted, runs take `stride` of them; those in front of the first run count as well.
+  // Frames are counted, runs take `stride` of them; those before the first run count as well.
   const int quiet = std::max(1, (kQuietFrames + 1 - stride + stride - 1) / stride);
   return "detect mode=wake-word activation=none threshold=" + number(threshold) +
          " release=" + number(cutoff / 256.0) +

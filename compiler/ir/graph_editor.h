@@ -9,7 +9,7 @@
 namespace runnel::compiler {
 
 // Takes the nodes out of a graph, so that others can be put in. Tensors keep their numbers; new ones come
-// behind.
+// after.
 class GraphEditor {
  public:
   explicit GraphEditor(Graph& graph);

@@ -90,7 +90,7 @@ Status pad(const Case& at) {
   const auto options = at.options<PadOptions>();
   const Shape& x = at.input(0);
   if (options.before.size() != x.size() || options.after.size() != x.size())
-    return at.fail() << "one padding in front and behind per axis expected";
+    return at.fail() << "one padding in front and after per axis expected";
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (options.before[i] < 0 || options.after[i] < 0) return at.fail() << "negative padding on axis " << i;

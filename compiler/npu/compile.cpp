@@ -148,7 +148,7 @@ class PartCompiler {
     for (const TensorId id : node.outputs) {
       if (form_ == nullptr || id < 0 || !form_->masked(id)) continue;
       if (graph_.tensors[static_cast<std::size_t>(id)].dtype != DType::int8)
-        return Status(Code::unsupported) << "frames of int16 in front of a window that pads time";
+        return Status(Code::unsupported) << "frames of int16 before a window that pads time";
       masks.emplace_back(id, program_.buffer(static_cast<std::size_t>(form_->frames(id)),
                                              npu::Program::Lifetime::from_begin));
       RUNNEL_TRY(lowering_.mask(id, masks.back().second));
@@ -279,7 +279,7 @@ Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const
   return out;
 }
 
-// Whether time is in front of everything else in all streams that a node reads and writes.
+// Whether time is before everything else in all streams that a node reads and writes.
 bool frames_lie_together(const Graph& graph, const GraphStreams& streams, const Node& node) {
   for (const auto* const tensors : {&node.inputs, &node.outputs}) {
     for (const TensorId id : *tensors) {
@@ -306,7 +306,7 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
     RUNNEL_ASSIGN(streams, GraphStreams::make(graph));
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       if (!frames_lie_together(graph, *streams, graph.nodes[n]))
-        refused[static_cast<int>(n)] = "frames of a stream that do not lie behind each other";
+        refused[static_cast<int>(n)] = "frames of a stream that do not lie after each other";
     }
   }
   // Each round either ends or takes one node back to the CPU.

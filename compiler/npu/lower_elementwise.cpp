@@ -59,7 +59,7 @@ Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const
     const int least = std::min(a.exponent(), b.exponent()), first = a.exponent() - least,
               second = b.exponent() - least;
     if (node.arithmetic == Arithmetic::espdl && (first != second || least != y.exponent()))
-      return refuse() << "operands that are rounded in front of their sum";
+      return refuse() << "operands that are rounded before their sum";
     if (first > kMostGap || second > kMostGap)
       return refuse() << "scales " << std::max(first, second) << " powers of two apart, expected at most "
                       << kMostGap;

@@ -253,7 +253,7 @@ Status Lowering::transpose(const Node& node) {
   Operand moved{&at(id), x.place, shape_of(id)};
   for (std::size_t axis = 0; axis < perm.size(); ++axis)
     moved.place.strides[axis] = x.place.strides[perm[axis]];
-  // Windows read rows and columns in any order; others want to have axes behind each other.
+  // Windows read rows and columns in any order; others want to have axes after each other.
   if (perm.back() + std::size_t{1} == perm.size() && read_by_windows(id)) return take_view(id, moved);
   return copy(moved, output(node));
 }
@@ -263,7 +263,7 @@ Status Lowering::pad(const Node& node) {
   const auto& o = std::get<PadOptions>(node.options);
   if (o.mode != PadMode::zero) return refuse() << "padding by elements of the input";
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "padding that changes its scale";
-  // Of each axis what is in front and behind, over what is inside along the axes before it.
+  // Of each axis what is in front and after, over what is inside along the axes before it.
   Operand inside = y;
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
     const std::int64_t stride = y.place.strides[axis];

@@ -131,7 +131,7 @@ Status Lowering::softmax(const Node& node) {
   const std::int32_t most = wide ? kMostChannelsToInt16 : kMostChannels;
   if (in.depth > most) return refuse() << "rows of " << in.depth << " values, expected at most " << most;
   if ((in.height != 1 && in.width != 1) || in.height * in.width > kMostRows)
-    return refuse() << "rows that do not lie behind each other";
+    return refuse() << "rows that do not lie after each other";
   if (in.depth != x.shape.back()) return refuse() << "one value in each row";
   kernels::AffineSoftmaxSpec spec;
   spec.from = DType::int8;

@@ -87,7 +87,7 @@ std::int64_t steps_of(std::int32_t rows, std::int32_t columns, std::int32_t chan
 }
 
 // Columns that a stride goes over together become channels of one column: few channels do not fill the
-// multipliers. What is in front of the first tap and behind the last one gets weights of 0.
+// multipliers. What is before the first tap and after the last one gets weights of 0.
 void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
   WindowAxis& columns = window.columns;
   const std::int32_t stride = columns.stride, channels = in.depth;
@@ -217,7 +217,7 @@ Status Lowering::fully_connected(const Node& node) {
     RUNNEL_ASSIGN(in[0], spatial(x));
     RUNNEL_ASSIGN(out[0], spatial(y));
     if (in[0].depth != shape[1] || in[0].height != out[0].height || in[0].width != out[0].width)
-      return refuse() << "rows that do not lie behind each other";
+      return refuse() << "rows that do not lie after each other";
   }
   return window(std::move(step), in[0], out[0], Window());
 }

@@ -28,7 +28,7 @@ Place& Lowering::placed(TensorId id) {
   const std::int64_t history = history_of(id);
   if (history == 0)
     return places_[id] = {program_.buffer(static_cast<std::size_t>(bytes)), 0, std::move(strides)};
-  // Copies need multiples of 16 bytes. In front of time there are only ones.
+  // Copies need multiples of 16 bytes. Before time there are only ones.
   const auto axis = static_cast<std::size_t>(form_->time_axis(id));
   constexpr std::int64_t kCopied = 16;
   const std::int64_t frame = (strides[axis] + kCopied - 1) / kCopied * kCopied;

@@ -51,11 +51,11 @@ struct Window {
 class Form {
  public:
   virtual ~Form() = default;
-  // Of one call; frames in front of it that are kept from call to call; -1: no stream.
+  // Of one call; frames before it that are kept from call to call; -1: no stream.
   [[nodiscard]] virtual Dims shape(TensorId id) const = 0;
   [[nodiscard]] virtual std::int64_t history(TensorId id) const = 0;
   [[nodiscard]] virtual int time_axis(TensorId id) const = 0;
-  // Whether frames that are not data are set to zero points inside, behind the node that computes them.
+  // Whether frames that are not data are set to zero points inside, after the node that computes them.
   [[nodiscard]] virtual bool masked(TensorId id) const = 0;
   // The operand's shape and first element, as this node reads it.
   virtual void adapt_input(const Node& node, std::size_t position, Operand& operand) const = 0;

@@ -72,7 +72,7 @@ std::vector<Piece> pieces_of(const WindowAxis& window, std::int32_t outputs) {
   return pieces;
 }
 
-// The kernel of one axis, and how much stands behind the input's end.
+// The kernel of one axis, and how much stands after the input's end.
 struct AxisUse {
   std::int32_t kernel = 1, after = 0, size = 0;
 };
@@ -85,7 +85,7 @@ Result<AxisUse> use_of(const Piece& piece, std::int32_t in_size) {
   use.after = std::max(0, needed - there);
   use.size = needed - use.after;
   if (use.size < 1 || piece.window.pad >= use.kernel || piece.window.pad > kMostPad) {
-    return Status(Code::unsupported) << "padding of " << piece.window.pad << " in front of a kernel of "
+    return Status(Code::unsupported) << "padding of " << piece.window.pad << " before a kernel of "
                                      << use.kernel << " over " << there << " elements";
   }
   return use;
@@ -130,7 +130,7 @@ Result<npu::FeatureMap> Lowering::spatial(const Operand& operand) {
 }
 
 Status Lowering::flatten(const std::vector<const Operand*>& operands, std::vector<npu::FeatureMap>& maps) {
-  // From the last axis forward, axes that lie behind each other in all operands become one.
+  // From the last axis forward, axes that lie after each other in all operands become one.
   struct Axis {
     std::vector<std::int64_t> sizes, strides;
   };
@@ -147,7 +147,7 @@ Status Lowering::flatten(const std::vector<const Operand*>& operands, std::vecto
       all_one = all_one && axis.sizes.back() == 1;
     }
     if (all_one) continue;
-    // Channels stay an axis of their own: the second one may merge with those in front of it.
+    // Channels stay an axis of their own: the second one may merge with those before it.
     bool merges = axes.size() >= 2;
     for (std::size_t i = 0; i < operands.size() && merges; ++i) {
       const Axis& last = axes.back();
@@ -165,7 +165,7 @@ Status Lowering::flatten(const std::vector<const Operand*>& operands, std::vecto
   }
   if (axes.size() > 3)
     return refuse() << "operands of " << axes.size()
-                    << " axes that do not lie behind each other, expected at most 3";
+                    << " axes that do not lie after each other, expected at most 3";
   const auto size = [&](std::size_t axis, std::size_t i) {
     return axes.size() > axis ? axes[axis].sizes[i] : 1;
   };

@@ -10,7 +10,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-// A node's window behind what stands in front of it.
+// A node's window after what stands before it.
 StreamWindow behind(const StreamWindow& front, const streaming::NodeRule& rule) {
   if (rule.kind != streaming::Kind::window) return front;
   return {front.kernel + (rule.extent() - 1) * front.stride, front.stride * rule.stride,
@@ -125,7 +125,7 @@ Status StreamForm::add(std::size_t n) {
     OwnTensor& x = tensors_[static_cast<std::size_t>(id)];
     const std::int64_t from = delay(id), to = delay(y);
     x.history = std::max(x.history, step.back_frames(static_cast<int>(i), from, to));
-    // Behind a delay frames in front of the first one are computed, and behind the last one too; those also
+    // After a delay frames before the first one are computed, and after the last one too; those also
     // where a recording ends inside a block.
     const bool reads_padding = rule.padding == streaming::Padding::zero_point &&
                                (rule.extent() > 1 || rule.left > 0 || rule.right > 0);

@@ -1,4 +1,4 @@
-// A graph as a stream that is stepped on the NPU: frames per call, what must be kept in front of them, and
+// A graph as a stream that is stepped on the NPU: frames per call, what must be kept before them, and
 // which frames are data.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace runnel::compiler::ethos_u {
 
 // What stands between a part's input and one of its tensors, as a single window: the tensor's frame j depends
 // on input frames j * stride - left to j * stride - left + kernel - 1, and there are as many as a window with
-// `right` frames of padding behind it has.
+// `right` frames of padding after it has.
 struct StreamWindow {
   std::int64_t kernel = 1, stride = 1, left = 0, right = 0;
 

@@ -66,7 +66,7 @@ class FramesFirst {
     }
   }
 
-  // Time, and nothing but axes of 1 in front of it.
+  // Time, and nothing but axes of 1 before it.
   static bool leads(const std::vector<std::int32_t>& shape, std::size_t axis) {
     return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis),
                        [](std::int32_t dim) { return dim == 1; });

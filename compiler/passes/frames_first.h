@@ -1,4 +1,4 @@
-// Frames in front of channels at the borders of a network.
+// Frames before channels at the borders of a network.
 #pragma once
 
 #include <string>

@@ -140,7 +140,7 @@ class Folding {
     return Status(Code::unsupported) << "node \"" << node.name << "\" has no form with power-of-two scales: ";
   }
 
-  // [0, 6] and [-1, 1] become a clip behind the operator.
+  // [0, 6] and [-1, 1] become a clip after the operator.
   Status limited(Node node) {
     Activation* activation = nullptr;
     if (auto* conv = std::get_if<ConvOptions>(&node.options)) activation = &conv->activation;

@@ -25,7 +25,7 @@ struct Difference {
   std::int64_t values = 0;
 };
 // Per output, over the test vectors of `graph`, or without any over `calls` calls with random inputs (uniform
-// over what the input's scale, or that of the quantize behind it, can hold; floats without one: -1 to 1), one
+// over what the input's scale, or that of the quantize after it, can hold; floats without one: -1 to 1), one
 // after the other. Errors: those of running the graphs.
 Result<std::vector<Difference>> compare(const Graph& graph, const Graph& folded, int calls,
                                         std::uint32_t seed);

@@ -12,7 +12,7 @@
 
 namespace runnel::compiler {
 
-// The plan of a model, as far as it goes: behind an operator that prevents streaming, time is taken to go on
+// The plan of a model, as far as it goes: after an operator that prevents streaming, time is taken to go on
 // as if it worked frame by frame.
 struct StreamAnalysis {
   std::vector<StreamTensor> tensors;  // per tensor of the model
@@ -32,7 +32,7 @@ Status check_operators(const Model& model, OperatorTable table);
 Result<StreamAnalysis> analyse_streams(const Model& model, OperatorTable table,
                                        std::span<const std::int8_t> axes);
 
-// Time axes of the inputs: those given (one per input, -1: no stream), else axis 1 behind a batch of one,
+// Time axes of the inputs: those given (one per input, -1: no stream), else axis 1 after a batch of one,
 // else axis 0. Streams share one clock: an input of another length than the largest is none. Errors:
 // invalid_argument.
 Result<std::vector<std::int8_t>> input_time_axes(const Model& model, std::span<const int> given);

@@ -8,14 +8,14 @@
 
 namespace runnel::compiler {
 
-// Attention sees the keys from `left` frames in front of the query's chunk of `chunk` frames to `right`
-// behind it.
+// Attention sees the keys from `left` frames before the query's chunk of `chunk` frames to `right`
+// after it.
 struct AttentionWindow {
   int left = 0, right = 0, chunk = 1;
 };
 
 struct StreamOptions {
-  // Statistics over all time (global pools, reductions, flattening in front of a dense layer) become those
+  // Statistics over all time (global pools, reductions, flattening before a dense layer) become those
   // over the frames that a clip of this many source frames has; kClip: the clip of the file; kSoFar: over all
   // frames so far, where a statistic is joined with its stream. 0: they are refused.
   static constexpr std::int64_t kClip = -2, kSoFar = -1;

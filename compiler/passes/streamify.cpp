@@ -65,7 +65,7 @@ int clip_frames(const Graph& graph, const View& view) {
   return 0;
 }
 
-// Gives the graph a clip of another length: in front of what prevents streaming all shapes follow, behind it
+// Gives the graph a clip of another length: before what prevents streaming all shapes follow, after it
 // there is one result.
 Status set_clip(Graph& graph, const std::vector<int>& axes, std::int64_t frames, OperatorTable operators) {
   RUNNEL_ASSIGN(const View view, view_of(graph, axes, operators, frames));
@@ -147,7 +147,7 @@ Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
   if (!again.refusals.empty()) return out;
   out.graph = std::move(turned);
   out.notes.emplace_back(
-      "tensors with time behind other axes are transposed, so that their frames are contiguous");
+      "tensors with time after other axes are transposed, so that their frames are contiguous");
   return out;
 }
 

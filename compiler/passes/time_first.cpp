@@ -125,7 +125,7 @@ class TimeFirst {
   }
   [[nodiscard]] bool is_stream(TensorId id) const { return time_axis(id) >= 0; }
 
-  // The order of axes with time in front of all that is more than 1.
+  // The order of axes with time before all that is more than 1.
   Perm perm_of(TensorId id) {
     const auto& shape = editor_.shape(id);
     const auto time = static_cast<std::size_t>(time_axis(id));

@@ -1,4 +1,4 @@
-// Time in front of the other axes, where histories need it.
+// Time before the other axes, where histories need it.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace runnel::compiler {
 
-// The frames of a history must be contiguous: nothing but dimensions of 1 may stand in front of time. Where
+// The frames of a history must be contiguous: nothing but dimensions of 1 may stand before time. Where
 // that is not so (a two-dimensional convolution with time as width, a sum of channel-first tensors), the
-// nodes in `refused` and those behind them that can follow work on transposed tensors, with kernels, strides
+// nodes in `refused` and those after them that can follow work on transposed tensors, with kernels, strides
 // and padding turned likewise. Padding of time and of other axes at once becomes two paddings. Integers stay
 // the same numbers; sums of floats may come in another order. `time_axes`: per tensor, -1: no stream. False:
 // nothing to do.

@@ -46,7 +46,7 @@ class Attention {
       rewrite(*pattern);
       out.same_clip = false;
       out.notes.push_back(node.name + ": attention to " + std::to_string(window_.left) +
-                          " frames in front of and " + std::to_string(window_.right) + " behind chunks of " +
+                          " frames before and " + std::to_string(window_.right) + " after chunks of " +
                           std::to_string(window_.chunk));
     }
     return out;

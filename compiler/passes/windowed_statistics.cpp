@@ -191,7 +191,7 @@ class Statistics {
     return true;
   }
 
-  // x [1, .., T, ..] laid out as one row in front of a dense layer: a convolution over T frames, its weights
+  // x [1, .., T, ..] laid out as one row before a dense layer: a convolution over T frames, its weights
   // with time in front.
   bool flatten(const Node& node, std::size_t index, int time) {
     const TensorId x = node.inputs[0], flat = node.outputs[0];
@@ -207,7 +207,7 @@ class Statistics {
       return false;
     const Tensor& weights = editor_.tensor(dense.inputs[1]);
     if (!weights.data || editor_.tensor(x).exponents != editor_.tensor(flat).exponents) return false;
-    // Time behind the batch.
+    // Time after the batch.
     std::vector<std::uint8_t> perm = {0, static_cast<std::uint8_t>(time)};
     for (std::size_t axis = 1; axis < from.size(); ++axis) {
       if (static_cast<int>(axis) != time) perm.push_back(static_cast<std::uint8_t>(axis));

@@ -147,7 +147,7 @@ class Emission {
   }
 
   Status emit_passive(Node node, DType type) {
-    // Operands behind the first one are indices and lengths.
+    // Operands after the first one are indices and lengths.
     node.inputs[0] = own(node, node.inputs[0], type);
     node.rounding = plan_.target.rounding;
     if (affine() && (node.code == OpCode::max_pool || node.code == OpCode::average_pool))

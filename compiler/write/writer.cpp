@@ -368,7 +368,7 @@ Status pin_contexts(const Model& model, const StreamOptions& options, std::vecto
     if (frames > 0 && model.tensor(index).shape.product(0, tensor.time_axis) != 1) {
       return Status(Code::unsupported)
              << "context of tensor \"" << name << "\": its time axis " << static_cast<int>(tensor.time_axis)
-             << " has dimensions of more than 1 in front of it";
+             << " has dimensions of more than 1 before it";
     }
     tensor.history = frames;
   }

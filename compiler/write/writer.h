@@ -17,7 +17,7 @@ struct WriteOptions {
   // Block sizes whose exact memory needs are recorded in the arenas section (target "generic").
   std::vector<int> blocks = {1};
   // Time axes of the graph's inputs, for the streaming plan; empty: those of the graph, else chosen by
-  // write_model (axis 1 behind a batch of one).
+  // write_model (axis 1 after a batch of one).
   std::vector<int> time_axes;
   // How it is to be streamed.
   StreamOptions stream;

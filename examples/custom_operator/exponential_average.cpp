@@ -16,7 +16,7 @@ using runnel::Result;
 using runnel::Status;
 namespace fb = runnel::fb;
 
-constexpr int kFraction = 8;  // bits that the state has behind the integers
+constexpr int kFraction = 8;  // bits that the state has after the integers
 
 struct BoundAverage : runnel::BoundOperator {
   std::int32_t x = 0, y = 0;  // tensors
@@ -46,7 +46,7 @@ void run_whole(const runnel::BoundOperator& self, const runnel::RunContext& cont
 }
 
 // A block of a stream: the state belongs to the session, and only frames that are data may change it. In
-// front of the first and behind the last one a block may hold others.
+// front of the first and after the last one a block may hold others.
 void run_streamed(const runnel::BoundOperator& self, const runnel::RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAverage&>(self);
   auto* const state = reinterpret_cast<std::int32_t*>(context.state + op.state);

@@ -118,7 +118,7 @@ class FbankSteps {
   void scale_output(float* out) const noexcept;
 
   float* frame_ = nullptr;    // [fft_size], zeros around the frame
-  float* re_ = nullptr;       // [spectrum + 1], then the power, and a zero behind the bins of the mel bank
+  float* re_ = nullptr;       // [spectrum + 1], then the power, and a zero after the bins of the mel bank
   float* im_ = nullptr;       // [spectrum + 1]
   float* values_ = nullptr;   // [padded filters or bins]
   float* cepstra_ = nullptr;  // [padded coefficients]

@@ -72,7 +72,7 @@ void ComplexFft::run(float* re, float* im, float* other_re, float* other_im) con
   std::fill(from_re + size_, from_re + inner, 0.0F);
   std::fill(from_im + size_, from_im + inner, 0.0F);
   run_passes(a_re, a_im, b_re, b_im);
-  // The inverse transform is the forward one with real and imaginary parts exchanged, before and behind it.
+  // The inverse transform is the forward one with real and imaginary parts exchanged, before and after it.
   kernels_->multiply(a_re, a_im, filter_, filter_ + wide, inner, from_re, from_im);
   run_passes(a_im, a_re, b_im, b_re);
   kernels_->multiply(a_re, a_im, chirp_re, chirp_im, size_, re, im);

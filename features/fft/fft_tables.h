@@ -93,7 +93,7 @@ constexpr float* fill_passes(const FftPlan& plan, float* at) noexcept {
   return at;
 }
 
-// exp(-pi i j^2 / n): cosines, then, padded(n) behind them, sines.
+// exp(-pi i j^2 / n): cosines, then, padded(n) after them, sines.
 constexpr void fill_chirp(std::size_t n, float* chirp) noexcept {
   for (std::size_t j = 0; j < n; ++j) {
     const auto square = static_cast<std::uint64_t>(j) * j;
@@ -111,7 +111,7 @@ constexpr FftPlan fft_plan_of(std::size_t n) noexcept {
   plan.chirp = true;
   return plan;
 }
-// With a chirp, behind the passes: the chirp and its filter's spectrum.
+// With a chirp, after the passes: the chirp and its filter's spectrum.
 constexpr std::size_t complex_fft_table_floats(std::size_t n) noexcept {
   const FftPlan plan = fft_plan_of(n);
   return fft::pass_floats(plan) + (plan.chirp ? 2 * fft::padded(n) + 2 * fft::padded(plan.inner) : 0);

@@ -44,7 +44,7 @@ void Deltas::compute(FrameHistory& from, std::int64_t frame, float* to) noexcept
 void Deltas::advance() noexcept {
   for (std::int32_t i = 1; i <= spec_.order; ++i) {
     FrameHistory &from = level_[i - 1], &to = level_[i];
-    // At the end a level is only complete when the one in front of it is; both end with the same number of
+    // At the end a level is only complete when the one before it is; both end with the same number of
     // frames.
     const std::int64_t certain = finished_ ? from.count() : from.count() - reach_;
     while (to.count() < certain) {

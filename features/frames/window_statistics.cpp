@@ -153,7 +153,7 @@ void WindowStatistics::reset() noexcept {
 Status WindowStatistics::status() const noexcept {
   if (!refused_) return {};
   return Status(Code::invalid_data) << "a sample that is infinite or not a number, within " << channels_
-                                    << " channels behind sample "
+                                    << " channels after sample "
                                     << framer_.received() / static_cast<std::int64_t>(channels_)
                                     << " (non_finite=zero reads such samples as 0)";
 }

@@ -72,7 +72,7 @@ class WindowStatistics {
     std::size_t windows;  // written
   };
   // `samples`: interleaved, whole samples of all channels. Writes the windows that are complete; stops early
-  // only when `out` is full or, with refuse_non_finite, in front of a piece with such a sample (see
+  // only when `out` is full or, with refuse_non_finite, before a piece with such a sample (see
   // status()). Room for max_windows(samples) windows is always enough. There is nothing to flush: a window
   // that the end of the recording cuts does not count.
   Step push(std::span<const float> samples, std::span<float> out) noexcept;

@@ -1,6 +1,6 @@
 // Fourier transform of 16-bit integers with 16-bit results, for machines without floating point.
 //
-// The n real samples are taken as n/2 complex ones. Passes of radix 4 (and one of radix 2 in front of them
+// The n real samples are taken as n/2 complex ones. Passes of radix 4 (and one of radix 2 before them
 // where n/2 is no power of 4), decimation in time; every pass divides its operands by its radix, and the
 // separation of even and odd samples by 2, so that nothing overflows: the result is X[k] / n, rounded in
 // every pass. Products have 15 fractional bits, factors are multiples of 1/32767. This is the arithmetic of

@@ -109,7 +109,7 @@ class Microfrontend {
     const std::size_t halves = length + fft_size + 2 * bins;
     return bins + 2 * channels + (halves + 1) / 2;
   }
-  // Everything but the tables, which are asked for behind the state.
+  // Everything but the tables, which are asked for after the state.
   Status take_state(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept;
   Status make_tables(Memory& memory) noexcept;
   Status start(Isa isa, Memory& memory) noexcept;
@@ -130,7 +130,7 @@ class Microfrontend {
   std::uint32_t* signal_ = nullptr;   // [channels]
   std::uint32_t* noise_ = nullptr;    // [channels]
   std::int16_t* samples_ = nullptr;   // [length]: the frame that is being filled
-  std::int16_t* frame_ = nullptr;     // [fft_size], zeros behind the frame
+  std::int16_t* frame_ = nullptr;     // [fft_size], zeros after the frame
   std::int16_t* spectrum_ = nullptr;  // [bins] pairs
   std::int64_t next_ = 0;
   std::size_t filled_ = 0, skip_ = 0;  // samples in samples_; to be dropped (shift > length)

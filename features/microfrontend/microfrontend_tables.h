@@ -13,7 +13,7 @@
 
 namespace runnel::features {
 
-// Three numbers for each power of two, and two in front of them.
+// Three numbers for each power of two, and two before them.
 inline constexpr std::size_t kGainEntries = 125;
 
 // Where the tables lie.

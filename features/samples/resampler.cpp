@@ -137,7 +137,7 @@ std::size_t Resampler::take(std::span<float> out, std::size_t already, std::int6
     if (2 * phase <= up_) {
       out[already] = kernels_->dot(first, taps_ + static_cast<std::size_t>(phase) * row_, row_);
     } else {
-      // The last tap of this phase is the first one of the other, behind its zeros.
+      // The last tap of this phase is the first one of the other, after its zeros.
       const float* other =
           taps_ + static_cast<std::size_t>(up_ - phase) * row_ + (row_ - static_cast<std::size_t>(2 * half_));
       out[already] = kernels_->dot_reversed(first, other + row_ - 1, row_);

@@ -41,7 +41,7 @@ struct ResamplerShape {
   double width = 0;       // of half the filter, in input samples
   double cutoff = 0;      // in cycles per input sample
 
-  // Of taps of a phase, padded in front with zeros to a multiple of 16, which also stand behind the row
+  // Of taps of a phase, padded in front with zeros to a multiple of 16, which also stand after the row
   // before it.
   [[nodiscard]] constexpr std::size_t row() const noexcept {
     return align_up(static_cast<std::size_t>(2 * half), 16);
@@ -128,8 +128,8 @@ class Resampler {
   std::int64_t up_ = 1, down_ = 1;  // out / in in lowest terms
   std::int64_t half_ = 0;        // output at time t reads the samples floor(t) - half + 1 .. floor(t) + half
   std::size_t row_ = 0;          // taps of a phase, padded in front with zeros to a multiple of 16
-  const float* taps_ = nullptr;  // [up/2 + 1][row], then the zeros in front of another row
-  float* samples_ = nullptr;     // the stream from base_ to received_ (and, once flushed, zeros behind it)
+  const float* taps_ = nullptr;  // [up/2 + 1][row], then the zeros before another row
+  float* samples_ = nullptr;     // the stream from base_ to received_ (and, once flushed, zeros after it)
   std::size_t capacity_ = 0;
   std::int64_t base_ = 0, received_ = 0, next_ = 0, filled_ = 0;
   bool flushed_ = false;

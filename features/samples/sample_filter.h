@@ -16,7 +16,7 @@ namespace runnel::features {
 // Gain in dB as a factor.
 float factor_of(float decibels) noexcept;
 
-// y[i] = x[i] - c x[i-1], with 0 in front of the stream.
+// y[i] = x[i] - c x[i-1], with 0 before the stream.
 class Preemphasis {
  public:
   // Errors: out_of_memory; invalid_argument when c is not 0 to 1 or there is no channel.

@@ -33,7 +33,7 @@ inline void append_seconds(Text& text, std::int64_t sample, std::int64_t sample_
   text << total / 1000 << '.' << total / 100 % 10 << total / 10 % 10 << total % 10;
 }
 
-// The part in front of the label's own text is `{"type":"event","source":"...",`, which a host knows better.
+// The part before the label's own text is `{"type":"event","source":"...",`, which a host knows better.
 inline void append_event(Text& text, const runnel_event& event, std::int64_t sample_rate) noexcept {
   text << "{\"type\":\"event\",\"label\":\"" << event.label << "\",\"score\":";
   append_score(text, event.score);

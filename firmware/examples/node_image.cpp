@@ -4,7 +4,7 @@
 // All keys are those of the observed image only; the other one is what would be flashed.
 // RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the
 // program's type. OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in
-// front of and behind the model. piece=N: samples per push (default: the hop). burst=N: that many hops per
+// front of and after the model. piece=N: samples per push (default: the hop). burst=N: that many hops per
 // push, at most 64. late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N
 // pushes the node is saved, spoilt and restored. gate=N: activity gate. memory=N, shift=N: less memory, or
 // from an address that is N bytes off. test=1: the self-test alone. Prints what it took; ends with the code
@@ -69,7 +69,7 @@ std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused
   return static_cast<int>(code);
 }
 
-// Behind the header of the recording, if it has one that this program knows.
+// After the header of the recording, if it has one that this program knows.
 bool open_recording(HostFile& file, const char* path) noexcept {
   if (!file.open_to_read(path)) return false;
   const std::string_view name(path);

@@ -85,7 +85,7 @@ static int is_double_arithmetic(const emulated_instruction* instruction) {
   return (first & 0xFFB0) != 0xEEB0 || ((second & 0x40) != 0 && ((first & 0xF) != 0 || (second & 0x80) != 0));
 }
 
-/* A call begins a block, so that functions are entered at the start of one. The callback comes in front of
+/* A call begins a block, so that functions are entered at the start of one. The callback comes before
  * the sum. */
 static void on_translated(uint64_t id, translated_block* block) {
   const uint64_t address = qemu_plugin_tb_vaddr(block);

@@ -6,7 +6,7 @@
 
 namespace runnel::firmware {
 
-// In a file, little endian, one record behind the other; behind each the bytes of the regions that the run
+// In a file, little endian, one record after the other; after each the bytes of the regions that the run
 // has written, in order.
 struct RecordedRun {
   static constexpr std::uint32_t kMagic = 0x314e5552;   // "RUN1"
@@ -17,7 +17,7 @@ struct RecordedRun {
   std::uint32_t status = 0;                        // of the device at the end (npu/device.h)
   std::uint32_t stream_bytes = 0, stream_crc = 0;  // of the command queue; CRC-32C
   std::uint32_t bytes[kRegions] = {},
-                crc[kRegions] = {};  // of each region in front of the run; 0 bytes: no address was given
+                crc[kRegions] = {};  // of each region before the run; 0 bytes: no address was given
   std::uint32_t written = 0;         // bits of regions
 };
 

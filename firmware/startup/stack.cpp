@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kPattern = 0xA5C35A3C;
 constexpr std::size_t kMost = 64 * 1024;  // no image needs more, and painting megabytes takes its time
 
-// As numbers: for the compiler these are addresses behind no object.
+// As numbers: for the compiler these are addresses after no object.
 std::uintptr_t top() noexcept { return reinterpret_cast<std::uintptr_t>(__stack_top_word); }
 std::uint32_t* lowest() noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(__bss_end);

@@ -114,7 +114,7 @@ class StreamCheck {
 
  private:
   // Looks at every tensor of a streamed run, each in memory of its own, for the first operator whose result
-  // differs; its difference goes in front of those of the outputs. Nothing is found where only the sharing of
+  // differs; its difference goes before those of the outputs. Nothing is found where only the sharing of
   // memory is at fault, or where the whole graph cannot be run.
   Status locate(std::int64_t block, StreamReport& report) {
     PrepareOptions options;
@@ -252,7 +252,7 @@ class StreamCheck {
     if (!frame_major()) return {};
     {
       // Again after a reset in the middle of other data, interleaved with a second session that is half a
-      // recording behind, and carried over to a third by save and restore.
+      // recording after, and carried over to a third by save and restore.
       // Blocks that are not full yet wait in the workspace: sessions that both have one need two.
       RUNNEL_ASSIGN(Workspace* const other_workspace, Workspace::make(prepared, memory));
       RUNNEL_ASSIGN(Session other, Session::make(prepared, *other_workspace, state(std::byte{0xAA})));

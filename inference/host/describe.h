@@ -72,7 +72,7 @@ struct ModelDescription {
   bool streamed = false;
   std::int64_t block_multiple = 1, block = 0;
   std::int64_t delay = 0;       // of output 0, in source frames (rounded up)
-  double lookahead = 0;         // source frames behind the nominal place of output 0
+  double lookahead = 0;         // source frames after the nominal place of output 0
   double receptive_field = 0;   // source frames; 0: unbounded
   std::int64_t cold_start = 0;  // source frames before the first output frame
   [[nodiscard]] std::size_t constant_bytes() const {

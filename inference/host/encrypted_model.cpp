@@ -56,7 +56,7 @@ Result<std::size_t> encrypted_model_bytes(std::span<const std::byte> file) {
   if (reserved != 0) return bad() << "byte " << kReservedAt << ": " << reserved << ", expected 0";
   if (length != file.size() - kEncryptedHeaderBytes) {
     return bad() << length << " bytes announced, the file has " << file.size() - kEncryptedHeaderBytes
-                 << " behind its header: it is cut short or damaged";
+                 << " after its header: it is cut short or damaged";
   }
   return static_cast<std::size_t>(length);
 }

@@ -38,7 +38,7 @@ struct EventDriven::Node final : PrepareContext {
   std::vector<FrameIndex> index;
   std::int64_t next = 0;  // next output frame
 
-  // Upsampling computes all outputs that are new with one more input, `context` older ones in front of it,
+  // Upsampling computes all outputs that are new with one more input, `context` older ones before it,
   // and takes one of them.
   [[nodiscard]] bool upsamples() const noexcept { return step.rule.kind == streaming::Kind::upsample; }
   [[nodiscard]] std::int64_t back_frames() const noexcept { return upsamples() ? step.context : 0; }
@@ -228,7 +228,7 @@ void EventDriven::gather(Node& node, std::int64_t first) {
     const std::vector<std::byte> padding(queue.frame_bytes, static_cast<std::byte>(view.zero_point() & 0xFF));
     const std::vector<std::byte> forgotten(queue.frame_bytes,
                                            std::byte{0x55});  // or not there yet: must not be read
-    // With dimensions in front of time, a frame is spread over the rows of the window.
+    // With dimensions before time, a frame is spread over the rows of the window.
     const FrameLayout layout =
         FrameLayout::of(view.shape, node.streams[static_cast<std::size_t>(tensor)].time_axis, view.dtype);
     for (std::int64_t w = 0; w < node.window_frames(); ++w) {

@@ -10,7 +10,7 @@ namespace runnel {
 
 class ModelLoader {
  public:
-  // The verified model behind `name` (a path, or a name in ROM). Owned by the loader, valid as long as it.
+  // The verified model after `name` (a path, or a name in ROM). Owned by the loader, valid as long as it.
   virtual Result<const Model*> load(std::string_view name) noexcept = 0;
 
  protected:

@@ -20,7 +20,7 @@ inline constexpr int kMaxRank = 6;
 // refuses them by name.
 inline constexpr std::string_view kEncryptedMagic = "RNLE";
 
-// Dimensions of a tensor, outermost first; time first or behind leading ones, channels last after
+// Dimensions of a tensor, outermost first; time first or after leading ones, channels last after
 // channels-last operators.
 struct Shape {
   int rank = 0;

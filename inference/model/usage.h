@@ -2,7 +2,7 @@
 // model.
 //
 //   stream  the model runs over the stream itself, and gives what it gives for the whole recording at once
-//   step    a run takes `step` new frames, and in front of them the last `context` ones; state goes from run
+//   step    a run takes `step` new frames, and before them the last `context` ones; state goes from run
 //   to run, inside the
 //           model or from its outputs to its inputs
 //   window  a run takes the last `window` frames, every `hop` frames; runs know nothing of each other
@@ -23,9 +23,9 @@ struct ModelUsage {
   // Position among the inputs of the one that takes the stream; all others are state.
   int input = 0;
   // Of that input, when it is no stream. -1: its last dimension holds the values of all frames, one frame
-  // behind the other.
+  // after the other.
   int time_axis = -1;
-  // Frames that a run takes, frames from one run to the next, and how many of those in front of the first run
+  // Frames that a run takes, frames from one run to the next, and how many of those before the first run
   // are zeros.
   std::int64_t frames = 0, advance = 0, context = 0;
   std::int64_t frame_values = 0;

@@ -151,7 +151,7 @@ Status verify_attributes(const flatbuffers::Vector<flatbuffers::Offset<fb::Custo
       return bad() << "operator " << index << ": attribute " << i << " has no name or " << values
                    << " values, expected a name and one value";
     }
-    // FlatBuffers checks where a vector's length stands, not that eight-byte elements behind it are aligned;
+    // FlatBuffers checks where a vector's length stands, not that eight-byte elements after it are aligned;
     // without elements none are.
     const bool any = attribute.integers() != nullptr && attribute.integers()->size() > 0;
     if (any && reinterpret_cast<std::uintptr_t>(attribute.integers()->Data()) % alignof(std::int64_t) != 0) {
@@ -172,7 +172,7 @@ Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
   return verify_attributes(options->attributes(), index);
 }
 
-// That the parts have names and are the constants in front of the other inputs.
+// That the parts have names and are the constants before the other inputs.
 Status verify_delegate(const fb::Operator& op, std::uint32_t index, const Production& production) noexcept {
   const fb::DelegateOptions* const options = op.options_as_DelegateOptions();
   if (options == nullptr) {
@@ -352,7 +352,7 @@ Status verify_side_sections(const Sections& sections) noexcept {
       (sections.plan->tensors() == nullptr || sections.plan->tensors()->size() != tensors)) {
     return bad() << "section plan: expected one entry per tensor";
   }
-  // FlatBuffers checks where a vector's length stands, not that eight-byte elements behind it are aligned.
+  // FlatBuffers checks where a vector's length stands, not that eight-byte elements after it are aligned.
   if (sections.plan != nullptr &&
       reinterpret_cast<std::uintptr_t>(sections.plan->tensors()->Data()) % alignof(fb::StreamTensor) != 0) {
     return bad() << "section plan: entries that are not aligned to " << alignof(fb::StreamTensor) << " bytes";

@@ -32,7 +32,7 @@ inline kernels::Rounding rounding_of(const fb::Operator& op) noexcept {
   return static_cast<kernels::Rounding>(op.rounding());
 }
 
-// Number of operands and outputs; inputs in front of `required` must be present.
+// Number of operands and outputs; inputs before `required` must be present.
 inline Status check_operands(const fb::Operator& op, int required, int most, int outputs = 1) noexcept {
   const int count = static_cast<int>(op.inputs()->size());
   if (count < required || count > most) {
@@ -116,7 +116,7 @@ Result<T*> allocate(PrepareContext& context,
   return bound;
 }
 
-// An operand that is read `back` bytes in front of its block.
+// An operand that is read `back` bytes before its block.
 struct Operand {
   std::int32_t tensor = -1;
   std::int64_t back = 0;

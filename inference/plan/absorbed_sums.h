@@ -1,4 +1,4 @@
-// Which element-wise sums are computed by the convolution in front of them.
+// Which element-wise sums are computed by the convolution before them.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ class ArenaLayout {
     placed_[k] = index;
     place_behind(index, at);
   }
-  // For an item at or behind the end that no other one has to be fitted around.
+  // For an item at or after the end that no other one has to be fitted around.
   void place_behind(std::int32_t index, std::size_t at) noexcept {
     item(index).trial = at;
     total_ = std::max(total_, at + need(item(index)));

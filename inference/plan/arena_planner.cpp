@@ -144,7 +144,7 @@ std::size_t plan_arena(std::span<ArenaItem> items, std::size_t alignment, std::s
 
 std::size_t arena_lower_bound(std::span<const ArenaItem> items, std::size_t alignment,
                               std::span<std::int32_t> work, Tier tier) noexcept {
-  // Through time: what begins at a step is added, what ended in front of it is taken away.
+  // Through time: what begins at a step is added, what ended before it is taken away.
   const auto item = [&](std::int32_t index) -> const ArenaItem& {
     return items[static_cast<std::size_t>(index)];
   };

@@ -26,7 +26,7 @@ class ConstantPlan {
 
   // Copies what is read, smallest first: to `fast` while `claim(bytes)` gives fast memory, else to the memory
   // of everything else. `order`: working memory, one entry per tensor. `tail`: bytes that must be readable
-  // behind each.
+  // after each.
   template <class Claim>
   Status copy(Memory& fast, std::size_t tail, std::span<std::int64_t> order, std::span<Placement> placements,
               Claim&& claim) noexcept {

@@ -13,7 +13,7 @@
 
 namespace runnel {
 
-// Kernels with vectors may read (not use) this many bytes behind their input.
+// Kernels with vectors may read (not use) this many bytes after their input.
 inline constexpr std::size_t kReadableTail = 64;
 
 class MemoryPlan {
@@ -30,7 +30,7 @@ class MemoryPlan {
     std::span<const bool> keeps_bytes;  // per operator: BoundOperator::keeps_bytes
     bool share = true;                  // false: every tensor keeps memory of its own
     std::size_t alignment = 16;
-    std::size_t tail = 0;  // bytes that must be readable behind the last tensor of each arena
+    std::size_t tail = 0;  // bytes that must be readable after the last tensor of each arena
     std::size_t fast_bytes = static_cast<std::size_t>(-1);  // of the fast arena, tail included
     std::size_t limit = static_cast<std::size_t>(-1);       // of both arenas
   };

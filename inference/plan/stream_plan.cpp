@@ -86,15 +86,15 @@ class Walk {
       x.fill = x.fill || (out.rule.padding == streaming::Padding::zero_point &&
                           (out.rule.extent() > 1 || history > 0 || out.rule.left > 0 || out.rule.right > 0 ||
                            (out.rule.kind == streaming::Kind::upsample &&
-                            out.rule.right < 0)));  // outputs behind the last input
-      // Windows that start elsewhere than their block have one address only if nothing stands in front of
+                            out.rule.right < 0)));  // outputs after the last input
+      // Windows that start elsewhere than their block have one address only if nothing stands before
       // time.
       if ((x.history > 0 || x.fill || back != 0) &&
           model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {
         return Status(Code::unsupported)
                << "needs " << (back < 0 ? back : x.history) << " earlier frames of tensor "
                << model_.tensor_name(tensor) << ", whose time axis " << static_cast<int>(x.time_axis)
-               << " has dimensions of more than 1 in front of it";
+               << " has dimensions of more than 1 before it";
       }
     }
     for (std::uint32_t i = 0; i < outputs; ++i) {
@@ -193,7 +193,7 @@ Status plan_streams(const Model& model, OperatorTable table, std::span<const std
     if (sink != nullptr) sink->refuse(op, named);
     if (first.ok()) first = named;
     if (sink == nullptr) return first;
-    // Go on behind it as if it were pointwise on its first stream, so that further refusals are found.
+    // Go on after it as if it were pointwise on its first stream, so that further refusals are found.
     const fb::Operator& node = model.op(op);
     const std::int32_t x = node.inputs()->size() > 0 ? node.inputs()->Get(0) : -1;
     for (const std::int32_t output : *node.outputs()) {

@@ -17,7 +17,7 @@ namespace runnel {
 // what it is for the whole.
 struct StreamTensor {
   streaming::Stream stream{0, 1, 0};  // up = 0: no stream
-  std::int64_t history = 0;           // frames in front of the block that some reader still needs
+  std::int64_t history = 0;           // frames before the block that some reader still needs
   std::int8_t time_axis = -1;
   bool fill = false;  // some reader sees frames that are not data as the zero point
 };
@@ -27,7 +27,7 @@ struct StreamStep {
   streaming::NodeRule rule;
   std::int64_t context = 0;  // C of the first streamed input
 
-  // How many frames in front of its block input `position` is read, given its delay and that of the output.
+  // How many frames before its block input `position` is read, given its delay and that of the output.
   [[nodiscard]] std::int64_t back_frames(int position, std::int64_t from, std::int64_t to) const noexcept {
     switch (rule.kind) {
       case streaming::Kind::pointwise:

@@ -32,8 +32,8 @@ struct ConvSpec {
   const void* bias = nullptr;      // int32 for int8, int64 for int16, [out_channels]; or null
   std::int32_t in_zero_point = 0;  // subtracted from each input value
   Requant requant;
-  bool input_non_negative = false;  // every x is known to be >= 0 (behind ReLU): allows the u8 x s8 path
-  // int8: an element-wise sum right behind the convolution, y = clamp(saturate(convolution) + addend,
+  bool input_non_negative = false;  // every x is known to be >= 0 (after ReLU): allows the u8 x s8 path
+  // int8: an element-wise sum right after the convolution, y = clamp(saturate(convolution) + addend,
   // sum_low, sum_high), where `convolution` is everything above, its own clamp included. Run with run_add.
   bool add = false;
   std::int32_t sum_low = -128, sum_high = 127;
@@ -105,7 +105,7 @@ void conv_reference(const ConvSpec& spec, const ConvPart& part, const void* x, v
 inline void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept {
   conv_reference(spec, whole_of(spec), x, y);
 }
-// The sum behind it: y holds the convolution's results and is overwritten.
+// The sum after it: y holds the convolution's results and is overwritten.
 void conv_add_reference(const ConvSpec& spec, const ConvPart& part, const void* addend, void* y) noexcept;
 inline void conv_add_reference(const ConvSpec& spec, const void* addend, void* y) noexcept {
   conv_add_reference(spec, whole_of(spec), addend, y);

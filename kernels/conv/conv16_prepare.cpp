@@ -30,7 +30,7 @@ struct Pieces {
   }
 };
 
-// Weight `element` of a piece for one output channel; 0 behind the end.
+// Weight `element` of a piece for one output channel; 0 after the end.
 std::int16_t weight(const ConvSpec& spec, const Pieces& pieces, std::int64_t channel, std::int64_t piece,
                     std::int64_t element) noexcept {
   if (channel >= spec.out_channels || element >= pieces.elements) return 0;

@@ -11,7 +11,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Kernels that need neither packed weights nor scratch: positions and channels in any pieces, a sum behind
+// Kernels that need neither packed weights nor scratch: positions and channels in any pieces, a sum after
 // them as a step of its own.
 using PlainKernel = void (*)(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept;
 
@@ -83,7 +83,7 @@ Status check_requant(const ConvSpec& spec) noexcept {
   if (!in_type(how.low) || !in_type(how.high) || how.low > how.high)
     return refuse("clamp is not a range of the type", how.low);
   if (spec.add && spec.dtype != DType::int8)
-    return Status(Code::invalid_argument, "convolution: a sum behind it is for int8, found ")
+    return Status(Code::invalid_argument, "convolution: a sum after it is for int8, found ")
            << name_of(spec.dtype);
   if (!in_type(spec.sum_low) || !in_type(spec.sum_high) || spec.sum_low > spec.sum_high) {
     return refuse("clamp of the sum is not a range of the type", spec.sum_low);

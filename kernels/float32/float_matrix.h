@@ -20,7 +20,7 @@ namespace runnel::kernels {
 struct FloatMatrix {
   std::int32_t inner = 0, columns = 0;
   std::int32_t segments = 1;
-  // Panels of neighbouring columns, one behind the other, each [inner][columns of the panel]; columns are
+  // Panels of neighbouring columns, one after another, each [inner][columns of the panel]; columns are
   // filled up with zeros to whole vectors. How wide they are depends on the instruction set that the matrix
   // was packed for.
   const float* packed = nullptr;

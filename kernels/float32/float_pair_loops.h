@@ -106,7 +106,7 @@ void add_neighbours(std::int64_t count, const float* x, FloatSum& sum) noexcept 
   for (int v = 0; v < kVectors && count > v * W; ++v)
     add(v, count - v * W >= W ? load<W>(x + v * W)
                               : load_some<W>(x + v * W, static_cast<std::size_t>(count - v * W)));
-  // Lanes are added to those that are half as many in front of them.
+  // Lanes are added to those that are half as many before them.
   for (int half = kVectors / 2; half > 0; half /= 2) {
     for (int v = 0; v < half; ++v) {
       add_to<W>(total[v], total[v + half].high);

@@ -16,7 +16,7 @@ namespace runnel::kernels {
 struct FloatRecurrentSpec {
   bool lstm = false;
   std::int32_t inputs = 0, hidden = 0;
-  // Gates one after another (GRU z r n, LSTM i o f c), each [hidden] rows. GRU resets behind the product
+  // Gates one after another (GRU z r n, LSTM i o f c), each [hidden] rows. GRU resets after the product
   // (linear_before_reset).
   const float* input_weights = nullptr;                       // [gates][hidden][inputs]
   const float* hidden_weights = nullptr;                      // [gates][hidden][hidden]

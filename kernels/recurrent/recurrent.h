@@ -26,7 +26,7 @@ std::int32_t gate_table_last(GateFunction function, int exponent) noexcept;
 void fill_gate_table(GateFunction function, int exponent, float* entries) noexcept;
 
 // Weights as ONNX has them: gates one after another (GRU z r n, LSTM i o f c), each [hidden] rows. GRU resets
-// behind the product (linear_before_reset). Pointers must stay valid.
+// after the product (linear_before_reset). Pointers must stay valid.
 struct RecurrentSpec {
   bool lstm = false;
   DType dtype = DType::int8;  // of x, weights and h: int8 or int16

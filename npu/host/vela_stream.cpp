@@ -38,7 +38,7 @@ class Blocks {
     const auto* const name = reinterpret_cast<const char*>(rest_.data());
     block.name.assign(name, std::find(name, name + kName, '\0'));
     if (std::any_of(name + block.name.size(), name + kName, [](char letter) { return letter != '\0'; }))
-      return fail() << "a name with bytes behind its end";
+      return fail() << "a name with bytes after its end";
     const auto size = number_at<std::uint32_t>(rest_, kName);
     const std::size_t padded = (std::size_t{size} + 15) / 16 * 16;
     if (padded > rest_.size() - kBlockHead)
@@ -166,7 +166,7 @@ Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
   RUNNEL_ASSIGN(const Block end, blocks.take("vela_end_stream"));
   if (!end.data.empty() || blocks.left() != 0)
     return Status(Code::invalid_data) << "block \"vela_end_stream\": " << end.data.size() + blocks.left()
-                                      << " bytes in it and behind it, expected none";
+                                      << " bytes in it and after it, expected none";
   return out;
 }
 

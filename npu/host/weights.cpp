@@ -13,7 +13,7 @@ constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kM
 constexpr std::int32_t kMostMagnitude = 255;
 constexpr int kSymbols = 12, kFewSymbols = 8;  // in a chunk
 
-// Least significant bit first. Behind the end there are zeros, and `past` says so.
+// Least significant bit first. After the end there are zeros, and `past` says so.
 class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -116,7 +116,7 @@ class WeightDecoder {
       divisor =
           palette_.empty() ? palette_bits_ : static_cast<std::uint32_t>(std::bit_width(palette_.size() - 1));
     indices_.start(count, divisor);
-    // A new palette has room for zeros in front of the first weight.
+    // A new palette has room for zeros before the first weight.
     runs_.start(has_runs ? count + (new_palette ? 1 : 0) : 0, zero_divisor);
     RUNNEL_TRY(chunks(has_runs, zero_divisor, uncompressed, divisor, truncated));
     return emit(has_runs, new_palette);

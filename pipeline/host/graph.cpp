@@ -54,7 +54,7 @@ Status Graph::at_node(const Status& status, std::string_view source_text, std::s
   return at_position(status, source_text, text_.nodes[index].position);
 }
 
-// Every node behind its inputs. Text order already is such an order, except where chains refer to later ones.
+// Every node after its inputs. Text order already is such an order, except where chains refer to later ones.
 Status Graph::order(std::string_view source_text) {
   const std::size_t count = text_.nodes.size();
   std::vector<bool> placed(count, false);
@@ -159,7 +159,7 @@ Status Graph::check_ends(std::string_view source_text) const {
   return {};
 }
 
-// The end of the stream out of stage `from`, in front of a join.
+// The end of the stream out of stage `from`, before a join.
 Status Graph::feed_join(int join, int from) {
   const Placed& source = stages_[static_cast<std::size_t>(from)];
   const Placed& target = stages_[static_cast<std::size_t>(join)];
@@ -287,7 +287,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
     std::string what = "put `" + node.type;
     for (const ParameterText& parameter : node.parameters)
       what += ' ' + parameter.key + '=' + parameter.value;
-    inserted.push_back(what + "` in front of " + std::string(graph->labels_[to]));
+    inserted.push_back(what + "` before " + std::string(graph->labels_[to]));
     insert_before(parsed, to, std::move(node));
   }
 }

@@ -65,14 +65,14 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // To the end of the source, or until the stop flag is set. Once, or once more behind restart(). Fails also
+  // To the end of the source, or until the stop flag is set. Once, or once more after restart(). Fails also
   // when all went well but for an action on an event.
   Status run();
   // Back to the beginning. For graphs whose source and sinks can begin again: no files.
   void restart() noexcept;
   // One tick, for programs with a loop of their own.
   Status step(bool& done);
-  // Called behind every step, one after the other, for programs that show what happens.
+  // Called after every step, one after the other, for programs that show what happens.
   void on_step(std::function<void(const Graph&)> stepped) { stepped_.push_back(std::move(stepped)); }
 
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
@@ -88,7 +88,7 @@ class Graph {
   [[nodiscard]] Executor& executor() { return *executor_; }
   [[nodiscard]] const GraphText& text() const { return text_; }
   [[nodiscard]] const GraphOptions& options() const { return options_; }
-  // Stages in the order of the schedule, every one behind its inputs; the first one is a source. Their
+  // Stages in the order of the schedule, every one after its inputs; the first one is a source. Their
   // `input` counts from here.
   [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
   [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)].stage; }
@@ -157,7 +157,7 @@ class Graph {
   std::vector<int> order_;  // indices into text_.nodes, sources first
   std::vector<std::string> labels_;
   std::vector<Placed> stages_;
-  std::vector<Section> sections_;  // every one behind those that it joins; the last one is the main one
+  std::vector<Section> sections_;  // every one after those that it joins; the last one is the main one
   std::vector<Node*> ends_;        // of joined streams
   // Which executors feed which join, in the order of its inputs.
   struct Feed {

@@ -48,7 +48,7 @@ const NodeType Silence::type = {.name = "silence",
                                 .parameters = kParameters,
                                 .make = make_node<Silence>};
 
-// Frames of an output: these are looked at, behind those with which it starts.
+// Frames of an output: these are looked at, after those with which it starts.
 constexpr std::int64_t kStart = 16, kLookedAt = 96;
 // When an output has not given so many by then, those that it has given must do.
 constexpr double kLongestSeconds = 12;
@@ -105,7 +105,7 @@ OutputDelay longest_delay(const std::vector<std::int64_t>& arrivals, const std::
   };
   while (repeat < count && !repeats(repeat)) ++repeat;
   const std::int64_t distance = repeat < count ? arrivals[repeat] - arrivals[0] : 0;
-  // All that such an arrival can be behind the begin of a period is its own place there, and every multiple
+  // All that such an arrival can be after the begin of a period is its own place there, and every multiple
   // of this further.
   const std::int64_t raster = std::gcd(distance, period);
   std::int64_t least = arrivals[0] - ends[0], most = least, total = least;
@@ -172,7 +172,7 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   }
   std::vector<OutputDelay> delays;
   for (Watched& output : outputs) {
-    // Of few frames the later half, of many those behind the start.
+    // Of few frames the later half, of many those after the start.
     const auto start = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kStart, output.arrivals.size() / 2));
     if (!output.arrivals.empty()) {
       output.arrivals.erase(output.arrivals.begin(), output.arrivals.begin() + start);

@@ -11,7 +11,7 @@ namespace runnel::pipeline {
 
 class Graph;
 
-// All in samples of the source, behind the end of what a frame looks at (an event: of the frame at which it
+// All in samples of the source, after the end of what a frame looks at (an event: of the frame at which it
 // was decided). What stages compute costs time on top of that.
 struct OutputDelay {
   int stage = -1;              // of the sink

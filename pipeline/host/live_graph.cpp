@@ -23,7 +23,7 @@ void Graph::find_live_source() {
   }
 }
 
-// Overload in front of the models is theirs to bear, where the source says so.
+// Overload before the models is theirs to bear, where the source says so.
 void Graph::relieve_models() {
   if (live_ == nullptr) return;
   const bool overloaded = live_->overloaded();
@@ -50,11 +50,10 @@ std::string Graph::latency() const {
     const Clock& clock = format(inputs(delay.stage)[0]).clock;
     text += std::string(stage(delay.stage).label) + ": ";
     if (delay.known) {
-      text += "at most " + ms(delay.total()) +
-              " ms of sound behind the end of what it is about (look-ahead " + ms(delay.lookahead) +
-              " + block " + ms(delay.block) + " + device " + ms(delay.device) + "), a frame every " +
-              json_number(frame_ms(clock), 2) + " ms that looks at " + json_number(window_ms(clock), 2) +
-              " ms; ";
+      text += "at most " + ms(delay.total()) + " ms of sound after the end of what it is about (look-ahead " +
+              ms(delay.lookahead) + " + block " + ms(delay.block) + " + device " + ms(delay.device) +
+              "), a frame every " + json_number(frame_ms(clock), 2) + " ms that looks at " +
+              json_number(window_ms(clock), 2) + " ms; ";
     } else {
       text += "at the end of the stream; ";
     }

@@ -23,7 +23,7 @@ Status connect_recorders(const Graph& graph) {
     History* history = nearest_history(graph, i);
     if (history == nullptr) {
       return Status(Code::invalid_argument)
-             << graph.stage(i).label << " has no sound to keep: put `history seconds=10` behind the source";
+             << graph.stage(i).label << " has no sound to keep: put `history seconds=10` after the source";
     }
     record->connect(*history);
   }

@@ -53,7 +53,7 @@ Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool h
     Status status(Code::invalid_argument);
     status << name
            << (has_input ? " is a source: nothing can flow into it"
-                         : " needs an input: put a source and `!` in front of it");
+                         : " needs an input: put a source and `!` before it");
     return status;
   }
   std::vector<std::string_view> names;

@@ -6,14 +6,14 @@
 
 namespace runnel::pipeline {
 
-// Values below 2^kCellBits have a cell each; above, the cell is the exponent and the kCellBits bits behind
+// Values below 2^kCellBits have a cell each; above, the cell is the exponent and the kCellBits bits after
 // the first one.
 int StepTimes::cell_of(std::uint64_t value) noexcept {
   const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - kCellBits - 1);
   return (shift << kCellBits) + static_cast<int>(value >> shift);
 }
 
-// The first value behind a cell.
+// The first value after a cell.
 std::uint64_t StepTimes::end_of(int cell) noexcept {
   const int shift = std::max(0, (cell >> kCellBits) - 1);
   return static_cast<std::uint64_t>(cell - (shift << kCellBits) + 1) << shift;

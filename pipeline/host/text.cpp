@@ -126,7 +126,7 @@ class Parser {
       ++at_;
       return {};
     }
-    if (word.is_parameter()) return expected("a node in front of its parameters");
+    if (word.is_parameter()) return expected("a node before its parameters");
     if (!is_name(word.text) || word.quoted) return expected("the name of a node");
     NodeText node;
     node.type = word.text;

@@ -23,7 +23,7 @@ struct ParameterText {
   std::size_t position = 0;  // in the text, bytes
 };
 
-// What flows into a node that joins streams, behind its first input.
+// What flows into a node that joins streams, after its first input.
 struct InputText {
   int node = -1;             // index of the node whose output it reads
   std::size_t position = 0;  // of the link

@@ -1,5 +1,5 @@
 // The door of nodes that remember what they have heard: a value that is infinite or not a number would stay
-// in their sums and filters, and spoil everything behind it.
+// in their sums and filters, and spoil everything after it.
 #pragma once
 
 #include <cstddef>

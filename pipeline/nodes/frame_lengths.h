@@ -12,7 +12,7 @@ namespace runnel::pipeline {
 // name, value and what is allowed.
 Result<std::int64_t> read_length(std::string_view name, std::string_view text, const Clock& clock) noexcept;
 
-// Windows on one grid for the whole recording: behind a gap, input up to the next point of it is dropped.
+// Windows on one grid for the whole recording: after a gap, input up to the next point of it is dropped.
 class WindowGrid {
  public:
   void set_hop(std::int64_t hop) noexcept { hop_ = hop; }

@@ -23,7 +23,7 @@ struct SourceOptions {
   // Raw PCM: files whose names end in .raw or .pcm. Parameters of the node `wav`: "raw=s16le rate=16000
   // channels=1".
   std::string raw;
-  double tail = 0;  // seconds of silence behind every recording
+  double tail = 0;  // seconds of silence after every recording
 };
 
 // The source of a recording, as text. Error: unsupported for a piece of a sensor recording.

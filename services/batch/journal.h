@@ -58,7 +58,7 @@ class JournalReader {
 
   [[nodiscard]] const JournalHead& head() const { return head_; }
   [[nodiscard]] Recordings& recordings() { return recordings_; }
-  // The next finished recording; false behind the last sound line.
+  // The next finished recording; false after the last sound line.
   bool next(JournalEntry& entry);
   // Bytes of the journal up to the last entry that next() gave.
   [[nodiscard]] std::int64_t sound_bytes() const { return sound_; }

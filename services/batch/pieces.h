@@ -42,7 +42,7 @@ class PieceRunner {
   Status prepare(double tail);
   // Of the frames that come out; its source is the recording's.
   [[nodiscard]] const pipeline::Format& format() const;
-  // Length of the recording with its silence behind it.
+  // Length of the recording with its silence after it.
   [[nodiscard]] double seconds() const { return seconds_; }
 
   // The next frames, at most `capacity`; 0: there are no more. Works on as many pieces at a time as there are

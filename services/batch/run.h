@@ -57,7 +57,7 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
 // resume.
 Status run(RunOutput& output, const MakeWorker& make, const RunOptions& options);
 
-// A file that changed under the hands of `worker` is a failure: checks in front and behind.
+// A file that changed under the hands of `worker` is a failure: checks in front and after.
 Outcome process_checked(Worker& worker, const Recording& recording);
 
 }  // namespace runnel::batch

@@ -258,7 +258,7 @@ Status RunOutput::append(Outcome outcome) {
     Outcome error;
     add_error(error, recording.path,
               Status(Code::mismatch) << "its rows are not of " << shape_.values << " values of "
-                                     << name_of(shape_.dtype) << ", as those in front of them");
+                                     << name_of(shape_.dtype) << ", as those before them");
     error.records.pop_back();
     outcome.index = with_fields(error.records, recording);
     outcome.records.clear();

@@ -1,6 +1,6 @@
 // The output of a run that can be resumed: records in the order of the list in OUT.part, each noted in
 // OUT.journal, renamed to OUT at the end. A crash at any moment leaves records that are whole and noted, and
-// at most one behind them that is cut off when the run resumes.
+// at most one after them that is cut off when the run resumes.
 #pragma once
 
 #include <chrono>
@@ -65,7 +65,7 @@ class RunOutput {
   // Of the recordings that are done, those whose file is another one by now.
   [[nodiscard]] const std::vector<std::string>& changed() const { return changed_; }
 
-  // The outcome of recordings()[done()]. One whose rows do not fit those in front of it becomes a failure.
+  // The outcome of recordings()[done()]. One whose rows do not fit those before it becomes a failure.
   Status append(Outcome outcome);
   // Once all are done: writes the summary, where the format has one, and the index, where it has none, and
   // gives the output its name.

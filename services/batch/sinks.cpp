@@ -57,7 +57,7 @@ void softmax(std::vector<float>& values) {
   for (float& value : values) value /= sum;
 }
 
-// In front of a binary matrix in an archive: the key, "\0B", type, and the sizes, each behind its own size in
+// Before a binary matrix in an archive: the key, "\0B", type, and the sizes, each after its own size in
 // bytes.
 std::string ark_header(std::string_view key, std::int64_t rows, std::int64_t values) {
   std::string text = std::string(key) + ' ';

@@ -49,7 +49,7 @@ class Feed final : public pipeline::WatchListener {
 
   // Listens to the watches and recorders of a graph that is ready to run, and tells what it is made of.
   void connect(const pipeline::Graph& graph);
-  // To be called behind every step.
+  // To be called after every step.
   void stepped(const pipeline::Graph& graph);
   // For readers that come late: the description of the graph, and the latest events, gaps and recordings.
   // From any thread.
@@ -64,7 +64,7 @@ class Feed final : public pipeline::WatchListener {
   // Largest values since the last message.
   struct Values {
     std::vector<float> largest;
-    std::int64_t end = 0;  // source sample behind them
+    std::int64_t end = 0;  // source sample after them
     std::chrono::steady_clock::time_point told;
   };
 

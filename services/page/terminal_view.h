@@ -20,7 +20,7 @@ class TerminalView final : public pipeline::WatchListener {
   explicit TerminalView(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
   void connect(const pipeline::Graph& graph);
-  // To be called behind every step.
+  // To be called after every step.
   void stepped(const pipeline::Graph& graph);
   // Leaves an empty line to whoever writes next.
   void clear();

@@ -30,7 +30,7 @@ std::string_view watched_of(const NodeType& type, bool source_is_watched) {
 }  // namespace
 
 void add_watches(GraphText& graph, NodeTable nodes) {
-  // Right behind what it looks at, and so in front of everything else that reads it: nodes run in order, and
+  // Right after what it looks at, and so before everything else that reads it: nodes run in order, and
   // who shows an event in a terminal must know of it before it is written there.
   std::vector<NodeText> watched;
   std::vector<int> place(graph.nodes.size());

@@ -12,7 +12,7 @@ namespace runnel::page {
 inline constexpr std::string_view kWatchedSource = "source", kWatchedModel = "model",
                                   kWatchedEvents = "events";
 
-// Puts a `watch` behind the (first) source, every model and everything that gives events, in front of
+// Puts a `watch` after the (first) source, every model and everything that gives events, before
 // all else that reads them. Unknown types of nodes are left for Graph to refuse.
 void add_watches(pipeline::GraphText& graph, pipeline::NodeTable nodes);
 

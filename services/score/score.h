@@ -57,7 +57,7 @@ struct Truth {
 Result<Truth> read_truth(const std::filesystem::path& path, std::string_view label_column = "label");
 
 struct ScoreOptions {
-  double tolerance = 0.5;                                    // seconds behind the end of a word
+  double tolerance = 0.5;                                    // seconds after the end of a word
   std::vector<std::string> ignore = {"silence", "unknown"};  // spans only
 };
 

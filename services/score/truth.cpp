@@ -30,7 +30,7 @@ Status at_line(const std::filesystem::path& path, std::size_t line, std::string_
   return Status(Code::invalid_data) << path.string() << ": line " << line << ": " << what;
 }
 
-// Lines without their ends; the empty piece behind the last newline is none.
+// Lines without their ends; the empty piece after the last newline is none.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {

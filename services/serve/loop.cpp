@@ -45,7 +45,7 @@ void set_option(int fd, int level, int name, int value) noexcept {
   setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// Behind what is there, without texts on the way: nothing is allocated while there is room.
+// After what is there, without texts on the way: nothing is allocated while there is room.
 void tell_progress(std::int64_t samples, std::string& out) {
   char digits[20];
   const auto count =
@@ -502,7 +502,7 @@ void Loop::finish(Connection& client) {
   answer_done(client);
 }
 
-// A connection has one end, whatever comes behind it: who was refused may also go without a word.
+// A connection has one end, whatever comes after it: who was refused may also go without a word.
 void Loop::count_end(Connection& client, Reason reason) noexcept {
   if (!std::exchange(client.end_counted, true)) metrics_.end(reason);
 }

@@ -100,7 +100,7 @@ class Loop {
   std::span<const std::unique_ptr<Loop>> loops_;
   std::size_t next_loop_ = 0;
 
-  pipeline::SharedSessions shared_;  // in front of the streams, which refer to it
+  pipeline::SharedSessions shared_;  // before the streams, which refer to it
   std::vector<const pipeline::NodeType*> nodes_;
   std::vector<std::unique_ptr<Stream>> free_;
   int made_ = 0;           // streams that exist

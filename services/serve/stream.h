@@ -42,7 +42,7 @@ class Samples final : public pipeline::Node {
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 };
 
-// Sink `answers`: events as lines of JSON, behind what `to` already has.
+// Sink `answers`: events as lines of JSON, after what `to` already has.
 class Answers final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
@@ -72,7 +72,7 @@ class Stream {
   static Result<std::unique_ptr<Stream>> make(std::string_view around, const SampleFormat& format,
                                               pipeline::GraphOptions options);
 
-  // From the beginning; records carry `source` and go behind what is in `to`, which must outlive the stream
+  // From the beginning; records carry `source` and go after what is in `to`, which must outlive the stream
   // or the next begin().
   void begin(std::string_view source, std::string* to);
 
@@ -90,7 +90,7 @@ class Stream {
   [[nodiscard]] std::int64_t samples() const noexcept { return executor_->samples(); }
   [[nodiscard]] double seconds() const noexcept { return executor_->seconds(); }
   [[nodiscard]] std::int64_t events() const noexcept { return executor_->events(); }
-  // Nodes that were put in for this format, e.g. "put `resample rate=16000` in front of fbank".
+  // Nodes that were put in for this format, e.g. "put `resample rate=16000` before fbank".
   [[nodiscard]] const std::vector<std::string>& inserted() const noexcept { return graph_->inserted(); }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return graph_->memory_bytes(); }
 

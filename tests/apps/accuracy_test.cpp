@@ -71,7 +71,7 @@ TEST_F(Accuracy, OfStreams) {
                 result["duplicates"].get<int>(), result["false_accepts"].get<int>(),
                 result["false_accepts_per_hour"].get<double>());
   }
-  std::printf("latency behind the end of the word: median %.0f ms, 90 %% %.0f ms\n",
+  std::printf("latency after the end of the word: median %.0f ms, 90 %% %.0f ms\n",
               1000 * stitched["latency_seconds"]["median"].get<double>(),
               1000 * stitched["latency_seconds"]["p90"].get<double>());
 

@@ -180,7 +180,7 @@ TEST_F(BatchOutputs, ArraysSurviveKills) {
     } else {
       EXPECT_EQ(apart(killed), apart(output));
       EXPECT_EQ(names_in(file(killed)), names_in(file(output)));
-      // What was lost behind the journal's back is made again.
+      // What was lost after the journal's back is made again.
       fs::remove(file("killed/a.npy"));
       fs::rename(file("killed.index.jsonl"), file("killed.index.jsonl.part"));
       EXPECT_EQ(call(arguments(killed, resume)).exit_code, 1);

@@ -11,7 +11,7 @@ struct CorpusFacts {
   std::int64_t broken = 0;      // in one of kWaysToBreak ways
   std::int64_t empty = 0;       // sound, but without a sample: failures, too
   double audio_seconds = 0;     // of those that are sound
-  double broken_seconds = 0;    // at most so much is in the broken ones in front of where they break
+  double broken_seconds = 0;    // at most so much is in the broken ones before where they break
   std::uintmax_t bytes = 0;
 };
 

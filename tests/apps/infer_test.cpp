@@ -25,7 +25,7 @@ class InferVerb : public testing::Test {
     call_well({"import", RUNNEL_SOURCE_FOLDER "/models/digits/digits_c_s8.espdl", "-o", frames_first()});
   }
   static void TearDownTestSuite() { folder_of_model_.reset(); }
-  // The digits network of a file that has time in front of channels, so that frames are its rows.
+  // The digits network of a file that has time before channels, so that frames are its rows.
   static std::string frames_first() { return (folder_of_model_->path() / "digits.rnl").string(); }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
   Npy logits(const std::string& folder) const {

@@ -56,7 +56,7 @@ TEST(UsageOfModels, WakeWordsAreHeardByManifestAndByTheFileMadeOfIt) {
             std::string::npos);
 }
 
-// The recording ends with the word: the runs whose mean decides come behind it.
+// The recording ends with the word: the runs whose mean decides come after it.
 TEST(UsageOfModels, AWordAtTheEndOfARecordingIsHeardWithSilenceBehindIt) {
   RUNNEL_NEEDS_DATA();
   const std::string model = (data() / "models/mww/alexa.json").string(),

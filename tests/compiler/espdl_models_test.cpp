@@ -132,7 +132,7 @@ TEST(EspdlModels, DigitsModelsRun) {
   run_folder("digits", 5);
 }
 
-// The published streaming model keeps a cache in front of a fully connected layer over its last three frames:
+// The published streaming model keeps a cache before a fully connected layer over its last three frames:
 // it runs call by call. Fed with the input of the offline model in calls of three frames, the last call gives
 // the offline model's output.
 TEST(EspdlModels, StepsOfAStreamingModelEndWithTheOfflineResult) {
@@ -169,7 +169,7 @@ TEST(EspdlModels, StepsOfAStreamingModelEndWithTheOfflineResult) {
 }
 
 // The exporter left the residual's crop of six frames in every call of the streaming file. Left out, the
-// stream is the offline result behind six frames of warm-up.
+// stream is the offline result after six frames of warm-up.
 TEST(EspdlModels, CropOfAResidualIsTheWarmUp) {
   RUNNEL_NEEDS_DATA();
   for (const char* target : {"c", "esp32p4"}) {

@@ -98,7 +98,7 @@ Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inp
     if (running.prepared->placement(tensor).time_axis >= 0)
       frames = static_cast<std::int64_t>(inputs[i].size() / frame_bytes(tensor));
   }
-  // Rows in front of the time axis grow apart and are joined at the end; what has no time axis is taken as it
+  // Rows before the time axis grow apart and are joined at the end; what has no time axis is taken as it
   // is last.
   std::vector<std::vector<Bytes>> rows(model_->outputs().size());
   std::vector<std::int64_t> next(rows.size(), 0);

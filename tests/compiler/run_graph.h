@@ -40,7 +40,7 @@ class RunnableGraph {
   // call.
   Result<std::vector<std::vector<Bytes>>> stepped(const std::vector<std::vector<Bytes>>& steps) const;
   // The same input fed in blocks of `block` frames and flushed: every output as it would be whole. Each
-  // streamed input is frame-major (nothing but ones in front of its time axis).
+  // streamed input is frame-major (nothing but ones before its time axis).
   Result<std::vector<Bytes>> streamed(const std::vector<Bytes>& inputs, std::int64_t block) const;
 
  private:

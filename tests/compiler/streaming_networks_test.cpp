@@ -156,8 +156,8 @@ TEST(StreamingNetworks, StepMultipliesNoMoreThanOffline) {
   }
 }
 
-// A published streaming file, with the exporter's caches in front of its layers, against our own stream of
-// its offline twin: behind the frames of the first clip, in which its caches still hold zeros for frames in
+// A published streaming file, with the exporter's caches before its layers, against our own stream of
+// its offline twin: after the frames of the first clip, in which its caches still hold zeros for frames in
 // front of the recording that the offline network never sees, the same bytes.
 TEST(StreamingNetworks, PublishedStreamingFileGivesWhatOurStreamOfItsTwinGives) {
   RUNNEL_NEEDS_DATA();

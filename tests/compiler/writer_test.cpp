@@ -180,7 +180,7 @@ TEST(Writer, PlanAndMemoryAreRecorded) {
   const fb::StreamTensor& read =
       *model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.find_tensor("shifted")));
   EXPECT_EQ(read.time_axis(), 1);
-  EXPECT_EQ(read.history(), 1) << "the convolution behind it reads one frame back";
+  EXPECT_EQ(read.history(), 1) << "the convolution after it reads one frame back";
   ASSERT_NE(model.arenas(), nullptr);
   ASSERT_EQ(model.arenas()->plans()->size(), 2u);
   for (const fb::ArenaPlan* plan : *model.arenas()->plans()) {

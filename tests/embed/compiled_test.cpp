@@ -44,7 +44,7 @@ void keep(void* user, runnel_stage stage, const void* frames, std::size_t count,
   out.first[stage].push_back(first);
 }
 
-// A stream with a gap in it, and another one behind a reset.
+// A stream with a gap in it, and another one after a reset.
 Heard run(const runnel_program& program) {
   const auto memory = std::make_unique<Aligned>();
   Heard heard;

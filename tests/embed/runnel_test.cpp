@@ -35,7 +35,7 @@ std::vector<std::int16_t> noise(std::size_t count, int loudness = 4000) {
   return out;
 }
 
-// What passes behind the front end and the model.
+// What passes after the front end and the model.
 struct Frames {
   std::vector<unsigned char> bytes[2];
   std::vector<std::int64_t> first[2];
@@ -107,7 +107,7 @@ TEST_F(Runnel, ResultsDoNotDependOnPieces) {
   ASSERT_EQ(runnel_end(node), RUNNEL_OK);
   EXPECT_EQ(frames_.bytes[RUNNEL_FEATURES], whole.bytes[RUNNEL_FEATURES]);
   EXPECT_EQ(frames_.bytes[RUNNEL_OUTPUT], whole.bytes[RUNNEL_OUTPUT]);
-  EXPECT_EQ(runnel_push_int16(node, samples.data(), 10), RUNNEL_INVALID_ARGUMENT) << "behind the end";
+  EXPECT_EQ(runnel_push_int16(node, samples.data(), 10), RUNNEL_INVALID_ARGUMENT) << "after the end";
 }
 
 TEST_F(Runnel, FailuresHaveTheirCodes) {

@@ -10,7 +10,7 @@ namespace runnel::test {
 
 // Of an entry of cases.json; a test failure when an option is unknown.
 features::FbankOptions fbank_options_of(const nlohmann::json& one);
-// The preset behind an entry of microfrontend.json, and whether PCAN is on.
+// The preset after an entry of microfrontend.json, and whether PCAN is on.
 struct MicrofrontendCase {
   const char* preset = "";
   bool pcan = true;

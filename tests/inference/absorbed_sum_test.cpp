@@ -1,4 +1,4 @@
-// A convolution that computes the sum behind it along gives what the two operators give one after the other.
+// A convolution that computes the sum after it along gives what the two operators give one after the other.
 #include <gtest/gtest.h>
 
 #include <cstring>

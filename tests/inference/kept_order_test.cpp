@@ -7,7 +7,7 @@
 namespace runnel::test {
 namespace {
 
-// Time is last in front of the transposition, in the middle behind it.
+// Time is last before the transposition, in the middle after it.
 struct ChannelFirst : StreamCase {
   Id x, turned, y;
 
@@ -52,7 +52,7 @@ TEST(KeptOrder, SeveralFramesAreMoved) {
   EXPECT_TRUE(together(test.engine(RunMode::whole, 1)->prepared(), test.x, test.turned));
 }
 
-// Other numbers behind it: not the same bytes, although in the same order.
+// Other numbers after it: not the same bytes, although in the same order.
 TEST(KeptOrder, RequantizesWhereExponentsDiffer) {
   ChannelFirst test(1);
   test.check({1, 7, 20}, "other exponent", {2});

@@ -9,7 +9,7 @@
 
 namespace runnel::test {
 
-// Behind x [1, T, C], unless it says otherwise.
+// After x [1, T, C], unless it says otherwise.
 class StreamStages {
  public:
   using Id = GraphBuilder::Id;

@@ -28,7 +28,7 @@ class Vibration : public testing::Test {
     ASSERT_TRUE(loaded.ok()) << loaded.status().text();
     model_ = *loaded;
   }
-  // The state that most of the frames behind the warm-up have.
+  // The state that most of the frames after the warm-up have.
   std::size_t decide(const std::vector<std::int16_t>& samples) {
     const fs::path file = folder_ / "signal.wav";
     pipeline::test::write_recording(file, samples, vibration::kRate);

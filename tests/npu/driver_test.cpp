@@ -149,7 +149,7 @@ TEST_F(OneDevice, EveryFaultHasItsSentence) {
                 {status_bit::kParseError, "a command that it does not know"},
                 {status_bit::kWeightError, "weights that it cannot decode"},
                 {status_bit::kMemoryError, "a fault of its own memory"},
-                {status_bit::kRunning, "an interrupt in front of the end"}};
+                {status_bit::kRunning, "an interrupt before the end"}};
   int resets = device_.resets();
   for (const auto& fault : faults) {
     device_.options().fault = fault.bits;

@@ -93,7 +93,7 @@ Program finished(const char* name, npu::Program& made) {
   return program;
 }
 
-// A convolution of each channel by itself with a table behind it, and the way to a reciprocal: powers of e
+// A convolution of each channel by itself with a table after it, and the way to a reciprocal: powers of e
 // through a table of 32 bits, shifted, summed, their leading zeros counted, and shifted by those.
 Program tables() {
   npu::ProgramOptions options;

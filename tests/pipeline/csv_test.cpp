@@ -134,7 +134,7 @@ TEST_F(Csv, IrregularAndOutOfOrderRows) {
                       "which is off by -0.4"),
             std::string::npos);
   EXPECT_NE(failure(text, "time=t time_unit=ms rate=100")
-                .find("line 7, column 1 (t): expected a time behind that of the row above, found '40'"),
+                .find("line 7, column 1 (t): expected a time after that of the row above, found '40'"),
             std::string::npos);
   keep(text, "time=t time_unit=ms rate=100 tolerance=0.2 irregular=accept out_of_order=drop");
   EXPECT_EQ(Keep::values, (Floats{1, 2, 3, 4, 5, 7}));

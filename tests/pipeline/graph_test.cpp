@@ -96,7 +96,7 @@ TEST_F(Negotiation, NamesAndValuesAreLookedUpWithSuggestions) {
   EXPECT_EQ(range, "line 1, column 20: fbank: num_mel_bins=0: expected a whole number from 1 to 4096");
   EXPECT_EQ(failure_of("wav ! null"), "line 1, column 1: wav needs path=, recording to read");
   EXPECT_EQ(failure_of("fbank ! null"),
-            "line 1, column 1: fbank needs an input: put a source and `!` in front of it");
+            "line 1, column 1: fbank needs an input: put a source and `!` before it");
   EXPECT_EQ(failure_of(wav(16000, 1) + " ! npy path=/tmp/x ! null"),
             "npy is a sink: nothing comes out of it for null");
   EXPECT_NE(failure_of(wav(16000, 1) + " ! fbank")
@@ -125,8 +125,8 @@ TEST_F(Negotiation, ReadyMadeGraphsGetTheirConversions) {
   const std::string out = (folder_.path() / "a.npy").string(), by_hand = (folder_.path() / "b.npy").string();
   const std::string source = wav(44100, 2);
   const auto graph = run_graph(source + " ! fbank ! npy path=" + out, options);
-  EXPECT_EQ(notes, (std::vector<std::string>{"put `downmix` in front of fbank",
-                                             "put `resample rate=16000` in front of fbank"}));
+  EXPECT_EQ(notes, (std::vector<std::string>{"put `downmix` before fbank",
+                                             "put `resample rate=16000` before fbank"}));
   EXPECT_EQ(graph->inserted().size(), 2u);
   run_graph(source + " ! downmix ! resample rate=16000 ! fbank ! npy path=" + by_hand);
   EXPECT_EQ(read_npy(out).bytes, read_npy(by_hand).bytes);

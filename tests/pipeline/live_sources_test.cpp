@@ -305,7 +305,7 @@ TEST_F(SensorTest, GivesUpWhenNothingUsefulComes) {
   std::ofstream(path) << "1 2\n" + rows;
   EXPECT_THAT(failure_of("sensor path=" + path + " garbled=error time=1 rate=100 out_of_order=error ! keep",
                          with_keep()),
-              HasSubstr("expected a time behind that of the row above"));
+              HasSubstr("expected a time after that of the row above"));
 }
 
 // A pseudo terminal: settings, a line that had begun before, and rows at once.

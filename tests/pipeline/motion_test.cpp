@@ -64,7 +64,7 @@ class Motion : public testing::Test {
 // The recording as a stream: the logits of the float network over the whole of it, frame by frame, and its
 // decisions.
 TEST_F(Motion, StreamOfATable) {
-  // [2688, 6], in Fortran order behind a header of 128 bytes.
+  // [2688, 6], in Fortran order after a header of 128 bytes.
   const std::vector<std::byte> file = runnel::test::read_file(folder_ / "stream_logits_H1.npy");
   ASSERT_GT(file.size(), 128u);
   const std::size_t frames = (file.size() - 128) / (kClasses * sizeof(float));
@@ -141,7 +141,7 @@ TEST_F(Motion, DecisionsOfWindows) {
     ASSERT_TRUE(std::getline(predictions, line));
     std::size_t number = 0, label = 0, expected = 0;
     ASSERT_EQ(std::sscanf(line.c_str(), "%zu,%zu,%zu", &number, &label, &expected), 3);
-    // The network's own layout: classes in front of time. The decision is the class with the highest mean.
+    // The network's own layout: classes before time. The decision is the class with the highest mean.
     std::array<float, kClasses> means{};
     for (std::size_t i = 0; i < kClasses * kFrames; ++i)
       means[i / kFrames] += Keep::values[window * kClasses * kFrames + i] / kFrames;

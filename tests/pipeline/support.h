@@ -68,7 +68,7 @@ class Rows final : public Node {
 };
 
 // A stand-in for a model and its decision: an event of [at, at + 800) at the given samples, made 400 samples
-// behind its end.
+// after its end.
 class Events final : public Node {
  public:
   static const NodeType type;

@@ -66,7 +66,7 @@ TEST(GraphText, ErrorsNameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(refused("! wav"), "line 1, column 1: expected a node, found '!'");
   EXPECT_EQ(refused("wav ! ! null"), "line 1, column 7: expected a node, found '!'");
   EXPECT_EQ(refused("wav\n! path=a"),
-            "line 2, column 3: expected a node in front of its parameters, found 'path=a'");
+            "line 2, column 3: expected a node before its parameters, found 'path=a'");
   EXPECT_EQ(refused("wav path='a"), "line 1, column 10: this quote is not closed: expected another '");
   EXPECT_EQ(refused("wav path=a path=b"), "line 1, column 12: wav has the parameter 'path' twice");
   EXPECT_EQ(refused("wav =a"), "line 1, column 5: expected KEY=VALUE, found '=a'");

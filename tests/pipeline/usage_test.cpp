@@ -177,7 +177,7 @@ TEST_F(Usage, AClipIsTheFirstFramesOnce) {
   GraphOptions loud = options();
   loud.note = [&](std::string_view text) { note = text; };
   run_graph("rows ! infer model=" + model + " ! keep", loud);
-  EXPECT_NE(note.find("one clip of 4 frames, 5 frames behind it"), std::string::npos) << note;
+  EXPECT_NE(note.find("one clip of 4 frames, 5 frames after it"), std::string::npos) << note;
 }
 
 TEST_F(Usage, AGapStartsAfreshOnTheSameGrid) {
@@ -193,7 +193,7 @@ TEST_F(Usage, AGapStartsAfreshOnTheSameGrid) {
   Lossy::losses = {{430, 110}};
   for (const std::int64_t tick : {1, 64, 1024}) {
     run_graph("lossy ! infer model=" + model + " ! keep", options(tick));
-    // 0..430: four steps and a begun one; behind the loss from sample 600 on, without what came before it.
+    // 0..430: four steps and a begun one; after the loss from sample 600 on, without what came before it.
     EXPECT_EQ(Keep::values, (std::vector<float>{100, 150, 150, 150, 80, 100, 150, 150, 150})) << tick;
     EXPECT_EQ(Keep::indices, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 6, 7, 8, 9}));
   }
@@ -365,7 +365,7 @@ TEST_F(Usage, AWakeWordIsHeardAgainBehindAGapAndNotTwiceInOneWord) {
   Lossy::sample_rate = 16000;
   Lossy::samples.clear();
   for (const std::int16_t sample : samples) Lossy::samples.push_back(static_cast<float>(sample) / 32768);
-  // The same once more, behind a loss that ends at a step: the stream starts as it did, and hears the same.
+  // The same once more, after a loss that ends at a step: the stream starts as it did, and hears the same.
   const std::int64_t once = static_cast<std::int64_t>(Lossy::samples.size()),
                      again = (once + 1600 + 479) / 480 * 480;
   Lossy::losses = {{once, again - once}};

@@ -16,7 +16,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using compiler::EspdlTarget;
 
-// Every cut as it is, and with a header that admits it, so that the structure behind the header is what must
+// Every cut as it is, and with a header that admits it, so that the structure after the header is what must
 // be found short.
 void refuses_every_truncation(const Bytes& file, std::size_t step) {
   const std::size_t header = std::memcmp(file.data(), "EDL1", 4) == 0 ? 12 : 16;

@@ -40,7 +40,7 @@ struct FreeAligned {
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
 
-// Not a byte more than there are, so that AddressSanitizer sees reads behind the end.
+// Not a byte more than there are, so that AddressSanitizer sees reads after the end.
 AlignedBytes exact_copy(std::span<const std::byte> bytes) {
   AlignedBytes copy(static_cast<std::byte*>(
       ::operator new[](std::max<std::size_t>(bytes.size(), 1), std::align_val_t{64})));

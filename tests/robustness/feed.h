@@ -17,7 +17,7 @@ namespace runnel::test {
 inline constexpr std::size_t kMemoryLimit = std::size_t{64} << 20;
 
 // A model file: opened, described, its test vectors compared, prepared for blocks and for clips, and run a
-// few times either way. The first failure, or ok. With `check_crc` false, damage reaches the checks behind
+// few times either way. The first failure, or ok. With `check_crc` false, damage reaches the checks after
 // the checksums.
 Status feed_model(std::span<const std::byte> bytes, bool check_crc);
 

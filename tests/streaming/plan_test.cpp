@@ -27,7 +27,7 @@ TEST(Plan, KnownCases) {
   const Case cases[] = {
       {"causal", window(9, 1, 16, 0, 2), 3, 3, 16},
       {"centred", window(5, 1, 2, 2), 0, 2, 4},
-      {"centred behind a delay", window(5, 1, 2, 2), 7, 9, 4},
+      {"centred after a delay", window(5, 1, 2, 2), 7, 9, 4},
       {"no padding", window(5, 1, 0, 0), 1, 5, 4},
       {"semi-causal", window(5, 2, 3, 0), 0, 0, 3},
       {"stride 2, kernel 3", window(3, 2, 0, 0), 0, 1, 2},

@@ -45,7 +45,7 @@ if __name__ == '__main__':
         optimizer.step()
         schedule.step()
         if step % 250 == 249: print(step + 1, 'loss %.4f' % loss.item(), 'frames %.4f, signals %.4f' % accuracy(net, normal(test[0]), test[1]))
-    # The normalisation goes into the first convolution. Its zeros in front of the signal become frames of that mean: warm-up only.
+    # The normalisation goes into the first convolution. Its zeros before the signal become frames of that mean: warm-up only.
     with torch.no_grad():
         net.conv1.bias -= (net.conv1.weight * (mean / deviation)[None, :, None]).sum((1, 2))
         net.conv1.weight /= deviation[None, :, None]

@@ -91,7 +91,7 @@ Result<TensorId> Builder::operand(const Node& node, std::size_t position) {
   }
   if (const Cache* cache = cache_behind(name)) {
     return fail(node, Code::unsupported) << "reads the StreamingCache \"" << cache->node
-                                         << "\"; only Conv, AveragePool and MaxPool can be read behind one";
+                                         << "\"; only Conv, AveragePool and MaxPool can be read after one";
   }
   return fail(node) << "input \"" << name << "\" does not exist";
 }

@@ -16,8 +16,8 @@ namespace runnel::compiler::espdl_source {
 
 inline constexpr std::int64_t kMaxValues = std::int64_t{1} << 30;  // of one computed tensor
 
-// A StreamingCache in front of a value: reading the cache's output is reading `source` with `frames` zero
-// frames in front of it.
+// A StreamingCache before a value: reading the cache's output is reading `source` with `frames` zero
+// frames before it.
 struct Cache {
   std::string node, source;
   std::int64_t frames = 0;
@@ -46,7 +46,7 @@ class Builder {
   // Input `position` of the node, a constant or a computed value. Errors: invalid_data when it is absent,
   // unsupported when it comes out of a StreamingCache (only windows can read those).
   Result<TensorId> operand(const Node& node, std::size_t position);
-  // The constant behind input `position`, or null; errors only when `required` and it is not there.
+  // The constant after input `position`, or null; errors only when `required` and it is not there.
   Result<const Constant*> constant(const Node& node, std::size_t position, bool required) const;
   // Integers of an optional constant input; empty when absent. Errors: unsupported when it is computed at run
   // time.
@@ -84,7 +84,7 @@ class Builder {
     caches_.insert_or_assign(output, std::move(cache));
   }
   [[nodiscard]] const Cache* cache_behind(std::string_view name) const;
-  // The value that a window node reads: behind a cache its source.
+  // The value that a window node reads: after a cache its source.
   Result<TensorId> window_operand(const Node& node, const Cache*& cache);
 
   // Tensors whose last axis holds channels although ONNX has them on axis 1: made by windows and what follows

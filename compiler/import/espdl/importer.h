@@ -62,7 +62,7 @@ struct EspdlImport {
 };
 
 // `bytes`: the whole file, a model or a package of models. Shapes are recomputed from the inputs;
-// StreamingCache nodes become the left context of the operator behind them, or stay operators where that
+// StreamingCache nodes become the left context of the operator after them, or stay operators where that
 // would not be the same (docs/espdl.md; usage `step`). Errors: invalid_data with file offset or node,
 // expected and found; unsupported naming every operator that is not known, all at once; those of packages
 // (package.h) and of encrypted models (container.h).

@@ -13,7 +13,7 @@ namespace {
 // How a value stands to that of the offline model: frame n is the offline model's frame n - lag.
 struct Shifted {
   std::int64_t axis = 1, lag = 0;
-  bool cropped = false;  // behind a slice that no join has confirmed yet
+  bool cropped = false;  // after a slice that no join has confirmed yet
 };
 
 // Leading frames that a slice cuts off along `axis` and nothing else; 0: it is another kind of slice.

@@ -12,7 +12,7 @@ namespace runnel::compiler::espdl_source {
 // Offline, a residual branch beside windows without padding is cut by the frames that the windows consume:
 // f(x) + x[6:]. In a streaming file the windows read their past from caches and consume nothing, but the
 // exporter leaves the slice as it was, so that each call would lose its first frames (ESP-DL then adds
-// tensors of different lengths and reads behind the end of the shorter one).
+// tensors of different lengths and reads after the end of the shorter one).
 //
 // The names of the outputs of slices that cut exactly as many leading frames as the caches of every other
 // branch at the next join hold: there both branches are the stream itself, and the slice is to be left out.

@@ -43,7 +43,7 @@ Result<Value> Builder::padded_value(const Node& node, std::size_t position) cons
   if (!node.has_input(position)) return node.fail() << "input " << position << " is absent";
   const Value* found = find(node.inputs[position]);
   if (found == nullptr)
-    return node.fail() << "reads \"" << node.inputs[position] << "\", which nothing in front of it defines";
+    return node.fail() << "reads \"" << node.inputs[position] << "\", which nothing before it defines";
   return *found;
 }
 

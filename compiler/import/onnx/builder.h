@@ -52,7 +52,7 @@ class Builder {
   Result<Value> value(const Node& node, std::size_t position);
   // The same, padding still open.
   Result<Value> padded_value(const Node& node, std::size_t position) const;
-  // The constant behind an input; null when absent. Errors: unsupported when it is computed at run time.
+  // The constant after an input; null when absent. Errors: unsupported when it is computed at run time.
   Result<ConstantPtr> constant(const Node& node, std::size_t position) const;
   // Integers of an optional operand or, in older opsets, of an attribute.
   Result<std::vector<std::int64_t>> integers(const Node& node, std::size_t position,

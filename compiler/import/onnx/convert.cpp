@@ -78,7 +78,7 @@ class Walk {
     for (const std::string& name : node.inputs) {
       const Value* value = name.empty() ? nullptr : builder_.find(name);
       if (!name.empty() && value == nullptr)
-        return node.fail() << "reads \"" << name << "\", which nothing in front of it defines";
+        return node.fail() << "reads \"" << name << "\", which nothing before it defines";
       broken = broken || (value != nullptr && value->missing);
       known = known && (value == nullptr || (value->constant != nullptr && value->padding.empty()));
       constants.push_back(value != nullptr && known ? value->constant.get() : nullptr);

@@ -53,7 +53,7 @@ Status apply_shape(const ::onnx::ValueInfoProto& proto, const Dims& asked, Input
                                 << "\", which has " << text_of(input.dims) << " (-1: open)";
 }
 
-// `open`: the axes without size in the file. `first`: of all inputs, which is the data; states come behind.
+// `open`: the axes without size in the file. `first`: of all inputs, which is the data; states come after.
 bool is_batch(const ::onnx::ValueInfoProto& proto, const std::vector<bool>& open, std::size_t axis,
               bool first) {
   std::string name = symbol(proto, axis);

@@ -34,7 +34,7 @@ Result<Layout> read_layout(std::span<const std::byte> file) {
   const auto program = number_at<std::uint64_t>(file, 16), base = number_at<std::uint64_t>(file, 24);
   if (program > file.size() || program < kHeaderAt + length) {
     return bad() << "a program of " << program << " bytes in a file of " << file.size()
-                 << " behind a header of " << length;
+                 << " after a header of " << length;
   }
   layout.program_bytes = static_cast<std::size_t>(program);
   if (base == 0) return layout;

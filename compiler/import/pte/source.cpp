@@ -437,7 +437,7 @@ Result<std::size_t> bytes_of(std::span<const std::int32_t> sizes, std::size_t el
   bool fits = true;
   for (const std::int32_t size : sizes) {
     if (size < 0) return Status(Code::invalid_data) << place << ": a size of " << size;
-    // A size of 0 behind others must not hide that they overflow.
+    // A size of 0 after others must not hide that they overflow.
     if (size > 0)
       fits = fits && checked_mul<std::uint64_t>(bytes, static_cast<std::uint64_t>(size), bytes) &&
              bytes <= kMaxBytes;

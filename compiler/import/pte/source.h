@@ -1,4 +1,4 @@
-// An ExecuTorch program as plain data, checked once while it is read: behind read_program() every index
+// An ExecuTorch program as plain data, checked once while it is read: after read_program() every index
 // points to what it should, every tensor has a size that fits into its memory, and every constant its bytes.
 #pragma once
 

@@ -32,7 +32,7 @@ class Builder {
   static bool has(const Operator& op, std::size_t position) {
     return position < op.inputs.size() && op.inputs[position] >= 0;
   }
-  // The file's tensor behind an input or output. Errors: invalid_data when it is absent.
+  // The file's tensor after an input or output. Errors: invalid_data when it is absent.
   Result<const Tensor*> input(const Operator& op, std::size_t position) const;
   Result<const Tensor*> output(const Operator& op, std::size_t position = 0) const;
   // Input `position`: a computed value, or a constant as it stands in the file. Errors: invalid_data when it
@@ -45,7 +45,7 @@ class Builder {
   [[nodiscard]] compiler::Tensor& at(TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
   TensorId add(compiler::Tensor tensor);
   Status add_input(std::int32_t tensor);
-  // The uint8 tensor of the file behind its int8 form (is_shifted).
+  // The uint8 tensor of the file after its int8 form (is_shifted).
   Result<TensorId> emit_uint8(std::int32_t tensor);
   // A new tensor for output `position`; the shape follows when the node is emitted.
   Result<TensorId> result(const Operator& op, std::size_t position = 0);
@@ -85,14 +85,14 @@ class Builder {
 // uint8 with a scale is computed as int8 with a zero point 128 lower: the same values.
 [[nodiscard]] bool is_shifted(const Tensor& tensor);
 
-// What a fused activation becomes: part of the operator, or for float32 beyond ReLU a clip behind it.
+// What a fused activation becomes: part of the operator, or for float32 beyond ReLU a clip after it.
 struct Activated {
   Activation activation = Activation::none;
   TensorId to = kAbsent;  // what the operator is to write
   bool clipped = false;
 };
 Result<Activated> activated(Builder& builder, const Operator& op, std::int8_t fused, TensorId y);
-// The clip behind it, when there is one.
+// The clip after it, when there is one.
 Status finish_activated(Builder& builder, const Operator& op, const Activated& how, TensorId y);
 Status emit_float_clip(Builder& builder, const Operator& op, Activation activation, TensorId x, TensorId y);
 

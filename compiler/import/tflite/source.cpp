@@ -83,7 +83,7 @@ Status read_quantization(const tflite::QuantizationParameters& from, const std::
   return {};
 }
 
-// The bytes of a buffer: inside the FlatBuffer, or behind it in the file.
+// The bytes of a buffer: inside the FlatBuffer, or after it in the file.
 Result<std::span<const std::byte>> bytes_of(std::span<const std::byte> file, const tflite::Buffer& buffer,
                                             const std::string& place) {
   if (buffer.data() != nullptr && buffer.data()->size() > 0)

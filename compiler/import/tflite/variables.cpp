@@ -168,7 +168,7 @@ Status Finder::match(const std::string& name, const Variable& variable) {
   const std::int32_t state = op(variable.reads[0]).outputs[0], assigned = op(variable.assigns[0]).inputs[1];
   const Tensor& tensor = graph_.tensors[static_cast<std::size_t>(state)];
   RUNNEL_TRY(check_initial(name, tensor));
-  // What is concatenated in front of x: the variable itself, or its last frames.
+  // What is concatenated before x: the variable itself, or its last frames.
   std::int32_t front = state;
   std::size_t inner = kNone;
   std::vector<std::size_t> users = readers(state);

@@ -1,7 +1,7 @@
 // Resource variables that hold the last frames of a stream, found by how they are used:
 //   C = concat(read, x); assign(the last frames of C)      or      C = concat(the last frames of read, x);
 //   assign(C).
-// In both C is x behind a StreamingCache.
+// In both C is x after a StreamingCache.
 #pragma once
 
 #include <cstdint>

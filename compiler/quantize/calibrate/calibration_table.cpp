@@ -36,7 +36,7 @@ std::uint32_t checksum_of(const Graph& graph) {
   return sum;
 }
 
-// Names that come again get their number behind them: operators that one of the file's became share its name.
+// Names that come again get their number after them: operators that one of the file's became share its name.
 std::vector<std::string> distinct(const std::vector<std::string>& names) {
   std::vector<std::string> all;
   std::map<std::string, int> seen;

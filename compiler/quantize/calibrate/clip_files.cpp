@@ -62,7 +62,7 @@ Result<std::vector<float>> floats_of_npy(const fs::path& path, std::vector<std::
   return values;
 }
 
-// Whether there is nothing but blanks in front of a comma or semicolon, or between two.
+// Whether there is nothing but blanks before a comma or semicolon, or between two.
 bool has_empty_cell(std::string_view line) {
   bool empty = true;
   for (const char c : line) {

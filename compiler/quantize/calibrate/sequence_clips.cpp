@@ -44,7 +44,7 @@ class SequenceClips final : public Clips {
     }
     return {};
   }
-  // The state in front of the next step.
+  // The state before the next step.
   void push(std::vector<std::vector<float>> state) { states_.push_back(std::move(state)); }
 
  private:

@@ -119,7 +119,7 @@ std::vector<double> reach_of(const Graph& graph, const Node& node, std::size_t c
   return reach;
 }
 
-// y = factors * y for operators in front, x = x / factors for those behind.
+// y = factors * y for operators in front, x = x / factors for those after.
 void scale_maker(const std::vector<double>& factors, const Node& node, Graph& graph) {
   for (const std::size_t i : {1u, 2u}) {
     if (i >= node.inputs.size() || node.inputs[i] < 0) continue;
@@ -178,7 +178,7 @@ Result<Peaks> peaks_of(const Graph& graph, const std::vector<TensorId>& ids, con
   return peaks;
 }
 
-// How a channel's factor follows from how large its values get (v) and from the weights behind it (w):
+// How a channel's factor follows from how large its values get (v) and from the weights after it (w):
 // w^reach / v^peak.
 struct Strength {
   double peak = 0.5, reach = 0.5;

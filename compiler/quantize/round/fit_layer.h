@@ -22,7 +22,7 @@ Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gr
 Layer fit_matrix(const Tensor& weights, DType type, const GramMatrix& gram, double hold);
 
 // Fits every layer, and the matrices of recurrent operators, in the order of execution, each to the inputs
-// that the layers in front of it give as integers. Errors: those of the runs.
+// that the layers before it give as integers. Errors: those of the runs.
 Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
                   const Methods& methods, const Options& options, Plan& plan);
 

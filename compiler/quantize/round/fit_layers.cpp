@@ -72,7 +72,7 @@ void add_products(const std::vector<float>& weights, std::span<const float> real
   gram.add_rows(integer, results);
 }
 
-// The state in front of every frame: the first one (or zeros), then those of the frames before.
+// The state before every frame: the first one (or zeros), then those of the frames before.
 std::vector<float> states_before(std::span<const float> first, std::span<const float> all, std::size_t hidden,
                                  std::size_t frames) {
   std::vector<float> states(first.begin(), first.end());

@@ -87,7 +87,7 @@ int BlockNet::grid_for(TensorId id, DType type) {
   for (std::size_t g = 0; g < grids_.size(); ++g) {
     if (grids_[g].group == group) return static_cast<int>(g);
   }
-  // Free is what nothing in front of the block has, and no output of the graph: those are never cut.
+  // Free is what nothing before the block has, and no output of the graph: those are never cut.
   bool free = free_scales_;
   const auto in_group = [&](TensorId other) {
     return other >= 0 && plan_.groups[static_cast<std::size_t>(other)] == group;

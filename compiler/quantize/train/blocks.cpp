@@ -8,7 +8,7 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-// Computed tensors that are read at or behind a node and made in front of it.
+// Computed tensors that are read at or after a node and made before it.
 std::set<TensorId> passing(const Graph& graph, std::size_t node) {
   std::set<TensorId> made(graph.inputs.begin(), graph.inputs.end()), live;
   for (std::size_t n = 0; n < node; ++n)

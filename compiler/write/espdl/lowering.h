@@ -43,7 +43,7 @@ class Lowering {
   }
   // Whether one node alone reads it, and the graph does not return it.
   [[nodiscard]] bool read_once(TensorId id) const { return reads_[static_cast<std::size_t>(id)] == 1; }
-  // The node right behind `node` when it belongs to it: same name, of this code, the only reader of its
+  // The node right after `node` when it belongs to it: same name, of this code, the only reader of its
   // result. The importer makes such pairs of single nodes. Null otherwise.
   [[nodiscard]] const compiler::Node* tail(const compiler::Node& node, OpCode code) const;
   // Nodes that another one stands for.
@@ -126,10 +126,10 @@ void lower_expand(Lowering& to, const compiler::Node& node);
 void lower_recurrent(Lowering& to, const compiler::Node& node);
 void lower_norm(Lowering& to, const compiler::Node& node);
 
-// Nodes in front of a product of two computed values that only undo the layout of its right operand: the
+// Nodes before a product of two computed values that only undo the layout of its right operand: the
 // product reads what they read.
 void fold_right_operand(Lowering& to, const compiler::Node& node, std::size_t index);
-// Casts to bool in front of a node that takes integers as truth itself.
+// Casts to bool before a node that takes integers as truth itself.
 void fold_truth(Lowering& to, const compiler::Node& node, std::size_t index);
 
 // The whole graph as an .espdl model, without test values and metadata. What cannot be said is refused, all

@@ -252,7 +252,7 @@ class Former {
       first = false;
       zero = zero && place(id).zero;
     }
-    // Frames in front of the first one must be zeros, which this operator makes something else of.
+    // Frames before the first one must be zeros, which this operator makes something else of.
     if (!zero) latest = std::max<std::int64_t>(latest, 0);
     Node out = node;
     for (TensorId& id : out.inputs) {
@@ -276,15 +276,15 @@ class Former {
     const TensorId x = node.inputs[0];
     const Place at = place(x);
     const bool crop = node.code == OpCode::slice, pad = node.code == OpCode::pad;
-    // Zeros in front of the first frame and behind the last one: there are some, if what is in front is zeros
+    // Zeros before the first frame and after the last one: there are some, if what is in front is zeros
     // or nothing.
     if (rule.left > 0 && !at.zero && at.lag > 0) {
-      refuse(node, "zeros in front of the first frame of \"" + tensor(x).name + "\", where the stream has " +
+      refuse(node, "zeros before the first frame of \"" + tensor(x).name + "\", where the stream has " +
                        std::to_string(at.lag) + " frames of warm-up");
       return;
     }
     if (rule.right > 0 && !at.zero) {
-      refuse(node, "zeros behind the last frame of \"" + tensor(x).name +
+      refuse(node, "zeros after the last frame of \"" + tensor(x).name +
                        "\", where the stream has what zeros at the input give");
       return;
     }
@@ -296,7 +296,7 @@ class Former {
     const bool height = tensor(x).shape.size() == 4 && at.axis == 1;
     if (crop || pad || !without_padding(out, height)) {
       refuse(node, crop ? "a slice in steps, expected one that cuts frames at the ends"
-                        : "a window that StreamingCache does not stand in front of");
+                        : "a window that StreamingCache does not stand before");
       return;
     }
     if (node.code == OpCode::max_pool && (rule.left > 0 || rule.right > 0) &&

@@ -17,12 +17,12 @@ struct StreamingForm {
   // Per output: frame n of the stream is frame n - lag of the offline result; the first `lag` frames are
   // warm-up, to be thrown away.
   std::vector<std::int64_t> lags;
-  std::int64_t context = 0;  // frames of the first input behind which everything that was kept is real
+  std::int64_t context = 0;  // frames of the first input after which everything that was kept is real
   // Why not, one sentence for each operator and reason; the graph is empty then.
   std::vector<std::string> refusals;
 };
 
-// Every result behind the warm-up is the offline result, bit for bit; what StreamingCache cannot keep is
+// Every result after the warm-up is the offline result, bit for bit; what StreamingCache cannot keep is
 // refused by name: state of recurrences, statistics over all time, padding that would have to stand for
 // frames which are not zero, frames along inner axes.
 // A branch that is late waits in a cache of its own (with a Slice behind it). `chunk`: frames of the inputs

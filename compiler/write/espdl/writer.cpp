@@ -64,7 +64,7 @@ struct Plan {
   StreamingForm form;  // without its graph; not used when calls are not cut
 };
 
-// Joined along time; nothing but ones stands in front of that axis.
+// Joined along time; nothing but ones stands before that axis.
 std::vector<std::byte> joined(const std::vector<Buffers>& calls, std::size_t position) {
   std::vector<std::byte> all;
   for (const Buffers& call : calls) all.insert(all.end(), call[position].begin(), call[position].end());
@@ -76,7 +76,7 @@ bool frame_major(const Tensor& tensor, int axis) {
                      [](std::int32_t dim) { return dim == 1; });
 }
 
-// Behind its warm-up the streaming form gives the frames of the graph over the same recording.
+// After its warm-up the streaming form gives the frames of the graph over the same recording.
 Status check_form(const Graph& given, const Plan& plan, int chunk, const std::vector<Buffers>& inputs,
                   const std::vector<Buffers>& outputs) {
   const auto major = [&](const std::vector<TensorId>& ids, const std::vector<int>& axes) {

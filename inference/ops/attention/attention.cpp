@@ -69,7 +69,7 @@ void attend(const BoundAttention& op, const T* query, const T* keys, const T* va
 template <class T>
 void run(const BoundAttention& op, const RunContext& context) noexcept {
   const FrameIndex out = op.fixed ? FrameIndex{0, op.out_frames} : context.index[op.y];
-  // The frame with logical index t of an input; frames in front of its block are its history.
+  // The frame with logical index t of an input; frames before its block are its history.
   const auto frame = [&](Position position, std::int64_t t, std::int64_t elements) {
     const std::int32_t tensor = op.tensors[position];
     const std::int64_t first = op.fixed ? 0 : context.index[tensor].first;
@@ -126,8 +126,8 @@ Status check_attention(const Model& model, const fb::Operator& op) noexcept {
   if (o->left() < 0 || o->right() < 0 || o->chunk() < 1 || o->left() > kMost || o->right() > kMost ||
       o->chunk() > kMost) {
     return Status(Code::invalid_data)
-           << "a window of " << o->left() << " frames in front of chunks of " << o->chunk() << " and "
-           << o->right() << " behind, expected at most " << kMost;
+           << "a window of " << o->left() << " frames before chunks of " << o->chunk() << " and "
+           << o->right() << " after, expected at most " << kMost;
   }
   const std::int32_t largest = q.dtype == DType::int8 ? 127 : 32767;
   if (o->scale() < -largest || o->scale() > largest)

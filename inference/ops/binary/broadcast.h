@@ -1,5 +1,5 @@
 // Broadcasting as nested loops: the innermost axes on which each operand is either whole or repeated run as
-// one call, the axes in front of them are stepped through.
+// one call, the axes before them are stepped through.
 #pragma once
 
 #include <algorithm>

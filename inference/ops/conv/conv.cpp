@@ -60,7 +60,7 @@ void run_conv(const BoundOperator& self, const RunContext& context) noexcept {
     op.conv.run(op.conv, x, y, context.scratch);
 }
 
-// The usual case, and the same with a sum behind the convolution.
+// The usual case, and the same with a sum after the convolution.
 void run_single(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundConv&>(self);
   op.conv.run(op.conv, op.x.at(context), context.data[op.y], context.scratch);

@@ -91,14 +91,14 @@ Status check_transposed(const Model& model, const fb::Operator& op) noexcept {
       return Status(Code::invalid_data)
              << "a stride or dilation of " << positive << ", expected 1 to " << kMost;
   }
-  // Frames made of nothing but the bias can be added behind the result, not in front of it.
+  // Frames made of nothing but the bias can be added after the result, not before it.
   for (const std::int32_t crop : {o->crop_top(), o->crop_left()}) {
     if (crop < 0 || crop > kMost)
       return Status(Code::unsupported) << "a crop of " << crop << " in front, expected 0 to " << kMost;
   }
   for (const std::int32_t crop : {o->crop_bottom(), o->crop_right()}) {
     if (crop < -kMost || crop > kMost)
-      return Status(Code::unsupported) << "a crop of " << crop << " behind, expected at most " << kMost;
+      return Status(Code::unsupported) << "a crop of " << crop << " after, expected at most " << kMost;
   }
   const std::int32_t channels = x.shape[x.shape.rank - 1], groups = o->groups();
   if (groups < 1 || channels % groups != 0 || w.shape[0] % groups != 0 || w.shape[3] != channels / groups) {
@@ -166,7 +166,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
     along.in = x[axis];
     along.out = y[axis];
     if (!context.streamed() || axis != time) continue;
-    // Output f of a block stands at m = f - e in front of which `context` inputs are kept
+    // Output f of a block stands at m = f - e before which `context` inputs are kept
     // (streaming/plan.cpp).
     const TimeWindow window = context.window(0);
     along.in = static_cast<std::int32_t>(window.frames);

@@ -37,8 +37,8 @@ Status check_reshape(const Model& model, const fb::Operator& op) noexcept {
   return {};
 }
 
-// Time survives where the output has an axis with the same number of elements in front of it, in it, and
-// behind it. An axis that is shorter by a factor holds stacked frames, a longer one frames taken apart.
+// Time survives where the output has an axis with the same number of elements before it, in it, and
+// after it. An axis that is shorter by a factor holds stacked frames, a longer one frames taken apart.
 Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes,
                       streaming::NodeRule& rule) noexcept {
   const Shape x = input(model, op, 0).shape, y = output(model, op).shape;

@@ -165,13 +165,13 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
     bound->frames = to[time];
     bound->frame_elements = to.product(time + 1, to.rank);
     if (to.product(0, time) != 1)
-      return Status(Code::unsupported) << "pads time behind dimensions of more than 1";
+      return Status(Code::unsupported) << "pads time after dimensions of more than 1";
     context.use_frame_index();
   } else if (bound->rescale.needed()) {
     context.request_scratch(static_cast<std::size_t>(from.elements()) * bound->element);
   }
   if (bound->mode != PadMode::zero) {
-    // Axes behind the last padded one are part of its elements.
+    // Axes after the last padded one are part of its elements.
     bound->rank = std::max(bound->rank, 1);
     auto last = static_cast<std::size_t>(bound->rank - 1);
     for (; last > 0 && bound->x_dims[last] == bound->y_dims[last]; --last)

@@ -268,7 +268,7 @@ Result<const BoundOperator*> prepare_insert_zeros(PrepareContext& context) noexc
     bound->out_height = y[1];
     bound->stride_height = o.stride_height();
   }
-  // Before the end is known, the zeros behind the last frame must not be called data (streaming/plan.cpp):
+  // Before the end is known, the zeros after the last frame must not be called data (streaming/plan.cpp):
   // they wait for the next.
   const auto late = [](std::int32_t stride, std::int32_t after) {
     streaming::NodeRule rule;

@@ -112,7 +112,7 @@ void bind_scales(const Model& model, const fb::Operator& op, kernels::SequenceLs
   spec.clip = static_cast<std::int16_t>(std::min(static_cast<double>(o.cell_clip()) / cell, 32767.0));
 }
 
-// The same with shifts: gates are 2^-12 in front of their functions and 2^-15 behind them.
+// The same with shifts: gates are 2^-12 before their functions and 2^-15 after them.
 void bind_shifts(const Model& model, const fb::Operator& op, kernels::SequenceLstmSpec& spec) noexcept {
   const fb::SequenceLstmOptions& o = *op.options_as_SequenceLstmOptions();
   const int x = input(model, op, kX).exponent(), y = output(model, op).exponent();

@@ -1,5 +1,5 @@
 // A StreamingCache that stays an operator: its output is the frames that the session kept from earlier calls,
-// zero points at first, and behind them the input's; the last `frames` of them are kept for the next call.
+// zero points at first, and after them the input's; the last `frames` of them are kept for the next call.
 // For models that are exported for calls of a fixed number of frames and do with them what has no streaming
 // form. Everywhere else a cache is the history of the operator that reads it.
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 struct BoundCache : BoundOperator {
   Operand x;
   std::int32_t y = -1;
-  std::size_t outer = 1;                        // rows in front of the axis of frames
+  std::size_t outer = 1;                        // rows before the axis of frames
   std::size_t kept_bytes = 0, block_bytes = 0;  // per row
   std::size_t state = 0;                        // offset of the kept frames
   std::size_t element = 1;

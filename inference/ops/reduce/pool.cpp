@@ -18,7 +18,7 @@ struct BoundPool : BoundOperator {
   Isa isa = Isa::generic;
   std::int32_t batch = 1;
   std::size_t x_bytes = 0, y_bytes = 0;  // of one batch entry
-  std::int64_t back_frames = 0;          // of the window in front of the block
+  std::int64_t back_frames = 0;          // of the window before the block
   bool streamed = false, time_is_height = false;
 };
 

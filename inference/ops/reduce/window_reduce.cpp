@@ -118,7 +118,7 @@ void run_sum(const BoundWindow& op, const Frames<T>& frames, const FrameIndex& o
 }
 
 // State: a slot for each frame of the window and one more. Frame u goes into slot u mod window; whenever all
-// slots have been filled, each becomes the extreme of itself and all behind it. The window that ends with
+// slots have been filled, each becomes the extreme of itself and all after it. The window that ends with
 // frame u is what is left of those, and the frames since (the last slot).
 template <class T>
 void run_extreme(const BoundWindow& op, const Frames<T>& frames, const FrameIndex& out, T* y,
@@ -260,7 +260,7 @@ Status check_window_reduce(const Model& model, const fb::Operator& op) noexcept 
   if (time < 0 || time >= x.shape.rank || !is_reduced(o, time))
     return Status(Code::invalid_data) << "time axis " << time << ", expected one of the axes";
   if (x.shape.product(0, time) != 1)
-    return Status(Code::unsupported) << "time behind dimensions of more than 1";
+    return Status(Code::unsupported) << "time after dimensions of more than 1";
   if (o.window() != kSoFar && (o.window() < 1 || o.window() > kMost))
     return Status(Code::invalid_data)
            << "a window of " << o.window() << " frames, expected 1 to " << kMost << ", or -1";

@@ -36,7 +36,7 @@ struct VectorScale {
     const mve_pred16_t tie = vcmpeqq_s32(vshlq_n_s32(added, 1), vshlq_s32(vdupq_n_s32(1), shift));
     value = vandq_m_s32(up, up, vdupq_n_s32(~1), tie);
   } else {  // tflite_double
-    // Left shifts come before the product, right ones behind it, with ties away from zero.
+    // Left shifts come before the product, right ones after it, with ties away from zero.
     const int32x4_t zero = vdupq_n_s32(0), multiplier = how.of.step == 0
                                                             ? vdupq_n_s32(how.of.multiplier[0])
                                                             : load_four(how.of.multiplier + channel);
@@ -156,7 +156,7 @@ struct Helium : ChannelByChannel<kAny> {
         if constexpr (kCount != 1) sum1 = vmlaldavaq_s16(sum1, inputs, vldrhq_s16(second));
       }
       if (left > 0) {
-        const mve_pred16_t some = vctp16q(static_cast<std::uint32_t>(left));  // zeros behind the end
+        const mve_pred16_t some = vctp16q(static_cast<std::uint32_t>(left));  // zeros after the end
         const int16x8_t inputs = vldrhq_z_s16(in, some);
         sum0 = vmlaldavaq_s16(sum0, inputs, vldrhq_z_s16(first, some));
         if constexpr (kCount != 1) sum1 = vmlaldavaq_s16(sum1, inputs, vldrhq_z_s16(second, some));

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int32_t kMostSubKernel = 8;  // taps of a kernel along an axis that are done at a time
 constexpr double kScaleBurst = 256;         // bytes of scales that one latency brings
 
-// Cycles for an element of the output, by what makes it, and by the function behind it.
+// Cycles for an element of the output, by what makes it, and by the function after it.
 enum OutputKind : std::uint8_t {
   kBinary32,
   kUnary32,

@@ -60,7 +60,7 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
   return found->second;
 }
 
-// Blocks and slices of all steps, one behind the other.
+// Blocks and slices of all steps, one after another.
 Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel& model) const {
   std::vector<Step> planned;
   std::vector<Operation> previous, all;
@@ -162,7 +162,7 @@ Result<CompiledProgram> Program::finish() {
   return best;
 }
 
-// Scales and weights of each core, one behind the other.
+// Scales and weights of each core, one after another.
 Status Program::pack(Step& step, Streams& streams) {
   Operation& op = step.op;
   for (Bytes* stream : {&op.weights[0], &op.scales[0]}) *stream = {};
@@ -228,7 +228,7 @@ void Program::allocate() {
   for (std::int32_t i = 0; i < steps; ++i) {
     const Step& step = steps_[static_cast<std::size_t>(i)];
     for (const BufferId id : {step.ifm, step.ifm2, step.ofm}) use(id, i, i);
-    // Weights are copied while the step in front of theirs is computed.
+    // Weights are copied while the step before theirs is computed.
     use(streams_[static_cast<std::size_t>(i)].copy, std::max(0, i - 1), i);
   }
   fast_.assign(buffers_.size(), false);
@@ -276,7 +276,7 @@ Result<CompiledProgram> Program::emit() {
   }
   allocate();
   Schedule schedule(*options_.accelerator);
-  // The copy of a step's weights goes in front of the step before it.
+  // The copy of a step's weights goes before the step before it.
   const auto copy_weights = [&](std::size_t i) {
     if (i >= steps_.size() || streams_[i].copy == kNoBuffer) return;
     Operation copy;

@@ -80,7 +80,7 @@ class Program {
     std::uint8_t own = 0;  // its region, where it has one of its own
     std::vector<std::byte> data;
   };
-  struct Streams {  // of one step, behind each other in the constants
+  struct Streams {  // of one step, after each other in the constants
     std::size_t offset = 0, bytes = 0;
     Bytes scales[2], weights[2];  // from the beginning of these
     BufferId copy = kNoBuffer;    // where they are copied to

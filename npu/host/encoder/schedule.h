@@ -17,7 +17,7 @@ class Schedule {
   explicit Schedule(const Accelerator& accelerator) noexcept
       : accelerator_(accelerator), encoder_(accelerator) {}
 
-  // An operation or copy with its final addresses; waits are put in front of it as needed, and the block
+  // An operation or copy with its final addresses; waits are put before it as needed, and the block
   // dependency is set.
   void add(Operation op);
   // The same for an operation with a table of this many bytes at `offset` of the constants: copied first
@@ -48,7 +48,7 @@ class Schedule {
   Operation previous_;                   // the last one that computes; STOP: there is none
   // Tables of all sizes that are there, none over another one.
   struct Held {
-    std::size_t place = 0;  // bytes behind the first table
+    std::size_t place = 0;  // bytes after the first table
     std::vector<std::byte> bytes;
   };
   std::vector<Held> tables_;

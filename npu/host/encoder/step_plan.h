@@ -19,7 +19,7 @@ struct StepPlan {
   std::vector<std::int32_t> slices;  // output channels of each operation that it becomes; one: it stays whole
 };
 
-// The quickest by the model of cycles behind `previous`, the operations that are computed in front of it;
+// The quickest by the model of cycles after `previous`, the operations that are computed before it;
 // among equals the one that reads least from the second memory. `weight_bytes` is about what the weights
 // take. Errors: not_found when no block fits.
 Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,

@@ -60,7 +60,7 @@ struct Form {
 struct Statistics {
   std::array<std::size_t, kCodes> codes{};  // how often
   std::vector<std::size_t>
-      runs;  // how often a run of this many zeros stands in front of a weight that is none, or at the end
+      runs;  // how often a run of this many zeros stands before a weight that is none, or at the end
   std::size_t nonzero = 0;
 
   explicit Statistics(std::span<const std::int16_t> weights) {
@@ -124,7 +124,7 @@ class Search {
     for (std::size_t size = 0; size <= std::min(codes.size(), kMostPalette); ++size) {
       if (size == 1) continue;
       form.palette.assign(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(size));
-      // What stands behind the palette begins with the smallest code that is not in it.
+      // What stands after the palette begins with the smallest code that is not in it.
       form.direct_offset = 0;
       if (size < codes.size())
         form.direct_offset = std::min<std::uint32_t>(
@@ -199,7 +199,7 @@ class Lane {
 
   [[nodiscard]] bool more() const { return begun_ < values_.size(); }
   [[nodiscard]] std::size_t begun() const { return begun_; }
-  // The next symbol, `most` at most; behind the last value symbols are 0.
+  // The next symbol, `most` at most; after the last value symbols are 0.
   std::uint32_t symbol(std::uint32_t most, bool every_ends) {
     if (begun_ >= values_.size()) {
       ++begun_;
@@ -249,7 +249,7 @@ class Writer {
         slice(indices, runs, first);
         first = false;
         indices.clear();
-        // The run behind the last weight was part of that slice.
+        // The run after the last weight was part of that slice.
         runs.clear();
       }
       indices.push_back(index_of(code_of(weight)));

@@ -55,7 +55,7 @@ void FakeDevice::flush(std::span<const std::byte> memory) noexcept {
   memories_.erase(std::remove_if(memories_.begin(), memories_.end(), overlaps), memories_.end());
   add_memory(memory);
 }
-// All that lies behind an address in the same memory.
+// All that lies after an address in the same memory.
 std::span<const std::byte> FakeDevice::from(std::uint64_t address) const noexcept {
   for (const Memory& known : memories_) {
     if (address >= known.address && address < known.address + known.bytes.size())

@@ -63,7 +63,7 @@ std::int32_t OutputStage::operator()(Wide value) const noexcept {
   return table_ == nullptr ? static_cast<std::int32_t>(limited) : look_up(limited);
 }
 
-// In units of 1/12288, and not limited to 16 bits; the result has 15 bits behind the point, and limits are
+// In units of 1/12288, and not limited to 16 bits; the result has 15 bits after the point, and limits are
 // limits of the result.
 std::int32_t OutputStage::activate(Wide value) const noexcept {
   constexpr std::int64_t kFlat = 1 << 20;  // from here on the functions have their limits

@@ -156,7 +156,7 @@ void SteppedSimulation::run_blocks(const BoundOperator& self, const RunContext& 
 
 // Frames [out_first, out_first + out_count) of the output from a piece of the input: from the first call on
 // that sees a frame of it, or the stream's first one. `scratch` has room for a block of input and output
-// behind the program's memory.
+// after the program's memory.
 void SteppedSimulation::run_range(std::byte* scratch, const Piece& in, std::int64_t length,
                                   const OutputPiece& out) const noexcept {
   const Segment& segment = stepped->segment;

@@ -30,7 +30,7 @@ class SimulatedNpu {
 
   // All operators, and the one of kind `ethos-u`.
   [[nodiscard]] OperatorTable table() const noexcept { return table_; }
-  // Why a segment could not be computed; its outputs are zeros then. Look at it behind each run.
+  // Why a segment could not be computed; its outputs are zeros then. Look at it after each run.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 
  private:

@@ -33,7 +33,7 @@ class Simulator {
   static Result<std::unique_ptr<Simulator>> make(const Segment& segment,
                                                  const SimulatorOptions& options = {});
 
-  // Where inputs are to be written before a run and outputs found behind it. The scratch memory keeps its
+  // Where inputs are to be written before a run and outputs found after it. The scratch memory keeps its
   // bytes from run to run.
   [[nodiscard]] std::span<std::byte> input(std::size_t index) noexcept {
     return port(segment_.inputs[index]);
@@ -48,7 +48,7 @@ class Simulator {
   void bind(std::uint8_t index, std::span<std::byte> memory) noexcept { regions_[index] = memory; }
 
   // Errors: invalid_data naming the operation when weights in memory cannot be decoded: nothing is computed
-  // behind it.
+  // after it.
   Status run(const Observer& observer = {});
   // Zeros everywhere, and what is kept from run to run at its first values.
   void reset();

@@ -63,7 +63,7 @@ Status AlsaDevice::start() noexcept {
   return {};
 }
 
-// Called behind every read: what the device had captured, and when. A device that has failed meanwhile tells
+// Called after every read: what the device had captured, and when. A device that has failed meanwhile tells
 // nothing: then what it told the time before still holds.
 void AlsaDevice::remember_position() noexcept {
   snd_pcm_uframes_t available = 0;

@@ -31,7 +31,7 @@ Result<bool> FrameStream::next(std::span<const std::byte>& message) {
   if (bytes > longest_) {
     return Status(Code::invalid_data)
            << "a message of " << bytes << " bytes: expected a little-endian length of at most " << longest_
-           << " in front of each";
+           << " before each";
   }
   if (there - kFrameHeaderBytes < bytes) return false;
   message = std::span<const std::byte>(buffer_).subspan(begin_ + kFrameHeaderBytes, bytes);

@@ -25,7 +25,7 @@ namespace runnel::pipeline {
 
 inline constexpr std::size_t kFrameHeaderBytes = 4;
 
-// What stands in front of a message of so many bytes.
+// What stands before a message of so many bytes.
 std::array<std::byte, kFrameHeaderBytes> frame_header(std::uint32_t bytes) noexcept;
 
 // Takes the messages of one stream apart. Knows nothing of sockets and never waits. Not thread-safe. Its

@@ -82,7 +82,7 @@ class Reader {
     return {};
   }
 
-  // A count behind its own size in bytes.
+  // A count after its own size in bytes.
   Status read_count(std::size_t& count) {
     std::int32_t value = 0;
     if (bytes_.size() - at_ < 5 || bytes_[at_] != 4) return wrong("a count of four bytes");

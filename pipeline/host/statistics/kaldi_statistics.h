@@ -7,7 +7,7 @@
 
 namespace runnel::pipeline {
 
-// The first matrix of `bytes`, or the one behind the key `section`. Errors: as read_statistics().
+// The first matrix of `bytes`, or the one after the key `section`. Errors: as read_statistics().
 Result<TrainingStatistics> read_kaldi_statistics(std::string_view bytes, std::string_view section);
 
 }  // namespace runnel::pipeline

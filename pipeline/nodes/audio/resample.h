@@ -9,7 +9,7 @@
 
 namespace runnel::pipeline {
 
-// Output sample m lies at the input time m * in / out, m counting from the start of the recording. Behind a
+// Output sample m lies at the input time m * in / out, m counting from the start of the recording. After a
 // gap, samples up to the next point that both rates share are dropped.
 class Resample final : public Node {
  public:
@@ -26,7 +26,7 @@ class Resample final : public Node {
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  private:
-  // Writes what one channel gives, into every channels_-th value behind out.count; returns how much.
+  // Writes what one channel gives, into every channels_-th value after out.count; returns how much.
   template <class Give>
   std::int64_t give(Output& out, std::size_t channel, const Give& resampled) noexcept;
 

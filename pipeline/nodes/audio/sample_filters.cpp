@@ -9,7 +9,7 @@ constexpr Port kAudio = {static_cast<Kinds>(Kind::audio), "float32, any number o
 constexpr Parameter kGain[] = {parameter<&Gain::db>("db", "dB", -200, 200, "20 log10 of the factor")};
 constexpr Parameter kPreemphasis[] = {
     parameter<&Preemphasis::coefficient>("coefficient", "", 0, 1,
-                                         "c in x[i] - c x[i-1]; 0 stands in front of the stream"),
+                                         "c in x[i] - c x[i-1]; 0 stands before the stream"),
     text_parameter<&Preemphasis::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 constexpr Parameter kHighPass[] = {

@@ -21,7 +21,7 @@ class Gain final : public Node {
   std::size_t channels_ = 1;
 };
 
-// Over the whole stream, in front of framing; the front ends have one per frame, which is another thing.
+// Over the whole stream, before framing; the front ends have one per frame, which is another thing.
 class Preemphasis final : public Node {
  public:
   static const NodeType type;

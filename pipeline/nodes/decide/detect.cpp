@@ -20,9 +20,9 @@ constexpr Parameter kParameters[] = {
                                          "length of the moving average"),
     parameter<&Detect::refractory_frames>(
         "refractory_frames", "frames", 1, 1000000000,
-        "shortest distance between two events; wake-word: quiet frames in front of an event"),
+        "shortest distance between two events; wake-word: quiet frames before an event"),
     parameter<&Detect::warm_up_frames>("warm_up_frames", "frames", 0, 1000000000,
-                                       "wake-word: quiet frames in front of the first event"),
+                                       "wake-word: quiet frames before the first event"),
     text_parameter<&Detect::ignore>(
         "ignore", "", "labels that never make an event in stream mode, with commas between them"),
     text_parameter<&Detect::labels>(
@@ -40,7 +40,7 @@ constexpr Parameter kParameters[] = {
     parameter<&Detect::gate_threshold>("gate_threshold", "", 0, 1,
                                        "posterior of the gate's label in one frame that opens the gate"),
     parameter<&Detect::gate_hold_frames>("gate_hold_frames", "frames", 0, 1000000000,
-                                         "how long the gate stays open behind such a frame"),
+                                         "how long the gate stays open after such a frame"),
     parameter<&Detect::endpoint_frames>(
         "endpoint_frames", "frames", 0, 1000000000,
         "frames below the release that end a word; the event waits for them; 0: it comes at the decision"),
@@ -60,7 +60,7 @@ std::int64_t fixed(double share) noexcept {
   return level + (static_cast<double>(level) < scaled ? 1 : 0);
 }
 
-// Takes the next piece in front of a comma off the list.
+// Takes the next piece before a comma off the list.
 std::string_view next_piece(std::string_view& list) noexcept {
   const std::size_t comma = std::min(list.find(','), list.size());
   const std::string_view piece(list.data(), comma);

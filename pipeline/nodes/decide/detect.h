@@ -1,7 +1,7 @@
 // From the outputs of a classifier, frame by frame, to events.
 //
 // mode=stream. Per frame t: posteriors (softmax of the logits); for every label their mean over the last
-// `smoothing_frames` frames, where frames in front of the start count as 0; the best label c that is not
+// `smoothing_frames` frames, where frames before the start count as 0; the best label c that is not
 // ignored, with the mean p. Then
 //     p < release                                                              re-arms the detector;
 //     p >= threshold, and (armed, or c is not the last event's label), and
@@ -26,7 +26,7 @@
 //                           of `threshold`;
 //   gate                    a label of voice activity: a frame in which its own posterior is below
 //   `gate_threshold`, and none of the
-//                           `gate_hold_frames` frames in front of it reached that, makes no event;
+//                           `gate_hold_frames` frames before it reached that, makes no event;
 //   endpoint_frames         an event waits until its label has been below its release for so many frames, or
 //   another event comes, or the
 //                           stream ends: then it ends with the last frame that was not below. Its frame and

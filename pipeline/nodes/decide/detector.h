@@ -40,7 +40,7 @@ struct DetectorFacts {
   [[nodiscard]] constexpr std::int64_t weight() const noexcept { return exponential ? 1 : smoothing_frames; }
 };
 
-// Self has facts(), which do not change behind make_ready().
+// Self has facts(), which do not change after make_ready().
 template <class Self>
 class Detector : public Node {
  public:
@@ -100,7 +100,7 @@ class Detector : public Node {
   std::int32_t last_label_ = -1;
   std::int32_t decided_ = -1;  // best label of the present frame
   bool gate_open_ = true;
-  std::int64_t open_until_ = 0;   // frame behind the last one for which the gate stays open
+  std::int64_t open_until_ = 0;   // frame after the last one for which the gate stays open
   Event open_;                    // waits for its end
   std::int32_t open_label_ = -1;  // -1: none waits
   std::int64_t below_ = 0;        // frames for which it has been below its release

@@ -208,7 +208,7 @@ Text Infer::note() const noexcept {
   Text text;
   if (ignored_ > 0) {
     text << model << ": the model takes one clip of " << stepped_->usage().frames << " frames, " << ignored_
-         << " frames behind it were not looked at; for many clips import it with --usage window";
+         << " frames after it were not looked at; for many clips import it with --usage window";
   }
   return text;
 }

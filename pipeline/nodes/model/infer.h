@@ -15,7 +15,7 @@ namespace runnel::pipeline {
 // costs time, not alignment. step: a run gives as many frames as it takes new ones, or one frame, which
 // covers them. window, whole: a run gives one frame, which covers all of its own; that of a clip has the
 // index of the clip's first frame.
-// Behind a gap everything starts afresh on the same grid: steps and windows begin at multiples of their
+// After a gap everything starts afresh on the same grid: steps and windows begin at multiples of their
 // distance.
 class Infer : public Node {
  public:
@@ -68,7 +68,7 @@ class Infer : public Node {
   ModelStreamShape shape_;
   std::int64_t grid_ = 0;     // stepped: index of the next run's first output frame
   std::int64_t skip_ = 0;     // stepped: input still to be dropped
-  std::int64_t ignored_ = 0;  // frames behind a clip
+  std::int64_t ignored_ = 0;  // frames after a clip
 };
 
 }  // namespace runnel::pipeline

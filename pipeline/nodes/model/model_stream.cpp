@@ -43,7 +43,7 @@ std::int64_t ModelStream::reset(std::int64_t first) noexcept {
 }
 
 // A frame of the pipeline is dense; in the model, dimensions
-// may stand in front of time (channels first), and a frame is then spread over that many rows.
+// may stand before time (channels first), and a frame is then spread over that many rows.
 void ModelStream::store(const std::byte* frames, std::int64_t count) noexcept {
   std::byte* block = session_.input(0).data();
   const auto outer = static_cast<std::int64_t>(shape_.in.outer);

@@ -1,7 +1,7 @@
 // Frames through a session, block by block: what infer does with a model that is a stream, and compiled_infer
 // does always.
 //
-// Output frame j has the logical index j of the offline run, whatever the model's delay. Behind a gap
+// Output frame j has the logical index j of the offline run, whatever the model's delay. After a gap
 // everything starts afresh on the same grid.
 #pragma once
 
@@ -64,7 +64,7 @@ class ModelStream {
 // Appends the frames of a run, whose block is `frames.block`, to `out`.
 void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
               Output& out) noexcept;
-// The first output frame at or behind input frame `first`; `skip`: input frames in front of it.
+// The first output frame at or after input frame `first`; `skip`: input frames before it.
 std::int64_t first_on_grid(const ModelStreamShape& shape, std::int64_t first, std::int64_t& skip) noexcept;
 
 }  // namespace runnel::pipeline

@@ -8,7 +8,7 @@
 
 namespace runnel::pipeline {
 
-// Goes along a stream frame by frame and says where each begins in another stream: behind that stream's frame
+// Goes along a stream frame by frame and says where each begins in another stream: after that stream's frame
 // floor(), by fraction() of the distance to the next one. Nothing is rounded, so that positions after any
 // number of frames are as exact as the first.
 class FramePosition {

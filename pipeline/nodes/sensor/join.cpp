@@ -126,7 +126,7 @@ Status Join::align_input(Input& input) const noexcept {
   status << inputs_[0].stream->label() << " gives " << describe(first).view() << ", " << input.stream->label()
          << " gives " << describe(other).view();
   if (first.clock.hz() != other.clock.hz()) {
-    return std::move(status) << "; method=exact wants one rate: put `resample` in front of the join, or take "
+    return std::move(status) << "; method=exact wants one rate: put `resample` before the join, or take "
                                 "method=hold or method=linear";
   }
   return std::move(status) << ", between its frames; method=exact wants them at the same times: take "

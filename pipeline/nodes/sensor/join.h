@@ -25,12 +25,12 @@ class JoinInput final : public Node {
 
   [[nodiscard]] const Format& format() const noexcept { return format_; }
   [[nodiscard]] std::string_view label() const noexcept { return label_; }
-  // Every frame in front of this one has come, or never will.
+  // Every frame before this one has come, or never will.
   [[nodiscard]] std::int64_t known() const noexcept { return known_; }
   // nullptr for frames that are missing.
   [[nodiscard]] const float* frame(std::int64_t index) const noexcept;
   [[nodiscard]] const float* last() const noexcept { return frame(last_); }
-  // Frames in front of this one are not asked for again.
+  // Frames before this one are not asked for again.
   void release(std::int64_t index) noexcept { needed_ = index; }
   // From now on everything is dropped.
   void close() noexcept { closed_ = true; }
@@ -46,7 +46,7 @@ class JoinInput final : public Node {
 };
 
 // Frame i of the output begins with frame i of the first input, whose clock and origin it has. Frames for
-// which any input has no value (in front of its beginning, or lost) count as lost.
+// which any input has no value (before its beginning, or lost) count as lost.
 class Join final : public Node {
  public:
   static const NodeType type;
@@ -57,7 +57,7 @@ class Join final : public Node {
   std::string_view end = "shortest";
   double buffer = 10;
 
-  // In order, in front of prepare(). Both outlive the join; `from` may be the same for several inputs.
+  // In order, before prepare(). Both outlive the join; `from` may be the same for several inputs.
   Status add_input(Executor& from, JoinInput& input) noexcept;
 
   Status prepare(PrepareContext& context) noexcept override;

@@ -24,14 +24,14 @@ constexpr Parameter kParameters[] = {
                                        "for band_power: LOW-HIGH in Hz, with commas between them (0-5,5-20)"),
     text_parameter<&Statistics::spectral_window>("spectral_window",
                                                  "hann|hanning|hamming|blackman|sine|rectangular",
-                                                 "window function in front of the transform of band_power"),
+                                                 "window function before the transform of band_power"),
     switch_parameter<&Statistics::remove_dc_offset>(
         "remove_dc_offset", "zero crossings and band powers are those of the window minus its mean"),
     text_parameter<&Statistics::non_finite>(
         "non_finite", "zero|error", "samples that are infinite or not a number: read as 0, or refused"),
 };
 
-// Takes the part in front of the next comma.
+// Takes the part before the next comma.
 std::string_view take_item(std::string_view& list) noexcept {
   const std::string_view item = list.substr(0, list.find(','));
   list.remove_prefix(std::min(item.size() + 1, list.size()));

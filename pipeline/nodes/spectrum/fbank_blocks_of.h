@@ -14,7 +14,7 @@ namespace runnel::pipeline {
 Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
                          PrepareContext& context) noexcept;
 
-// F: features::Fbank or one of constants. Frames lie on one grid of the shift for the whole recording: behind
+// F: features::Fbank or one of constants. Frames lie on one grid of the shift for the whole recording: after
 // a gap, samples up to the next point of it are dropped.
 template <class F>
 class FbankBlocksOf {

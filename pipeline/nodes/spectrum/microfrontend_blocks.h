@@ -11,7 +11,7 @@
 
 namespace runnel::pipeline {
 
-// Frames lie on one grid of frame_shift for the whole recording: behind a gap, samples up to the next point
+// Frames lie on one grid of frame_shift for the whole recording: after a gap, samples up to the next point
 // of it are dropped, and the noise estimate starts afresh.
 class MicrofrontendBlocks {
  public:

@@ -26,7 +26,7 @@ constexpr ParameterType type_of(features::ParameterFacts::Type type) noexcept {
 // N: the node. Traits: kOptions, the table of options (constexpr); preset(name), a Result<Options>.
 template <class N, class Traits>
 struct OptionTable {
-  // The preset comes first, so that the options behind it change it; at the end `more`, parameters of the
+  // The preset comes first, so that the options after it change it; at the end `more`, parameters of the
   // node itself.
   template <std::size_t kMore>
   static constexpr auto with(const std::array<Parameter, kMore>& more) noexcept {

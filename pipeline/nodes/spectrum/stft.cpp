@@ -69,7 +69,7 @@ const NodeType InverseStft::type = {
 const NodeType Mask::type = {
     .name = "mask",
     .help =
-        "Multiplies complex spectra with a mask: input is the spectrum and, behind it, one factor per bin.",
+        "Multiplies complex spectra with a mask: input is the spectrum and, after it, one factor per bin.",
     .input = {static_cast<Kinds>(Kind::frames), "float32: K real parts, K imaginary parts, K factors"},
     .output = {static_cast<Kinds>(Kind::frames), "float32: K real parts, K imaginary parts"},
     .parameters = {},

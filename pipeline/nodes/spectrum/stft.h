@@ -64,7 +64,7 @@ class InverseStft final : public StftNode {
   std::int64_t begin_ = 0;  // index of the sample that is number 0 of inverse_
 };
 
-// Multiplies a spectrum with a mask. A frame of the input is a spectrum of 2 K values and, behind it, a mask
+// Multiplies a spectrum with a mask. A frame of the input is a spectrum of 2 K values and, after it, a mask
 // of K values; what comes out is the spectrum.
 class Mask final : public Node {
  public:

@@ -25,8 +25,8 @@ struct Recording {
   std::int64_t bytes = -1;    // of the file when the list was made; -1: there was none
   std::int64_t modified = 0;  // of the file, in ns since 1970
   std::int64_t index = 0;     // in the whole list, of all shards
-  std::size_t named = 0;  // where in `path` begins what the recording is called: behind the folder that the
-                          // call named, else behind its own
+  std::size_t named = 0;  // where in `path` begins what the recording is called: after the folder that the
+                          // call named, else after its own
 
   // What a share of the work is measured in: the size of the file, or of a piece as if it were 16-bit sound
   // of 16 kHz.

@@ -187,7 +187,7 @@ class Lister {
                << path << ", line " << number << ": " << recording.status().text();
       add_recording(*recording);
     }
-    if (in.bad()) return Status(Code::io_error) << path << ": cannot be read behind line " << number;
+    if (in.bad()) return Status(Code::io_error) << path << ": cannot be read after line " << number;
     if (list_.size() == before)
       return Status(Code::invalid_data) << path << ": names no recordings, expected one per line";
     return {};

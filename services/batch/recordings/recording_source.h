@@ -14,7 +14,7 @@ namespace runnel::batch {
 class OpenRecording {
  public:
   // `text`: a source as text, "wav path=a.wav"; the nodes and the tick are those of `options`. Errors: those
-  // of the node, behind its name.
+  // of the node, after its name.
   static Result<std::unique_ptr<OpenRecording>> open(const std::string& text,
                                                      const pipeline::GraphOptions& options);
   ~OpenRecording();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 
-// What a recording has beside its path; in a byte in front of it.
+// What a recording has beside its path; in a byte before it.
 constexpr unsigned char kPiece = 1, kId = 2, kFields = 4;
 
 void put_number(std::string& to, std::uint64_t value) {
@@ -79,7 +79,7 @@ void pack(std::string& to, const Recording& recording, const Recording& before) 
   if (!recording.fields.empty()) put_text(to, recording.fields);
 }
 
-// `recording` holds the one in front of it.
+// `recording` holds the one before it.
 void unpack(const char*& from, Recording& recording) {
   const auto has = static_cast<unsigned char>(*from++);
   recording.path.resize(static_cast<std::size_t>(take_number(from)));

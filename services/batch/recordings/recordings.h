@@ -1,7 +1,7 @@
 // A list of recordings that takes little memory: millions of them are common, and a process that lists them
 // should not grow by much.
 //
-// In blocks of 16. Of a path only what differs from the one in front of it is kept; numbers are kept as
+// In blocks of 16. Of a path only what differs from the one before it is kept; numbers are kept as
 // differences, seven bits to a byte. A recording of a folder takes its name and about 15 bytes.
 #pragma once
 

@@ -235,7 +235,7 @@ class Maker {
     const OpCode code = kCodes[of(5)];
     const bool choice = code == OpCode::min || code == OpCode::max;
     TensorId other = x;
-    // Itself behind a pointwise layer, or a constant that may be broadcast.
+    // Itself after a pointwise layer, or a constant that may be broadcast.
     if (of(2) == 0) {
       other = choice ? like(x, "k", Shape(in.size(), 1)) : tensor("k", Shape(in.size(), 1));
       at(other).shape.back() = of(2) == 0 ? 1 : in.back();

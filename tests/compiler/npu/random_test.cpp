@@ -37,7 +37,7 @@ TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
   EXPECT_LT(left * 5, layers) << left << " of " << layers << " layers stayed on the CPU";
 }
 
-// Padding behind the end with a stride and no delay: of a recording that ends inside a block, frames behind
+// Padding after the end with a stride and no delay: of a recording that ends inside a block, frames after
 // its end must not count.
 TEST(RandomNetworks, EndInsideABlock) {
   const std::uint32_t seed = 1001024;

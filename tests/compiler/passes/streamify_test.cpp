@@ -231,7 +231,7 @@ TEST(Streamify, ARequiredStreamListsAllThatPreventsIt) {
   EXPECT_NE(status.text().find("--pool-window"), std::string::npos) << status.text();
 }
 
-// Time as the last axis of an image, behind frequency: transposed once, and joins, pools and padding follow.
+// Time as the last axis of an image, after frequency: transposed once, and joins, pools and padding follow.
 TEST(Streamify, TimeBehindOtherAxes) {
   for (const DType dtype : {DType::int8, DType::float32}) {
     GraphBuilder builder(18, dtype);

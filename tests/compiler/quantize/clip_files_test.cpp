@@ -45,7 +45,7 @@ class ClipFiles : public testing::Test {
   compiler::Tensor input_;
 };
 
-// A number that is missing would move all behind it.
+// A number that is missing would move all after it.
 TEST_F(ClipFiles, EmptyCellsAreRefusedByTheirLine) {
   EXPECT_THAT(refusal(text("a.csv", "1,2,3\n4,,6\n")), HasSubstr("line 2: an empty cell"));
   EXPECT_THAT(refusal(text("b.csv", "; 2; 3\n4; 5; 6\n")), HasSubstr("line 1: an empty cell"));

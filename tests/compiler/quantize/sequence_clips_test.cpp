@@ -1,4 +1,4 @@
-// Steps with the state that the float model leaves in front of each.
+// Steps with the state that the float model leaves before each.
 #include "compiler/quantize/calibrate/sequence_clips.h"
 
 #include <gmock/gmock.h>

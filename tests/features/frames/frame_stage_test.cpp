@@ -135,7 +135,7 @@ TEST(FrameStack, StacksAsLowFrameRateFeatures) {
       };
     };
     const std::int64_t m = frames, n = step;
-    // Written as the training code does it: copies of the first frame in front, then of the last one behind.
+    // Written as the training code does it: copies of the first frame in front, then of the last one after.
     const auto padded = [m, n](const Matrix& x) {
       Matrix all((x.empty() ? 0 : static_cast<std::size_t>(m - 1) / 2),
                  x.empty() ? std::vector<double>() : x.front()),

@@ -86,7 +86,7 @@ TEST(Verify, ALyingPlanIsRefused) {
   std::vector<std::byte> bytes = bytes_of(small_graph());
   ModelOptions options;
   options.check_crc = false;
-  // Where the history is not 0, another value must not pass. It stands behind two ints and a long.
+  // Where the history is not 0, another value must not pass. It stands after two ints and a long.
   constexpr std::size_t kHistory = 16;
   const auto honest = OwnedModel::from_bytes(bytes, options);
   ASSERT_TRUE(honest.ok());

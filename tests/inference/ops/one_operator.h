@@ -146,7 +146,7 @@ class OneOperator {
     EXPECT_TRUE(!must_stream || (*runnable)->streams())
         << (refusals.empty() ? "it has no plan" : refusals[0]);
     if (!(*runnable)->streams()) return *whole;
-    // Blocks of such outputs are not simply one behind the other.
+    // Blocks of such outputs are not simply one after another.
     const Model& model = (*runnable)->model();
     for (const std::int32_t y : model.outputs()) {
       if (model.tensor(y).shape.product(0, (*runnable)->time_axis(y)) != 1) return *whole;

@@ -90,7 +90,7 @@ TEST(Rearrange, Expand) {
   test.check({0, 1, 5}, "expand");
 }
 
-// Along time behind a look-ahead: nearest by repetition, linear between neighbours, by any whole factor.
+// Along time after a look-ahead: nearest by repetition, linear between neighbours, by any whole factor.
 TEST(Resize, StreamedEqualsWhole) {
   for (unsigned seed = 1; seed <= 24; ++seed) {
     StreamCase test(seed);

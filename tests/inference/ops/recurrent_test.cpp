@@ -23,7 +23,7 @@ struct Shape {
 
 constexpr int kGates = -9, kState = -7;
 
-// The operator behind x; returns its outputs as the options say.
+// The operator after x; returns its outputs as the options say.
 std::vector<Id> recurrent(StreamCase& test, const Shape& s, Id x, RecurrentOptions options,
                           Id initial_h = kAbsent, Id initial_c = kAbsent, bool bias = true,
                           kernels::Rounding rounding = kernels::Rounding::half_up) {
@@ -74,7 +74,7 @@ TEST(Recurrent, StreamedEqualsWhole) {
   }
 }
 
-// Behind the last state no time is left; at the end of the stream it is what it is for the whole.
+// After the last state no time is left; at the end of the stream it is what it is for the whole.
 TEST(Recurrent, LastStateFeedsALayer) {
   StreamCase test(3);
   Shape s;

@@ -77,7 +77,7 @@ void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x,
   }
 }
 
-// A sum behind the convolution equals doing one after the other.
+// A sum after the convolution equals doing one after the other.
 void expect_equal_with_sum(ConvCase c) {
   c.spec.add = true;
   c.spec.sum_low = c.x[0] % 3 == 0 ? 0 : -128;
@@ -113,7 +113,7 @@ void expect_equal_with_sum(ConvCase c) {
 }
 
 // x and y at odd addresses; y, and the scratch of exactly scratch_bytes, between guards that must survive.
-// Behind x lies what the kernel may read: 64 bytes of values that would be noticed.
+// After x lies what the kernel may read: 64 bytes of values that would be noticed.
 void expect_equal(const ConvCase& c) {
   const std::size_t count =
       static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;

@@ -47,7 +47,7 @@ template <class F>
 F* next(F*, const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
-// The function of that name behind this program.
+// The function of that name after this program.
 #define BEHIND(name) static const auto behind = next(&name, #name)
 
 }  // namespace

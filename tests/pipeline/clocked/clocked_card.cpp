@@ -4,8 +4,8 @@
 //     pcm_type.clocked { lib "PATH/runnel_clocked_card.so" }
 //     pcm.mic { type clocked infile "PATH/in.raw" rate 16000 channels 1 }
 //
-// It captures the samples of a file of raw 16-bit integers (zeros behind its end) and never waits: sample n
-// is captured at n / rate behind the first start, whether anyone listens or not, so what was not read in time
+// It captures the samples of a file of raw 16-bit integers (zeros after its end) and never waits: sample n
+// is captured at n / rate after the first start, whether anyone listens or not, so what was not read in time
 // is lost as on a real card. speed_percent=1000 runs ten times as fast on the machine's clock;
 // speed_percent=0 runs on the clock of the program (virtual_clock.h), which then moves on by one period
 // whenever the program waits for samples. Troubles come when sample N is about to be read:

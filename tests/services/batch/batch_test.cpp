@@ -355,7 +355,7 @@ TEST_F(BatchRun, ACrashAtAnyMomentLosesAndRepeatsNothing) {
         ASSERT_TRUE(output->append(process_checked(worker, recording)).ok());
       }
     }
-    // The system kept only a part of either file, or rubbish behind it.
+    // The system kept only a part of either file, or rubbish after it.
     const fs::path part = out.string() + ".part";
     const std::uintmax_t bytes = fs::file_size(part), journal = fs::file_size(journal_path(out));
     if (round % 3 != 0) fs::resize_file(part, random() % (bytes + 1));

@@ -67,7 +67,7 @@ TEST(Spectrum, IsDarkInSilenceAndDoesNotMindBadSamples) {
   }
 }
 
-// The same columns for every partition, with the sample behind which they come; behind a gap counting goes
+// The same columns for every partition, with the sample after which they come; after a gap counting goes
 // on.
 TEST(Spectrum, DoesNotDependOnPieces) {
   const auto samples = tone(700, 16000, 20000, 1, 0.3F);

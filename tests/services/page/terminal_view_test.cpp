@@ -34,7 +34,7 @@ TEST(Watches, StandBehindSourcesModelsAndEvents) {
     const auto& node = graph.nodes[i];
     if (node.type != "watch") continue;
     found.emplace_back(graph.nodes[static_cast<std::size_t>(node.input)].type, node.parameters[0].value);
-    // In front of sinks: a terminal's line is taken away before they write to the terminal.
+    // Before sinks: a terminal's line is taken away before they write to the terminal.
     EXPECT_EQ(node.input + 1, static_cast<int>(i));
   }
   EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{

@@ -176,7 +176,7 @@ TEST_F(Serve, AConnectionEndsOnceInTheMetrics) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(metrics.connections.load(), 0);
   EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::greeting)].load(), 1U)
-      << "refused, and gone behind that";
+      << "refused, and gone after that";
   EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::gone)].load(), 1U) << "gone in the middle";
 }
 
@@ -324,7 +324,7 @@ TEST_F(Serve, StopsWithoutLosingWhatWasHeard) {
     const auto lines = clients[static_cast<std::size_t>(i)]->rest();
     const Json summary = record(lines, "summary");
     EXPECT_EQ(summary.at("drained"), true);
-    // Events in front of the last progress were read above.
+    // Events before the last progress were read above.
     const auto expected = digits_.offline(sound(1.3, static_cast<unsigned>(i)), "a", digits_.around());
     EXPECT_EQ(summary.at("events"), expected.size());
     clients[static_cast<std::size_t>(i)].reset();

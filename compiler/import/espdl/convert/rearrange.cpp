@@ -52,7 +52,7 @@ Status convert_space_to_depth(Builder& builder, const Node& node) {
   return convert_block(builder, node, OpCode::space_to_depth);
 }
 
-// What is left of a transposed convolution; with the convolution behind it becomes one again
+// What is left of a transposed convolution; with the convolution after it becomes one again
 // (compiler/passes/transposed.h).
 Status convert_insert_zeros(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));

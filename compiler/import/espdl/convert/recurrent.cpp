@@ -31,7 +31,7 @@ Status check_attributes(const Node& node) {
   if (node.op == "GRU" && reset_last != 1) {
     return Builder::fail(node, Code::unsupported)
            << "linear_before_reset " << reset_last
-           << ", expected 1: the reset gate behind the product with the state";
+           << ", expected 1: the reset gate after the product with the state";
   }
   if (has(node, 4))
     return Builder::fail(node, Code::unsupported) << "lengths of sequences (input 4), expected none";

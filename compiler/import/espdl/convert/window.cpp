@@ -1,4 +1,4 @@
-// Conv, AveragePool, MaxPool, GlobalAveragePool, and the StreamingCache in front of them.
+// Conv, AveragePool, MaxPool, GlobalAveragePool, and the StreamingCache before them.
 #include <limits>
 
 #include "compiler/espdl/layout.h"
@@ -72,7 +72,7 @@ Status absorb_cache(const Node& node, const Cache& cache, std::size_t axes, std:
   const std::int64_t extent = (kernel - 1) * (height ? options.dilation_height : options.dilation_width) + 1;
   if (before != 0 || after != 0) {
     return Builder::fail(node, Code::unsupported)
-           << "padding of " << before << " and " << after << " frames behind the StreamingCache \""
+           << "padding of " << before << " and " << after << " frames after the StreamingCache \""
            << cache.node << "\", expected none";
   }
   if (cache.frames > extent - 1 || cache.frames < extent - stride) {

@@ -40,7 +40,7 @@ Status convert_group_norm(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const ConstantPtr bias, builder.constant(node, 2));
   if (x.rank() < 3 || x.constant != nullptr)
     return node.fail() << "an input of " << text_of(x.dims)
-                       << ", expected computed data behind batch and channels";
+                       << ", expected computed data after batch and channels";
   const std::int64_t channels = x.dims[1],
                      groups = node.op == "InstanceNormalization" ? channels : node.integer("num_groups", 0);
   if (groups < 1 || channels % groups != 0)

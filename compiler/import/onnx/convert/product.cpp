@@ -103,7 +103,7 @@ Status convert_gemm(Builder& builder, const Node& node) {
   return {};
 }
 
-// A factor and a summand for each channel; behind a convolution they become part of it (fuse.cpp).
+// A factor and a summand for each channel; after a convolution they become part of it (fuse.cpp).
 Status convert_batch_norm(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   if (x.rank() < 2) return node.fail() << "an input of rank " << x.rank();

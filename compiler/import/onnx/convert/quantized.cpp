@@ -95,7 +95,7 @@ Result<Value> dequantized(Builder& builder, const Node& node, const Value& x, co
   return builder.computed(y, x.perm);
 }
 
-// Input `position` with its scale and zero point behind it, as float32: a constant with a grid, or a tensor.
+// Input `position` with its scale and zero point after it, as float32: a constant with a grid, or a tensor.
 // `scale` none: 1.
 Result<Value> dequantized(Builder& builder, const Node& node, std::size_t position,
                           std::optional<std::size_t> scale, std::size_t zero, std::int64_t axis) {
@@ -122,7 +122,7 @@ Result<Value> dequantized(Builder& builder, const Node& node, std::size_t positi
   return dequantized(builder, node, x, numbers);
 }
 
-// What an operator on integers is made of: operands with scale and zero point behind each, then those of the
+// What an operator on integers is made of: operands with scale and zero point after each, then those of the
 // result.
 struct Form {
   std::string_view name, plain;  // and the float operator that it is

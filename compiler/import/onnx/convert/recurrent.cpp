@@ -1,4 +1,4 @@
-// GRU and LSTM. The runtime has them for a batch of one, and the GRU with its reset gate behind the product
+// GRU and LSTM. The runtime has them for a batch of one, and the GRU with its reset gate after the product
 // with the state; the rest is written out, step by step, when there are few steps.
 #include <algorithm>
 
@@ -138,7 +138,7 @@ Status emit_operator(Builder& builder, const Node& node, const Recurrence& r) {
   return {};
 }
 
-// ---- written out, for batches and for the GRU whose reset gate stands in front of the product
+// ---- written out, for batches and for the GRU whose reset gate stands before the product
 
 // Rows [first, first + count) of one direction of a constant, as a matrix (or a vector, without columns).
 Constant rows_of(const Constant& all, std::int64_t direction, std::int64_t first, std::int64_t count) {
@@ -284,8 +284,8 @@ Status convert_recurrent(Builder& builder, const Node& node) {
   if (!r.reset_last) {
     return node.fail(Code::unsupported)
            << "linear_before_reset 0 over " << r.x.dims[0]
-           << " steps, expected 1 (the reset gate behind the product with the state) or at most "
-           << kMostSteps << " steps";
+           << " steps, expected 1 (the reset gate after the product with the state) or at most " << kMostSteps
+           << " steps";
   }
   return node.fail(Code::unsupported)
          << "a batch of " << r.x.dims[1] << " over " << r.x.dims[0]

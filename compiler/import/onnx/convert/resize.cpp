@@ -142,7 +142,7 @@ Status convert_resize(Builder& builder, const Node& node) {
   } else if (mode == "linear" || mode == "bilinear") {
     if (!spatial)
       return node.fail(Code::unsupported) << "from " << text_of(x.dims) << " to " << text_of(dims)
-                                          << ", expected one or two axes behind batch and channels";
+                                          << ", expected one or two axes after batch and channels";
     ResizeOptions options;
     options.mode = ResizeMode::linear;
     const bool single = std::any_of(dims.begin() + 2, dims.end(), [](std::int64_t dim) { return dim == 1; });

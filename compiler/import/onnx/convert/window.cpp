@@ -143,7 +143,7 @@ Constant turned_round(const Constant& weights, std::int64_t groups) {
 
 Status convert_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(Value x, builder.padded_value(node, 0));
-  // Zeros in front and behind along the axes of the window are the window's own padding; anything else is
+  // Zeros in front and after along the axes of the window are the window's own padding; anything else is
   // computed first.
   Padding padding;
   if (!x.padding.empty()) padding = x.padding[0];
@@ -248,7 +248,7 @@ Status convert_pool(Builder& builder, const Node& node) {
     for (std::size_t i = 0; i < axes; ++i) {
       const std::int64_t room = size[i] + window.before[i] + window.after[i] - window.extent(i),
                          stride = window.stride[i];
-      // A window that would begin in the padding behind does not count.
+      // A window that would begin in the padding after does not count.
       std::int64_t outputs = (std::max<std::int64_t>(room, 0) + stride - 1) / stride + 1;
       if ((outputs - 1) * stride >= size[i] + window.before[i]) --outputs;
       const std::int64_t missing = std::max<std::int64_t>(0, (outputs - 1) * stride - room);

@@ -27,7 +27,7 @@ Result<Dims> unsqueezed_dims(const Node& node, const Dims& dims, const std::vect
 Result<std::vector<std::int64_t>> split_sizes(const Node& node, std::int64_t size,
                                               const std::vector<std::int64_t>& asked);
 
-// The constants behind the inputs, null where absent; nothing when the operator is not one that is computed
+// The constants after the inputs, null where absent; nothing when the operator is not one that is computed
 // here. Errors: invalid_data naming the node.
 Result<std::optional<std::vector<Constant>>> fold(const Node& node,
                                                   const std::vector<const Constant*>& inputs);

@@ -226,7 +226,7 @@ class Writer {
     const Node& quantize = old[plan.quantize];
     if (plan.kind == Plan::Kind::table) return emit_table(plan, quantize);
     const Node& op = old[plan.op];
-    // A clip works on the integers, before or behind the rounding is the same.
+    // A clip works on the integers, before or after the rounding is the same.
     const TensorId y = plan.clip ? twin(plan.output) : plan.output;
     switch (plan.kind) {
       case Plan::Kind::weighted:

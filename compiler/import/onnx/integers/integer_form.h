@@ -10,7 +10,7 @@ namespace runnel::compiler {
 // Integers with one scale are int8, uint8 or int16 here, quantize and dequantize of version 3; shapes must be
 // known.
 //   1. uint8 tensors become int8 ones with a zero point 128 lower; inputs and outputs of the graph keep their
-//   type behind a requantize.
+//   type after a requantize.
 //   2. Operators that only move data take the integers instead of the floats (move_integers).
 //   3. Operators whose operands are dequantized and whose result is quantized compute on integers
 //   (compute_on_integers), with shifts where all scales

@@ -57,7 +57,7 @@ class Planner {
         id < static_cast<TensorId>(uses_.maker.size()) ? uses_.maker[static_cast<std::size_t>(id)] : -1;
     return made < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(made)];
   }
-  // The integers behind a dequantized tensor of this type.
+  // The integers after a dequantized tensor of this type.
   TensorId integers(TensorId floats, DType dtype) {
     const Node* const made = maker(floats);
     if (made == nullptr || made->code != OpCode::dequantize || tensor(made->inputs[0]).dtype != dtype)

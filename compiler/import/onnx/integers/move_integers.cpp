@@ -1,4 +1,4 @@
-// Operators that move data change places with dequantize in front of them and with quantize behind them.
+// Operators that move data change places with dequantize before them and with quantize after them.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -104,7 +104,7 @@ class Movement {
 
   // dequantize -> move: move -> dequantize.
   void dequantize_behind() {
-    std::map<TensorId, TensorId> integers;  // behind floats
+    std::map<TensorId, TensorId> integers;  // after floats
     std::vector<Node> nodes;
     for (Node& node : graph_.nodes) {
       if (node.code == OpCode::dequantize) integers[node.outputs[0]] = node.inputs[0];

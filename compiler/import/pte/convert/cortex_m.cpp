@@ -48,7 +48,7 @@ Result<std::vector<std::int32_t>> read_numbers(Builder& builder, const Call& cal
 struct Positions {
   std::size_t in_offset, out_offset, multipliers, shifts, low, high;
 };
-// Everything behind the weights: appends the operands, emits the node, limits its output.
+// Everything after the weights: appends the operands, emits the node, limits its output.
 Result<TensorId> emit_layer(Builder& builder, const Call& call, OpCode code, const Operand& x, TensorId input,
                             const Constant& weights, Options options, const Positions& at) {
   RUNNEL_TRY(expect_bytes(call, x));

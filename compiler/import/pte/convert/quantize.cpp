@@ -44,7 +44,7 @@ Result<Scale> read_scale(Builder& builder, const Call& call, DType dtype) {
   return Scale{static_cast<float>(scale), static_cast<std::int32_t>(zero)};
 }
 
-// Limits `position` and the one behind it: none when they are those of the type.
+// Limits `position` and the one after it: none when they are those of the type.
 Result<std::optional<ClipOptions>> read_limits(Builder& builder, const Call& call, std::size_t position,
                                                DType dtype) {
   RUNNEL_ASSIGN(const std::int64_t low, builder.integer(call, position));

@@ -1,5 +1,5 @@
-// Convolutions, pools and batch normalization of float32. A program has the channels in front of the window's
-// axes; here they are stored behind.
+// Convolutions, pools and batch normalization of float32. A program has the channels before the window's
+// axes; here they are stored after.
 #include <algorithm>
 #include <cmath>
 
@@ -74,7 +74,7 @@ Status convert_conv(Builder& builder, const Call& call) {
 
 namespace {
 
-// The outputs that a ceiling adds are made by padding behind the input.
+// The outputs that a ceiling adds are made by padding after the input.
 Result<PoolOptions> read_pool(Builder& builder, const Call& call, const Dims& dims, std::size_t ceiling,
                               bool dilated) {
   if (dims.size() != 4) return call.fail(Code::unsupported) << "input rank " << dims.size() << ", expected 4";

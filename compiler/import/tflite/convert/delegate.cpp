@@ -5,7 +5,7 @@
 namespace runnel::compiler::tflite_source {
 namespace {
 
-// Inputs of the operator, in front of those that are the network's.
+// Inputs of the operator, before those that are the network's.
 constexpr std::size_t kCommands = 0, kWeights = 1, kScratch = 2, kFastScratch = 3, kFirst = 4;
 
 std::int64_t count_of(const Tensor& tensor) {

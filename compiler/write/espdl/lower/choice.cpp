@@ -1,5 +1,5 @@
 // Reductions and choices, written. What the importer makes of one node becomes one node again: a reduction
-// and the reshape behind it, a comparison and the casts around it.
+// and the reshape after it, a comparison and the casts around it.
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +29,7 @@ constexpr std::pair<OpCode, std::string_view> kComparisons[] = {{OpCode::equal, 
                                                                 {OpCode::logical_xor, "Xor"},
                                                                 {OpCode::logical_not, "Not"}};
 
-// The reshape behind `node` that leaves out `axes`, and nothing else; null when there is none.
+// The reshape after `node` that leaves out `axes`, and nothing else; null when there is none.
 const compiler::Node* dropping(const Lowering& to, const compiler::Node& node,
                                const std::vector<std::uint8_t>& axes) {
   const compiler::Node* const next = to.tail(node, OpCode::reshape);

@@ -25,7 +25,7 @@ void lower_slice(Lowering& to, const compiler::Node& node) {
   const auto add = [&](std::size_t i) {
     const std::int64_t first = o.begin[i], step = o.step[i], last = first + (y[i] - 1) * step;
     starts.push_back(first);
-    // One behind the last; in front of 0 there is only "further than all".
+    // One after the last; before 0 there is only "further than all".
     const std::int64_t end = last + (step > 0 ? 1 : -1);
     ends.push_back(end < 0 ? -static_cast<std::int64_t>(x[i]) - 1 : end);
     axes.push_back(static_cast<std::int64_t>(i));
@@ -78,7 +78,7 @@ void lower_gather(Lowering& to, const compiler::Node& node) {
   const int axis = std::get<AxisOptions>(node.options).axis;
   const Tensor& indices = to.input(node, 1);
   std::string list = to.operand(node, 1);
-  // A single index takes the axis away: the reshape behind it.
+  // A single index takes the axis away: the reshape after it.
   const compiler::Node* last = nullptr;
   if (indices.data && indices.shape == std::vector<std::int32_t>{1}) {
     const compiler::Node* const next = to.tail(node, OpCode::reshape);

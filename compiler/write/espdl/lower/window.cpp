@@ -50,14 +50,14 @@ void lower_pool(Lowering& to, const compiler::Node& node) {
   out.attributes["strides"] = spatial(axes, o.global ? 1 : o.stride_height, o.global ? 1 : o.stride_width);
 }
 
-// ESP-DL copies frames as if nothing stood in front of their axis.
+// ESP-DL copies frames as if nothing stood before their axis.
 void lower_cache(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<StreamingCacheOptions>(node.options);
   const auto& shape = to.input(node, 0).shape;
   std::int64_t front = 1;
   for (int i = 0; i < o.axis; ++i) front *= shape[static_cast<std::size_t>(i)];
   if (front != 1)
-    to.refuse(node, "frames along axis " + std::to_string(o.axis) + " behind " + std::to_string(front) +
+    to.refuse(node, "frames along axis " + std::to_string(o.axis) + " after " + std::to_string(front) +
                         " elements, expected 1: ESP-DL mixes them up");
   Node& out = to.add(node, "StreamingCache", {to.operand(node, 0)});
   out.attributes["frame_axis"] = static_cast<std::int64_t>(o.axis);

@@ -12,8 +12,8 @@ namespace fs = std::filesystem;
 constexpr Parameter kParameters[] = {
     text_parameter<&Record::folder>("folder", "", "where the files go; it must be there", true),
     parameter<&Record::before>("before", "s", 0, 3600,
-                               "sound in front of an event, as far as the history goes back"),
-    parameter<&Record::after>("after", "s", 0, 3600, "sound behind an event"),
+                               "sound before an event, as far as the history goes back"),
+    parameter<&Record::after>("after", "s", 0, 3600, "sound after an event"),
     text_parameter<&Record::format>("format", "wav|flac", "of the files"),
     text_parameter<&Record::encoding>(
         "encoding", "int16|int24|float32",

@@ -13,8 +13,8 @@
 
 namespace runnel::pipeline {
 
-// A file begins `before` seconds in front of its event, as far as the history goes back, and ends `after`
-// seconds behind it, or where the stream ends or samples were lost. It is written while the sound comes, as
+// A file begins `before` seconds before its event, as far as the history goes back, and ends `after`
+// seconds after it, or where the stream ends or samples were lost. It is written while the sound comes, as
 // NAME.part, and has its name when it is complete: SECONDS-LABEL.wav. Files that are there stay: the next one
 // is SECONDS-LABEL-2.wav.
 class Record final : public Node, public HistoryListener {
@@ -45,7 +45,7 @@ class Record final : public Node, public HistoryListener {
   struct Clip {
     SoundFile file;
     std::filesystem::path path;
-    std::int64_t next = 0, end = 0;  // samples of the history: to write next, and behind the last one
+    std::int64_t next = 0, end = 0;  // samples of the history: to write next, and after the last one
   };
 
   Status begin_clip(const Event& event);

@@ -133,7 +133,7 @@ Status NpySource::process(const Block&, Output& out) noexcept {
   const auto bytes = static_cast<std::streamsize>(values * size_of(dtype_));
   file_.read(reinterpret_cast<char*>(raw_.data()), bytes);
   if (file_.gcount() != bytes)
-    return Status(Code::io_error) << path << ": cannot be read behind row " << position_;
+    return Status(Code::io_error) << path << ": cannot be read after row " << position_;
   convert(dtype_, raw_.data(), values, out.as<float>());
   RUNNEL_TRY(check_finite(out.as<float>(), count));
   position_ += count;

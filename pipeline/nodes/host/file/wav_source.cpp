@@ -31,7 +31,7 @@ constexpr Parameter kParameters[] = {
     parameter<&WavSource::offset>("offset", "s", 0, 1e9, "where the piece to read begins"),
     parameter<&WavSource::duration>("duration", "s", 0, 1e9, "how long it is; 0: to the end"),
     parameter<&WavSource::tail>("tail", "s", 0, 3600,
-                                "silence behind the recording, for a word that ends with it"),
+                                "silence after the recording, for a word that ends with it"),
 };
 
 // Sizes that programs write into a header when they do not know the size yet.
@@ -90,7 +90,7 @@ constexpr RawType kRawTypes[] = {
     {"alaw", SF_FORMAT_ALAW, 1},
 };
 
-// Manifests round: a piece may end this much behind its recording.
+// Manifests round: a piece may end this much after its recording.
 constexpr double kSlack = 0.05;
 
 }  // namespace
@@ -304,12 +304,12 @@ Status WavSource::read(Output& out) noexcept {
   const int error = sf_error(file_);
   if (error != SF_ERR_NO_ERROR && truncated != "accept") {
     return Status(Code::invalid_data)
-           << name_ << ": cannot be read behind sample " << position_ + out.count << ": "
-           << sf_error_number(error) << " (truncated=accept reads what is in front of it)";
+           << name_ << ": cannot be read after sample " << position_ + out.count << ": "
+           << sf_error_number(error) << " (truncated=accept reads what is before it)";
   }
   if (words_ == nullptr) RUNNEL_TRY(check_finite(out.as<float>(), out.count));
   position_ += out.count;
-  if (end_ >= 0 && position_ == end_) {  // what comes behind the piece is not this one's failure
+  if (end_ >= 0 && position_ == end_) {  // what comes after the piece is not this one's failure
     read_ = true;
     return {};
   }

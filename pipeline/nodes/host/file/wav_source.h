@@ -50,7 +50,7 @@ class WavSource final : public Node {
   std::int64_t promised_ = -1;     // frames that the header promises; -1: it does not say
   std::int64_t position_ = 0;      // in the recording
   std::int64_t end_ = -1;          // of the piece, in the recording; -1: that of the recording
-  std::int64_t silence_ = 0;       // frames of zeros still to come behind the recording
+  std::int64_t silence_ = 0;       // frames of zeros still to come after the recording
   bool finds_samples_ = false;
   bool read_ = false;          // the recording has been read to its end
   std::int64_t replaced_ = 0;  // samples that were not finite

@@ -78,7 +78,7 @@ Status Alsa::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Takes the next slot. False when there is none, or when it lies behind a gap and there are samples in front
+// Takes the next slot. False when there is none, or when it lies after a gap and there are samples in front
 // of that to give first.
 bool Alsa::refill(Output& out) noexcept {
   CaptureRing& ring = capture_.ring();
@@ -130,7 +130,7 @@ Status Alsa::process(const Block&, Output& out) noexcept {
         if (out.count > 0) break;
         if (finished) {
           RUNNEL_TRY(capture_.failure());
-          // Dropped or lost behind the last sample that came through.
+          // Dropped or lost after the last sample that came through.
           out.lost = capture_.device().position() - position_;
           out.end = true;
           return {};

@@ -49,7 +49,7 @@ class Alsa final : public Node, public LiveSource {
   std::int64_t position_ = 0;  // of the next sample to give
   std::int64_t waited_ = 0;    // ns
   bool overloaded_ = false;
-  std::int64_t pending_lost_ = 0;      // in front of the slot that is held
+  std::int64_t pending_lost_ = 0;      // before the slot that is held
   std::vector<float> samples_;         // of one slot
   std::int64_t given_ = 0, held_ = 0;  // frames of it: given already, in it
 };

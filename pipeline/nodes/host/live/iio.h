@@ -52,7 +52,7 @@ class Iio final : public Node, public LiveSource {
   bool held_ = false;  // scan() waits to be given
   std::optional<TimeGrid> grid_;
   Rate grid_rate_;
-  std::int64_t lost_ = 0;  // in front of scan()
+  std::int64_t lost_ = 0;  // before scan()
   std::int64_t dropped_ = 0, irregular_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace runnel::pipeline {
 
 // While it skips, what comes in is not run, and every output frame that would have come of it has the value 0
-// everywhere, so that indices go on and nothing is decided. Behind that the model starts afresh, on its grid.
+// everywhere, so that indices go on and nothing is decided. After that the model starts afresh, on its grid.
 class LiveInfer final : public Infer {
  public:
   static const NodeType type;
@@ -23,7 +23,7 @@ class LiveInfer final : public Infer {
   [[nodiscard]] Text note() const noexcept override;
 
  private:
-  // Zeros for the frames in front of `end`, as far as they fit; true when that is all of them.
+  // Zeros for the frames before `end`, as far as they fit; true when that is all of them.
   bool fill_up(std::int64_t end, Output& out) noexcept;
   void count(const Output& out) noexcept;
 

@@ -70,7 +70,7 @@ Result<bool> CsvReader::read_more() {
   } else {
     in_.read(buffer_.data() + before, static_cast<std::streamsize>(kReadBytes));
     count = static_cast<std::size_t>(in_.gcount());
-    if (in_.bad()) return Status(Code::io_error) << path_ << ": cannot be read behind line " << line_number_;
+    if (in_.bad()) return Status(Code::io_error) << path_ << ": cannot be read after line " << line_number_;
   }
   buffer_.resize(before + count);
   return count > 0;
@@ -136,7 +136,7 @@ Status CsvReader::split() {
       rest.remove_prefix(end + 1);
       const std::size_t stop = std::min(rest.find(separator_), rest.size());
       if (!trimmed(rest.substr(0, stop)).empty()) {
-        return bad() << "expected the separator behind the quote, found '"
+        return bad() << "expected the separator after the quote, found '"
                      << rest.substr(0, std::min<std::size_t>(stop, 20)) << '\'';
       }
       rest.remove_prefix(stop);

@@ -42,7 +42,7 @@ class CsvReader {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // Gets more bytes behind those that are there; false: there are none any more.
+  // Gets more bytes after those that are there; false: there are none any more.
   Result<bool> read_more();
   Result<bool> read_line();
   Status split();

@@ -20,8 +20,7 @@ constexpr Parameter kParameters[] = {
     parameter<&CsvSource::rate>("rate", "Hz", 0, 1e9, "rows per second; 0: deduced from the time stamps"),
     text_parameter<&CsvSource::separator>("separator", "auto|comma|semicolon|tab|space",
                                           "between cells; auto: the one that the first row has most of"),
-    text_parameter<&CsvSource::decimal>("decimal", "point|comma",
-                                        "what numbers have in front of their fraction"),
+    text_parameter<&CsvSource::decimal>("decimal", "point|comma", "what numbers have before their fraction"),
     text_parameter<&CsvSource::header>(
         "header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
     text_parameter<&CsvSource::missing>("missing", "error|gap|hold|fill",
@@ -127,7 +126,7 @@ Result<bool> CsvSource::place_row() {
   const std::string_view found = table_.shown(time_column_);
   if (place.verdict == TimeGrid::Verdict::out_of_order) {
     if (out_of_order == "error") {
-      return table_.at_cell(time_column_) << "expected a time behind that of the row above, found '" << found
+      return table_.at_cell(time_column_) << "expected a time after that of the row above, found '" << found
                                           << "' (out_of_order=drop leaves such rows out)";
     }
     ++dropped_rows_;

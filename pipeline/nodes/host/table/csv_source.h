@@ -43,7 +43,7 @@ class CsvSource : public Node {
   }
   // The table stands at its first row afterwards.
   virtual Status open() { return table_.open(path, settings()); }
-  // False at the end of the file. Sets held_ and what lies in front of the row.
+  // False at the end of the file. Sets held_ and what lies before the row.
   virtual Result<bool> read_row();
   // Places the table's present row. False when it is left out; then it may count as lost.
   Result<bool> take_row();
@@ -51,7 +51,7 @@ class CsvSource : public Node {
   CsvTable table_;
   Rate grid_rate_;
   std::optional<TimeGrid> grid_;
-  std::int64_t pending_lost_ = 0;  // samples to report as lost in front of row_
+  std::int64_t pending_lost_ = 0;  // samples to report as lost before row_
   std::int64_t dropped_rows_ = 0;
   bool placed_ = false;  // the present row has its place in time
 
@@ -67,7 +67,7 @@ class CsvSource : public Node {
   std::vector<float> row_, previous_;
   bool held_ = false;              // row_ waits to be given
   bool any_ = false;               // previous_ is a row
-  std::int64_t pending_fill_ = 0;  // rows to make up in front of row_
+  std::int64_t pending_fill_ = 0;  // rows to make up before row_
   std::int64_t filled_cells_ = 0, filled_rows_ = 0, irregular_rows_ = 0;
 };
 

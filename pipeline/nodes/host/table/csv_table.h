@@ -26,9 +26,9 @@ class CsvTable {
     bool there = false;
   };
 
-  // Stands in front of the first row of numbers. May be called again, to read from there once more.
+  // Stands before the first row of numbers. May be called again, to read from there once more.
   Status open(std::string_view path, const Settings& settings);
-  // The same for rows that come one by one; once. Waits for the first one, in front of which `skip` lines are
+  // The same for rows that come one by one; once. Waits for the first one, before which `skip` lines are
   // left out.
   Status open(ByteInput& input, const Settings& settings, std::int64_t skip);
   // False at the end. Error: also a row that is wider than the first one.
@@ -46,7 +46,7 @@ class CsvTable {
 
   Result<Cell> number(std::size_t column) const;
   Result<std::int64_t> time(std::size_t column, TimeUnit unit) const;
-  // As it stands in the file, the first 40 bytes; empty behind the end of the row.
+  // As it stands in the file, the first 40 bytes; empty after the end of the row.
   [[nodiscard]] std::string_view shown(std::size_t column) const;
   [[nodiscard]] bool reaches(std::size_t column) const { return column < reader_.cells().size(); }
   // "a.csv, line 7, column 3 (acc_z): ", to be gone on with.

@@ -22,8 +22,7 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Sensor::time_unit>("time_unit", "s|ms|us|ns|iso8601", "of the time stamps"),
     text_parameter<&Sensor::separator>("separator", "auto|comma|semicolon|tab|space",
                                        "between cells; auto: the one that the first row has most of"),
-    text_parameter<&Sensor::decimal>("decimal", "point|comma",
-                                     "what numbers have in front of their fraction"),
+    text_parameter<&Sensor::decimal>("decimal", "point|comma", "what numbers have before their fraction"),
     text_parameter<&Sensor::header>(
         "header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
     text_parameter<&Sensor::garbled>("garbled", "drop|error",
@@ -94,7 +93,7 @@ Result<bool> Sensor::read_row() {
       if (too_many)
         return Status(Code::invalid_data)
                << path
-               << ": its clock went back: for a second or more, no time stamp was behind the latest one";
+               << ": its clock went back: for a second or more, no time stamp was after the latest one";
       continue;
     }
     if (taken.status().code() != Code::invalid_data || garbled == "error" || too_many) return taken.status();

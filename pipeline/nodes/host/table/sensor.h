@@ -29,7 +29,7 @@ class Sensor final : public CsvSource, public LiveSource {
  private:
   ByteInput input_;
   std::int64_t garbled_rows_ = 0;
-  std::int64_t in_a_row_ = 0;  // rows out of order, one behind the other
+  std::int64_t in_a_row_ = 0;  // rows out of order, one after another
 };
 
 }  // namespace runnel::pipeline

@@ -41,7 +41,7 @@ class TimeGrid {
   enum class Verdict : std::uint8_t { regular, gap, irregular, out_of_order };
   struct Place {
     Verdict verdict = Verdict::regular;
-    std::int64_t missing = 0;  // rows in front of this one; with verdict gap, above 0
+    std::int64_t missing = 0;  // rows before this one; with verdict gap, above 0
     double deviation = 0;      // from its place, in periods
   };
   // Where a row belongs. A row that is taken must be given to take().

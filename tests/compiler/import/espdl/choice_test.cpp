@@ -25,7 +25,7 @@ struct Port {
   std::int64_t exponent = 0;
 };
 
-// Inputs x0, x1, .. -> one node -> outputs y0, y1, ..; inputs of the node behind those are constants that
+// Inputs x0, x1, .. -> one node -> outputs y0, y1, ..; inputs of the node after those are constants that
 // `model` brings.
 TinyModel one_node(TinyNode node, const std::vector<Port>& from, const std::vector<Port>& to,
                    std::vector<test::TinyTensor> constants = {}) {

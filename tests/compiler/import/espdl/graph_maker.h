@@ -15,7 +15,7 @@ class GraphMaker {
       : type_(type), rounding_(rounding) {}
 
   compiler::TensorId input(std::vector<std::int32_t> shape, int exponent);
-  // A convolution over the last axis but one ([1, T, C]) or the two in front of the channels, with seeded
+  // A convolution over the last axis but one ([1, T, C]) or the two before the channels, with seeded
   // weights and biases. per_channel: one exponent per output. kernel: width; height of the same size for rank
   // 4. The output's exponent leaves a shift of 6 bits.
   compiler::TensorId conv(const std::string& name, compiler::TensorId x, int outputs, int kernel,

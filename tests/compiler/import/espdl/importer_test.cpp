@@ -38,7 +38,7 @@ TinyModel one_node(test::TinyNode node, std::vector<std::int64_t> from, std::vec
   return model;
 }
 
-// tiny_conv behind a StreamingCache of `window` frames.
+// tiny_conv after a StreamingCache of `window` frames.
 TinyModel cached_conv(std::int64_t window, std::int64_t pad = 0) {
   TinyModel model = test::tiny_conv();
   model.values = {{"cached", {1, 4 + window, 2}, Type::INT8, -4}};
@@ -158,7 +158,7 @@ TEST(EspdlImporter, CachesThatCannotBePaddingStayOperators) {
     EXPECT_EQ(graph.nodes[0].code, OpCode::streaming_cache);
     EXPECT_EQ(graph.pipeline.usage, UsageKind::step);
   }
-  // The cache alone: each call gets the last frame of the one before in front of its own, then turned around.
+  // The cache alone: each call gets the last frame of the one before before its own, then turned around.
   TinyModel model = cached_conv(2);
   model.nodes[1] = {"Transpose", {"cached"}, {"y"}, {}, {{"perm", {0, 1, 2}}}, {}, "turn"};
   model.outputs = {{"y", {1, 6, 2}, Type::INT8, -4}};
@@ -180,7 +180,7 @@ TEST(EspdlImporter, ACacheMayBeAnOutput) {
   EXPECT_EQ(outputs[1][0], counted({9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}));
 }
 
-// Padding does what a cache does in a stream only: behind it, one result per call needs the frames of the
+// Padding does what a cache does in a stream only: after it, one result per call needs the frames of the
 // call before.
 TEST(EspdlImporter, ACacheInFrontOfOneResultPerCallStaysAnOperator) {
   TinyModel model = cached_conv(2);
@@ -195,7 +195,7 @@ TEST(EspdlImporter, ACacheInFrontOfOneResultPerCallStaysAnOperator) {
   EXPECT_EQ(outputs[0], again[0]) << "a new session starts with zeros";
 }
 
-// A cache along any axis: rows in front of it keep frames of their own.
+// A cache along any axis: rows before it keep frames of their own.
 TEST(EspdlImporter, ACacheAlongTheLastAxis) {
   TinyModel model = cached_conv(3);
   model.nodes.resize(1);

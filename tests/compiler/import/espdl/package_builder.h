@@ -14,7 +14,7 @@ namespace runnel::test {
 std::vector<std::byte> make_package(
     const std::string& kind, const std::vector<std::pair<std::string, std::vector<std::byte>>>& members,
     const std::string& version = "1.2.3");
-// Brings the checksum of a PDL3 up to date with a change, so that what lies behind it is reached; others stay
+// Brings the checksum of a PDL3 up to date with a change, so that what lies after it is reached; others stay
 // as they are. False when the size in its header does not allow it.
 bool seal_package(std::vector<std::byte>& package);
 

@@ -142,7 +142,7 @@ TEST(EspdlWriter, TwoDimensionalLayouts) {
   }
 }
 
-// [C, N] behind an input of three axes, where there is no bias, and [2, C, N]: the layout of convolutions for
+// [C, N] after an input of three axes, where there is no bias, and [2, C, N]: the layout of convolutions for
 // every matrix, under the sizes of the product.
 TEST(EspdlWriter, ConstantOperandsOfMatMulHaveTheLayoutOfWeights) {
   constexpr std::int64_t kInputs = 6;
@@ -191,7 +191,7 @@ TEST(EspdlWriter, ConstantOperandsOfMatMulHaveTheLayoutOfWeights) {
   }
 }
 
-// The nodes in front of a product of two values, done to the numbers of the places: what arrives stands in
+// The nodes before a product of two values, done to the numbers of the places: what arrives stands in
 // the layout.
 class Places {
  public:

@@ -241,7 +241,7 @@ TEST(OnnxConvert, ReshapeAndFlattenSeeTheLayoutOfTheFile) {
 }
 
 TEST(OnnxConvert, ReductionsSoftmaxAndArgMax) {
-  OnnxMaker maker(12);  // axes as attributes; Softmax over everything behind its axis
+  OnnxMaker maker(12);  // axes as attributes; Softmax over everything after its axis
   maker.input("x", {1, 2, 2}).output("sum").output("soft");
   auto& sum = maker.node("ReduceSum", {"x"}, {"sum"});
   set(sum, "axes", Dims{-1});

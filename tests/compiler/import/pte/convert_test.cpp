@@ -347,7 +347,7 @@ TEST(PteConvert, MaxPoolWithCeiling) {
 }
 
 TEST(PteConvert, ChannelsLastInMemory) {
-  // A convolution whose input and output have their channels behind in memory: nothing is moved around.
+  // A convolution whose input and output have their channels after in memory: nothing is moved around.
   ProgramMaker maker;
   const int x = maker.tensor({{1, 2, 1, 3}, kFloat, {0, 2, 3, 1}, 0});
   maker.memories[1] = 32;

@@ -6,7 +6,7 @@
 namespace runnel::test {
 namespace {
 
-constexpr std::size_t kHeaderRoom = 64;  // keeps every alignment behind it
+constexpr std::size_t kHeaderRoom = 64;  // keeps every alignment after it
 
 void pad(Bytes& bytes, std::size_t alignment) {
   bytes.resize((bytes.size() + alignment - 1) / alignment * alignment, std::byte{0});
@@ -114,7 +114,7 @@ void ProgramMaker::delegate(const std::string& id, const Bytes& payload, std::ve
   std::uint32_t index = 0;
   if (in_segment) {
     payloads_.push_back(payload);
-    index = static_cast<std::uint32_t>(payloads_.size());  // behind the segment of constants
+    index = static_cast<std::uint32_t>(payloads_.size());  // after the segment of constants
   } else {
     index = static_cast<std::uint32_t>(delegate_data_.size());
     delegate_data_.push_back(pte::CreateDelegateInlineData(
@@ -178,7 +178,7 @@ Bytes ProgramMaker::file() {
       builder_, pte::CreateProgramDirect(builder_, version, &plans, &buffers, &delegate_data_, &written,
                                          constants, &first_values));
   Bytes program = bytes_of(builder_);
-  // The extended header goes behind the identifier; only the offset of the root counts from the beginning.
+  // The extended header goes after the identifier; only the offset of the root counts from the beginning.
   program.insert(program.begin() + 8, kHeaderRoom, std::byte{0});
   std::uint32_t root = 0;
   std::memcpy(&root, program.data(), sizeof root);

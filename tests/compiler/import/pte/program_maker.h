@@ -36,7 +36,7 @@ class ProgramMaker {
   int boxed(const std::vector<std::int64_t>& indices);  // a list whose elements are said to be these values
   int tensors(const std::vector<std::int32_t>& values);
   int tensor(const Tensor& tensor);
-  // A planned tensor behind all others in memory.
+  // A planned tensor after all others in memory.
   int planned(std::vector<std::int32_t> sizes, std::int8_t type = kFloat);
   template <class T>
   int constant(std::vector<std::int32_t> sizes, std::int8_t type, const std::vector<T>& data) {

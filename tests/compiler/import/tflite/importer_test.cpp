@@ -38,7 +38,7 @@ TEST(TfliteImporter, FusedActivationsLimitAtTheirValues) {
   EXPECT_NE(refusal(sum(5)).find("fused activation 5"), std::string::npos);
 }
 
-// EXPAND_DIMS and SQUEEZE in front of a window of 200: shapes follow from the input, whatever the file says
+// EXPAND_DIMS and SQUEEZE before a window of 200: shapes follow from the input, whatever the file says
 // of the tensors between.
 TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
   TinyTflite model;

@@ -20,7 +20,7 @@ using flatbuffers::Offset;
 
 enum Type : std::int8_t { kFloat = 0, kInt32 = 2, kUint8 = 3, kInt64 = 4, kInt16 = 7, kInt8 = 9 };
 
-// One operator behind another; tensors are numbered as they are added.
+// One operator after another; tensors are numbered as they are added.
 class TinyTflite {
  public:
   template <class T = std::int8_t>

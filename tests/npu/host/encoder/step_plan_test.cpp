@@ -92,7 +92,7 @@ TEST(StepPlan, LaysAColumnDownAsARow) {
   EXPECT_LT(npu::estimate({&plan->op, 1}, model).npu, npu::estimate({&as_it_is, 1}, model).npu);
 }
 
-// Behind a long operation weights come for nothing; without one, in front of the first operation, they are
+// After a long operation weights come for nothing; without one, before the first operation, they are
 // read where they lie, or in parts.
 TEST(StepPlan, CopiesWeightsWhereThatIsHidden) {
   const npu::CycleModel model = model_of("ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram");

@@ -378,7 +378,7 @@ TEST(Pooling, AverageByGlobalScale) {
 
 // ---- tables, functions, copies, tiles
 
-// A table comes by DMA into the internal memory, behind 22 of its 24 KiB; slot 3 of 256 bytes.
+// A table comes by DMA into the internal memory, after 22 of its 24 KiB; slot 3 of 256 bytes.
 TEST(Tables, Of8And16And32Bits) {
   std::mt19937 random(10);
   std::vector<std::byte> constants(2048);
@@ -435,7 +435,7 @@ TEST(Tables, Of8And16And32Bits) {
   }
 }
 
-// In units of 1/12288, the result of 15 bits behind the point, as the function itself to within two steps.
+// In units of 1/12288, the result of 15 bits after the point, as the function itself to within two steps.
 TEST(HardwareFunctions, SigmoidAndTanh) {
   const MapSpec a{1, 1, 401, 2, true, false, 0, 0}, y{1, 1, 401, 2, true, false, 0, 4096};
   Numbers values;

@@ -69,7 +69,7 @@ TEST(FrameStream, RefusesWhatIsTooLong) {
   ASSERT_FALSE(whole.ok());
   EXPECT_EQ(whole.status().code(), Code::invalid_data);
   EXPECT_EQ(whole.status().text(),
-            "a message of 1001 bytes: expected a little-endian length of at most 1000 in front of each");
+            "a message of 1001 bytes: expected a little-endian length of at most 1000 before each");
 }
 
 TEST(FrameStream, APromiseTakesNoMemory) {

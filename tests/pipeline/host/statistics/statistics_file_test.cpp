@@ -91,7 +91,7 @@ TEST(StatisticsFile, SaysWhatIsWrong) {
             "byte 2: expected FM or DM, a matrix of floats that is not compressed");
   EXPECT_THAT(failure_of(binary_matrix<double>("DM ", 2, 1 << 30)),
               HasSubstr("as many numbers as rows and columns say"));
-  // Cut anywhere, it is refused and nothing is read behind the end.
+  // Cut anywhere, it is refused and nothing is read after the end.
   const std::string whole = binary_matrix<double>("DM ");
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_NE(failure_of(whole.substr(0, size)), "none") << size;

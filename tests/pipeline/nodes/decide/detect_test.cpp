@@ -68,14 +68,14 @@ TEST(Detect, WakeWordsNeedQuietFramesBehindAnEventAndMeansThatStartAnew) {
   using Frames = std::vector<std::int64_t>;
   for (const std::int64_t tick : {1, 7, 1000}) {
     detect(mode, 1, said({{2, 0}, {20, 1}}), tick);
-    EXPECT_EQ(frames(), Frames{4}) << "no quiet frame behind the event";
+    EXPECT_EQ(frames(), Frames{4}) << "no quiet frame after the event";
     EXPECT_EQ(Keep::events[0].begin, 2 * 160);
     detect(mode, 1, said({{2, 0}, {3, 1}, {3, 0.2f}, {6, 1}}), tick);
     EXPECT_EQ(frames(), Frames{4}) << "three quiet frames of four";
     detect(mode, 1, said({{2, 0}, {3, 1}, {2, 0.2f}, {2, 0.6f}, {2, 0.2f}, {6, 1}}), tick);
     EXPECT_EQ(frames(), (Frames{4, 13})) << "four, and 0.6 is not quiet; the mean of three starts anew";
     detect(mode + "warm_up_frames=3", 1, said({{2, 0}, {5, 1}, {1, 0}, {5, 1}}), tick);
-    EXPECT_EQ(frames(), Frames{10}) << "two quiet frames of three in front of the first word";
+    EXPECT_EQ(frames(), Frames{10}) << "two quiet frames of three before the first word";
   }
 }
 
@@ -186,7 +186,7 @@ TEST(Detect, TheGateLetsEventsThroughWhileAVoiceIsHeard) {
   values[2 * 2] = 0.6f;
   for (const std::int64_t tick : {1, 7}) {
     detect(base, 2, values, tick);
-    EXPECT_EQ(frames_of_events(), Frames{4}) << "two frames behind the voice";
+    EXPECT_EQ(frames_of_events(), Frames{4}) << "two frames after the voice";
     detect(base + "gate_threshold=0.7", 2, values, tick);
     EXPECT_TRUE(Keep::events.empty());
   }

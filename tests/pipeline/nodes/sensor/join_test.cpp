@@ -92,7 +92,7 @@ TEST_F(Joined, TimeStampsAlign) {
   auto graph = keep(a, later, "align=time");
   EXPECT_EQ(Keep::indices, (Indices{3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(Keep::values, (Floats{3, 0, 4, -1, 5, -2, 6, -3, 7, -4, 8, -5, 9, -6}));
-  EXPECT_EQ(graph->executor().lost(), 3);  // in front of the common start
+  EXPECT_EQ(graph->executor().lost(), 3);  // before the common start
   EXPECT_EQ(Keep::format.origin, 1000000000);
   keep(a, between, "align=time method=linear");
   EXPECT_EQ(Keep::values[1], 25.0F);
@@ -153,7 +153,7 @@ TEST_F(Joined, BranchesOfOneSourceAndOfThree) {
   }
 }
 
-// An input may be resampled on its way, and sinks in front of a join are complete.
+// An input may be resampled on its way, and sinks before a join are complete.
 TEST_F(Joined, ResampledAndWritten) {
   const std::string a = table("a", ramp(0, 10, 400, 0.01F), "100"),
                     b = table("b", ramp(0, 20, 200, 0.02F), "50");
@@ -187,7 +187,7 @@ TEST_F(Joined, WrongGraphsAreRefused) {
   EXPECT_NE(failure(a + " ! join name=j ! null " + b + " ! j.")
                 .find("csv gives audio 50 Hz, 1 channel, float32, csv gives audio 100 Hz, 1 channel, "
                       "float32; method=exact wants one rate: "
-                      "put `resample` in front of the join, or take method=hold or method=linear"),
+                      "put `resample` before the join, or take method=hold or method=linear"),
             std::string::npos);
   EXPECT_NE(failure(a + " ! join ! null").find("join has 1 input, expected 2 or more"), std::string::npos);
   EXPECT_NE(failure("join ! null").find("join needs an input"), std::string::npos);

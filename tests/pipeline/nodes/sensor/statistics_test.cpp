@@ -57,7 +57,7 @@ TEST_F(Windows, FramingGivesTheSamplesOfEveryWindow) {
   }
 }
 
-// Behind a gap, windows stand on the grid that they had, and are those of the piece alone.
+// After a gap, windows stand on the grid that they had, and are those of the piece alone.
 TEST_F(Windows, StartAfreshBehindAGap) {
   const std::string chain = "statistics window=16 hop=5 statistics=mean,std,band_power bands=0-5,5-25";
   for (const std::int64_t tick : {1, 17, 1000}) {
@@ -67,7 +67,7 @@ TEST_F(Windows, StartAfreshBehindAGap) {
     keep(chain, 60, tick);
     std::vector<std::int64_t> expected = Keep::indices;
     Floats all = Keep::values;
-    keep(chain, 200, tick, 0, 0, 85);  // the first point of the grid behind the gap
+    keep(chain, 200, tick, 0, 0, 85);  // the first point of the grid after the gap
     for (const std::int64_t index : Keep::indices) expected.push_back(index + 17);
     all.insert(all.end(), Keep::values.begin(), Keep::values.end());
     EXPECT_EQ(indices, expected);

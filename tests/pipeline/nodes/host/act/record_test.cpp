@@ -114,7 +114,7 @@ TEST_F(RecordTest, HasPartsUntilTheyAreComplete) {
 TEST_F(RecordTest, SaysWhatIsMissing) {
   Events::at = {};
   EXPECT_NE(failure_of("lossy ! events ! record folder=" + heard_.string(), options(160))
-                .find("put `history seconds=10` behind the source"),
+                .find("put `history seconds=10` after the source"),
             std::string::npos);
   EXPECT_NE(failure_of("lossy ! history ! events ! record folder=/nowhere", options(160))
                 .find("there is no such folder"),

@@ -92,8 +92,8 @@ TEST(LiveInfer, SkippedFramesAreZeroAndCounted) {
     EXPECT_NE(graph->summary().find("\"skipped_frames\":" + std::to_string(zeros)), std::string::npos)
         << graph->summary();
     EXPECT_TRUE(std::equal(whole.begin(), whole.begin() + 12 * first, Keep::values.begin()))
-        << "nothing else in front of it";
-    // What it had heard in front of the skipped frames it has forgotten; some seconds later that makes no
+        << "nothing else before it";
+    // What it had heard before the skipped frames it has forgotten; some seconds later that makes no
     // difference.
     EXPECT_TRUE(std::equal(whole.end() - 12 * 100, whole.end(), Keep::values.end() - 12 * 100));
     EXPECT_NE(graph->stage(2).node->note().view().find("frames of the model were skipped"),
