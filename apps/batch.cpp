@@ -204,10 +204,9 @@ void add_batch(Verb program, int& exit_code) {
       .range(1.0, 86400.0);
   add_source_flags(verb, *call);
   add_tail_flag(verb, call->sources.tail);
-  verb.option("--front-end", call->graph.front_end,
-              "Graph text in front of the model (default: the model's own)");
+  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision,
-              "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
+              "Graph text after the model, e.g. \"detect mode=clip\" (default: the model's own)");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
     if (const Status status = run_batch(*call); !status.ok()) exit_code = fail(status);

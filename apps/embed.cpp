@@ -43,7 +43,7 @@ struct EmbedCall {
 // Of a device, in bytes.
 constexpr std::size_t kMostMemory = std::size_t{64} << 20;
 
-// The name of a file, as it may stand in a comment of C++ or CMake: it neither ends it nor goes on behind it.
+// The name of a file, as it may stand in a comment of C++ or CMake: it neither ends it nor goes on after it.
 std::string in_comment(std::string name) {
   for (char& letter : name) {
     if (static_cast<unsigned char>(letter) < 32 || letter == 127 || letter == '\\' || letter == '*')
@@ -58,7 +58,7 @@ std::string identifier(std::string text) {
   return text;
 }
 
-// Numbers as literals of C++ that give the same value again, enumerations as their number behind '#'.
+// Numbers as literals of C++ that give the same value again, enumerations as their number after '#'.
 std::string literal(const pipeline::Parameter& parameter, const pipeline::Value& value, bool option) {
   switch (value.type) {
     case pipeline::ParameterType::boolean:
@@ -291,7 +291,7 @@ bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept 
 
 struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
-  std::int64_t hop = 1;  // samples from frame to frame behind the front end
+  std::int64_t hop = 1;  // samples from frame to frame after the front end
   bool events = false;
   pipeline::Format features, output;   // what the model gets, and gives
   std::vector<std::string> decisions;  // of each node, if it is one: its facts as C++ (decision_name)
@@ -543,9 +543,8 @@ void add_embed(Verb program, int& exit_code) {
               "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
       .required();
   verb.option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
-  verb.option("--front-end", call->graph.front_end,
-              "Graph text in front of the model (default: the model's own)");
-  verb.option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
   verb.option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")
       .positive()
       .default_str("");

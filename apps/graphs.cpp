@@ -30,7 +30,7 @@ std::string wav_text(std::string_view path, double tail) {
 }
 
 void add_tail_flag(Verb verb, double& tail) {
-  verb.option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")
+  verb.option("--tail", tail, "Seconds of silence after a recording, for a word that ends with it")
       .range(0.0, 3600.0);
 }
 

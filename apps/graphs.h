@@ -15,7 +15,7 @@ namespace runnel::apps {
 
 using pipeline::quote_value;
 
-// The source of a recording with `tail` seconds of silence behind it, and the flag that says so.
+// The source of a recording with `tail` seconds of silence after it, and the flag that says so.
 std::string wav_text(std::string_view path, double tail);
 void add_tail_flag(Verb verb, double& tail);
 
@@ -37,7 +37,7 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
 // decision and none is given.
 Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 
-// Whether such a graph holds together behind mono sound of 16 kHz, to which `downmix` and `resample` may be
+// Whether such a graph holds together after mono sound of 16 kHz, to which `downmix` and `resample` may be
 // added.
 Status check_around(const std::string& around, compiler::FileLoader& loader);
 

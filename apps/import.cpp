@@ -124,7 +124,7 @@ void add_import(Verb program, int& exit_code) {
               "num_mel_bins=40\"; stored with every parameter");
   verb.option("--sample-rate", call->sample_rate,
               "Sample rate in Hz of the sound (default: what the front end wants)");
-  verb.option("--decision", call->decision, "Graph text behind the model, e.g. \"detect threshold=0.6\"");
+  verb.option("--decision", call->decision, "Graph text after the model, e.g. \"detect threshold=0.6\"");
   verb.option("--labels", call->labels, "File with the names of the output's channels, one per line");
   verb.option(
           "--usage", call->usage.usage,
@@ -138,7 +138,7 @@ void add_import(Verb program, int& exit_code) {
   verb.option("--step", call->usage.step,
               "New frames per run (usage step; default: as the input has, without the context)")
       .default_str("");
-  verb.option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")
+  verb.option("--context", call->usage.context, "Frames of the past before each step (default: 0)")
       .default_str("");
   verb.option("--state", call->states,
               "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")

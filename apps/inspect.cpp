@@ -126,7 +126,7 @@ std::string usage_text(const ModelUsage& usage) {
     case UsageKind::step: {
       std::string text =
           fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
-      if (usage.context > 0) text += fmt::format(", behind {} of the past", usage.context);
+      if (usage.context > 0) text += fmt::format(", after {} of the past", usage.context);
       if (usage.pairs != nullptr && usage.pairs->size() > 0)
         text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
       return text;
@@ -479,7 +479,7 @@ bool print_preset(const std::string& name) {
     if (preset == nullptr) return false;
     fmt::print("{} preset={}: {}\n", node, preset->name, preset->help);
     if (!preset->before.empty()) fmt::print("  before: {}\n", preset->before);
-    if (!preset->after.empty()) fmt::print("  behind: {}\n", preset->after);
+    if (!preset->after.empty()) fmt::print("  after: {}\n", preset->after);
     for (const auto& parameter : parameters) {
       Text value;
       features::append_value(value, static_cast<const features::ParameterFacts&>(parameter),

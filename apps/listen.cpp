@@ -149,8 +149,8 @@ void add_action_flags(Verb verb, ListenCall& call) {
       .default_str("");
   verb.option("--broker", call.broker, "MQTT broker, HOST:PORT");
   verb.option("--record", call.record, "Keep the sound around every event in this folder");
-  verb.option("--before", call.before, "Seconds of sound to keep in front of an event").range(0.0, 3600.0);
-  verb.option("--after", call.after, "Seconds of sound to keep behind an event").range(0.0, 3600.0);
+  verb.option("--before", call.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
+  verb.option("--after", call.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
   verb.flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
 }
 
@@ -162,9 +162,8 @@ void add_listen(Verb program, int& exit_code) {
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   add_source_flags(verb, *call);
   add_action_flags(verb, *call);
-  verb.option("--front-end", call->graph.front_end,
-              "Graph text in front of the model (default: the model's own)");
-  verb.option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
   verb.option("--threshold", call->threshold,
               "Posterior at which there is an event, instead of the decision's own")
       .range(0.0, 1.0)
@@ -172,7 +171,7 @@ void add_listen(Verb program, int& exit_code) {
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb.option("--on-gap", call->on_gap,
-              "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
+              "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
       .choices({"reset", "zeros"});
   verb.callback([call, &exit_code] {
     if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);

@@ -327,13 +327,13 @@ Status run_quantize(QuantizeCall call) {
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
   RUNNEL_TRY(tell(call, made, accuracy));
-  // Behind all that measures: the data has the order of the file.
+  // After all that measures: the data has the order of the file.
   if (call.layout == "frames-first") {
     // --time-axis counts in the order of the file.
     if (load.stream.time_axis) graph.time_axes.assign(graph.inputs.size(), *load.stream.time_axis);
     load.stream.time_axis.reset();
     for (const std::string& name : compiler::put_frames_first(graph))
-      say(call.output + ": \"" + name + "\" has frames in front of channels");
+      say(call.output + ": \"" + name + "\" has frames before channels");
   }
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, model_bytes(call, made, load));
   return write_file(call.output, bytes);
@@ -393,7 +393,7 @@ void add_quantize(Verb program, int& exit_code) {
               "the file has [1, C, T], so that a stream moves no data at its ends")
       .choices({"source", "frames-first"});
   verb.option("--decision", call->decision,
-              "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
+              "Graph text after the model, stored in it, e.g. \"detect threshold=0.6\"");
   verb.option("--classes", call->class_labels,
               "File with the names of the output's channels, one per line, stored in the model");
   verb.option("--name", call->name, "Name of the model (default: the one in the file)");

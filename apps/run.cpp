@@ -103,7 +103,7 @@ void add_run(Verb program, int& exit_code) {
   verb.option("--model", call->model, "Instead of the graph's model file (default: as the graph says)");
   verb.option("--tick", call->tick, "Source samples per step").range(1, 1 << 20);
   verb.option("--on-gap", call->on_gap,
-              "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
+              "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
       .choices({"reset", "zeros"});
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);

@@ -137,9 +137,8 @@ void add_serve(Verb program, int& exit_code) {
   verb.option("--drain", call->drain, "Seconds after SIGTERM for streams to be brought out")
       .range(0.1, 3600.0);
   verb.option("--longest-message", call->longest_message, "Bytes of a message at most").range(4096, 1 << 24);
-  verb.option("--front-end", call->graph.front_end,
-              "Graph text in front of the model (default: the model's own)");
-  verb.option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
     if (const Status status = run_serve(*call); !status.ok()) exit_code = fail(status);

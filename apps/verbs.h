@@ -1,4 +1,4 @@
-// The verbs of the program. Each adds its subcommand; its callback leaves the exit code behind.
+// The verbs of the program. Each adds its subcommand; its callback leaves the exit code after.
 #pragma once
 
 #include "apps/command_line.h"

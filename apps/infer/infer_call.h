@@ -23,7 +23,7 @@ struct Values {
 using InputMap = std::map<int, Values>;  // by tensor
 
 // ---- files (infer_values.cpp)
-// The values of an input. `leading` axes of steps stand in front of its own; `open_axis`: an axis of any
+// The values of an input. `leading` axes of steps stand before its own; `open_axis`: an axis of any
 // length, which the model's usage goes along; -1: only that of its plan. Errors: those of reading; mismatch
 // for another type, size or shape.
 Result<Values> read_values(const Model& model, int index, const std::filesystem::path& path, int leading,
@@ -43,7 +43,7 @@ Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>&
 // One long input through blocks; what is written are the concatenated valid frames.
 Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                     const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted);
-// One long input through steps or windows. Outputs with as many frames as a step takes are put one behind the
+// One long input through steps or windows. Outputs with as many frames as a step takes are put one after the
 // other along time; of others, every run's stand along a new leading axis.
 Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                    const ModelUsage& usage, const Values& input, const std::vector<int>& wanted);

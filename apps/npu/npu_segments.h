@@ -17,7 +17,7 @@ struct NpuSegments {
   std::vector<std::byte> bytes;
   std::shared_ptr<const OwnedModel> model;
   std::vector<std::pair<std::string, npu::Segment>>
-      list;  // with their names; behind a segment the program that steps it, where it has one
+      list;  // with their names; after a segment the program that steps it, where it has one
 };
 
 // A model of any kind with parts for the Ethos-U, a driver payload, or a Vela stream.
