@@ -23,8 +23,8 @@ std::vector<std::byte> turned_round(const Tensor& weights) {
 namespace {
 
 // z[u] = x[u / s] where s divides u, y[t] = sum of z[t - pad + k d] w[k]: with K = (kernel - 1) d + 1 that is
-// tap K - 1 - k d of a transposed convolution whose result is cropped by K - 1 - pad in front and K - 1 - pad
-// - after after.
+// tap K - 1 - k d of a transposed convolution whose result is cropped by K - 1 - pad at its start and by
+// K - 1 - pad - after at its end.
 bool options_of(const InsertZerosOptions& zeros, const ConvOptions& conv, const Tensor& weights,
                 TransposedConvOptions& out) {
   if (conv.stride_height != 1 || conv.stride_width != 1) return false;
