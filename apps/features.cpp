@@ -1,8 +1,8 @@
 // runnel features: recordings of sound and tables of sensors to feature matrices.
 #include <algorithm>
 
+#include "apps/batch/recordings_call.h"
 #include "apps/graphs.h"
-#include "apps/recordings_call.h"
 #include "apps/verbs.h"
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend_options.h"

@@ -10,35 +10,23 @@
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
+#include "services/listen/listen_graph.h"
 
 namespace runnel::apps {
 
 using pipeline::quote_value;
 
-// The source of a recording with `tail` seconds of silence after it, and the flag that says so.
-std::string wav_text(std::string_view path, double tail);
+using listen::graph_around;
+using listen::graph_parts;
+using listen::GraphParts;
+using listen::ModelGraph;
+using listen::wav_text;
+
+// --tail, the silence after a recording.
 void add_tail_flag(Verb verb, double& tail);
 
-// What stands around a model: taken from its file, or given.
-struct ModelGraph {
-  std::string model;                // path
-  std::string front_end, decision;  // empty: as stored in the model
-  std::int64_t chunk = 0;           // frames per run of a streamed model; 0: the smallest possible
-};
-
-// The same in parts. `frames_only`: no decision is needed. Errors as below.
-struct GraphParts {
-  std::string front_end, decision;
-  bool logits = true;  // what the model gives, as far as the decision knows: not posteriors yet
-};
-Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only = false);
-
-// "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or
-// decision and none is given.
-Result<std::string> text_around(const ModelGraph& graph, const Model& model);
-
-// Whether such a graph holds together after mono sound of 16 kHz, to which `downmix` and `resample` may be
-// added.
+// Whether a graph around a model holds together after mono sound of 16 kHz, to which `downmix` and `resample`
+// may be added.
 Status check_around(const std::string& around, compiler::FileLoader& loader);
 
 // The same for text that brings its own ends, also those of batches (services/batch/sinks.h).

@@ -1,8 +1,6 @@
 // runnel import: model files of other tools become .rnl files.
 #include <fmt/format.h>
 
-#include "apps/calibration.h"
-#include "apps/front_end.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -10,8 +8,14 @@
 #include "compiler/passes/powers_of_two.h"
 #include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
+#include "services/calibrate/calibrated_model.h"
+#include "services/calibrate/model_front_end.h"
 
 namespace runnel::apps {
+
+using calibrate::read_label_names;
+using calibrate::store_front_end;
+using calibrate::store_labels;
 namespace {
 
 struct ImportCall {

@@ -4,87 +4,25 @@
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
-#include "base/number_text.h"
 
 namespace runnel::apps {
 namespace {
 
 struct ListenCall {
-  ModelGraph graph;
-  std::string device = "default", wav, on_gap = "reset", overload = "block", record;
-  std::string stdin_format = "s16", tcp;
-  std::vector<std::string> commands, sends, topics;
-  std::string broker = "127.0.0.1:1883";
+  listen::ListenGraph graph;
+  std::string on_gap = "reset";
   ModelFlags flags;
   PageFlags page;
-  double duration = 0, tail = 0, period = 10, buffer = 200, replug = 0, threshold = -1, before = 1, after = 1;
-  std::int64_t rate = 16000, channels = 1;
-  bool from_stdin = false, no_json = false;
+  bool no_json = false;
 };
-
-std::string with(std::string_view key, std::string_view value) {
-  return " " + std::string(key) + "=" + quote_value(value);
-}
-std::string with(std::string_view key, double value) { return with(key, shortest_text(value).view()); }
-std::string with(std::string_view key, std::int64_t value) { return with(key, std::to_string(value)); }
-
-std::string source_of(const ListenCall& call) {
-  if (!call.wav.empty()) return wav_text(call.wav, call.tail);
-  const std::string shape = with("rate", call.rate) + with("channels", call.channels);
-  if (call.from_stdin) return "stdin" + with("format", call.stdin_format) + shape;
-  if (!call.tcp.empty()) return "tcp" + with("address", call.tcp) + with("format", call.stdin_format) + shape;
-  return "alsa" + with("device", call.device) + shape + with("period", call.period) +
-         with("buffer", call.buffer) + with("overload", call.overload) + with("replug", call.replug) +
-         with("duration", call.duration);
-}
-
-// The model's own decision with another threshold: what stands last holds.
-Result<std::string> with_threshold(const std::string& around, double threshold) {
-  if (threshold < 0) return around;
-  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
-  for (auto node = text.nodes.rbegin(); node != text.nodes.rend(); ++node) {
-    if (node->type != "detect") continue;
-    std::erase_if(node->parameters,
-                  [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
-    node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
-    const std::string all = to_text(text);
-    return all.substr(all.find('!') + 2);
-  }
-  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
-                                        << ": the model's decision has no detect whose threshold it could be";
-}
-
-// Everything that hears of the events.
-std::string sinks_of(const ListenCall& call) {
-  std::string text = call.no_json ? "null" : "jsonl";
-  const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };
-  for (const std::string& command : call.commands) add("command" + with("run", command));
-  for (const std::string& to : call.sends) add("send" + with("to", to));
-  for (const std::string& topic : call.topics)
-    add("mqtt" + with("broker", call.broker) + with("topic", topic));
-  if (!call.record.empty())
-    add("record" + with("folder", call.record) + with("before", call.before) + with("after", call.after));
-  return text;
-}
-
-// The whole graph. The last element of what stands around the model gets a name, for those who read it
-// besides.
-Result<std::string> graph_text(const ListenCall& call, const Model& model) {
-  RUNNEL_ASSIGN(const std::string own, text_around(call.graph, model));
-  RUNNEL_ASSIGN(const std::string around, with_threshold(own, call.threshold));
-  const bool alone =
-      call.commands.empty() && call.sends.empty() && call.topics.empty() && call.record.empty();
-  const std::string history = call.record.empty() ? "" : " ! history" + with("seconds", call.before + 10);
-  return source_of(call) + history + " ! " + around + (alone ? "" : " name=events") + " ! " + sinks_of(call);
-}
 
 Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
-  const auto model = loader.load(call.graph.model);
+  const auto model = loader.load(call.graph.model.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
-  RUNNEL_ASSIGN(const std::string text, graph_text(call, **model));
+  RUNNEL_ASSIGN(const std::string text, listen::graph_text(call.graph, **model));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
@@ -99,58 +37,61 @@ Status run_listen(const ListenCall& call) {
   return status;
 }
 
-void add_source_flags(Verb verb, ListenCall& call) {
-  Option device = verb.option("--device", call.device, "ALSA capture device");
-  Option wav = verb.option("--wav", call.wav,
+void add_source_flags(Verb verb, listen::SoundSource& source) {
+  Option device = verb.option("--device", source.device, "ALSA capture device");
+  Option wav = verb.option("--wav", source.wav,
                            "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
                    .excludes(device);
   Option standard =
-      verb.flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")
+      verb.flag("--stdin", source.from_stdin, "Bare samples from the standard input instead of a device")
           .excludes(device)
           .excludes(wav);
-  verb.option("--tcp", call.tcp,
+  verb.option("--tcp", source.tcp,
               "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH "
               "to listen at")
       .excludes(device)
       .excludes(wav)
       .excludes(standard);
-  verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
+  verb.option("--format", source.format, "Bare samples: s16, s32, s24, s24_3, float")
       .choices({"s16", "s32", "s24", "s24_3", "float"});
-  verb.option("--rate", call.rate,
+  verb.option("--rate", source.rate,
               "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")
       .range(1000, 768000);
-  verb.option("--channels", call.channels, "Channels of the device or of bare samples; they are mixed to one")
+  verb.option("--channels", source.channels,
+              "Channels of the device or of bare samples; they are mixed to one")
       .range(1, 64);
-  verb.option("--period", call.period, "How often the device gives sound, ms").range(1.0, 1000.0);
-  verb.option("--buffer", call.buffer, "Sound that the device's buffer holds, ms").range(2.0, 10000.0);
-  verb.option("--replug", call.replug, "Seconds to wait for a device that was unplugged (0: the stream ends)")
+  verb.option("--period", source.period, "How often the device gives sound, ms").range(1.0, 1000.0);
+  verb.option("--buffer", source.buffer, "Sound that the device's buffer holds, ms").range(2.0, 10000.0);
+  verb.option("--replug", source.replug,
+              "Seconds to wait for a device that was unplugged (0: the stream ends)")
       .non_negative();
-  verb.option("--overload", call.overload,
+  verb.option("--overload", source.overload,
               "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
       .choices({"block", "drop-oldest", "drop-newest", "skip-inference"});
-  verb.option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
+  verb.option("--duration", source.duration, "Seconds to listen to a device (0: until interrupted)")
       .non_negative();
-  add_tail_flag(verb, call.tail);
+  add_tail_flag(verb, source.tail);
 }
 
 void add_action_flags(Verb verb, ListenCall& call) {
-  verb.option("--command", call.commands,
+  listen::EventActions& actions = call.graph.actions;
+  verb.option("--command", actions.commands,
               "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
               "{json} stand for what it says (again for more)")
       .take_all()
       .default_str("");
-  verb.option("--send", call.sends,
+  verb.option("--send", actions.sends,
               "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")
       .take_all()
       .default_str("");
-  verb.option("--mqtt", call.topics,
+  verb.option("--mqtt", actions.topics,
               "Publish events under this topic; {label} and the others may be part of it (again for more)")
       .take_all()
       .default_str("");
-  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT");
-  verb.option("--record", call.record, "Keep the sound around every event in this folder");
-  verb.option("--before", call.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
-  verb.option("--after", call.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
+  verb.option("--broker", actions.broker, "MQTT broker, HOST:PORT");
+  verb.option("--record", actions.record, "Keep the sound around every event in this folder");
+  verb.option("--before", actions.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
+  verb.option("--after", actions.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
   verb.flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
 }
 
@@ -159,12 +100,14 @@ void add_action_flags(Verb verb, ListenCall& call) {
 void add_listen(Verb program, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
   Verb verb = program.verb("listen", "Listen with a model: its decisions as JSON lines");
-  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
-  add_source_flags(verb, *call);
+  verb.positional("MODEL", call->graph.model.model, "Model file with its front end and decision").required();
+  add_source_flags(verb, call->graph.source);
   add_action_flags(verb, *call);
-  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
-  verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
-  verb.option("--threshold", call->threshold,
+  verb.option("--front-end", call->graph.model.front_end,
+              "Graph text before the model (default: the model's own)");
+  verb.option("--decision", call->graph.model.decision,
+              "Graph text after the model (default: the model's own)");
+  verb.option("--threshold", call->graph.threshold,
               "Posterior at which there is an event, instead of the decision's own")
       .range(0.0, 1.0)
       .default_str("");
@@ -174,6 +117,7 @@ void add_listen(Verb program, int& exit_code) {
               "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
       .choices({"reset", "zeros"});
   verb.callback([call, &exit_code] {
+    call->graph.actions.json = !call->no_json;
     if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/calibration.h"
 #include "apps/espdl_output.h"
-#include "apps/front_end.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -21,8 +19,18 @@
 #include "compiler/quantize/choose/evaluate.h"
 #include "compiler/quantize/report.h"
 #include "pipeline/host/text.h"
+#include "services/calibrate/calibrated_model.h"
+#include "services/calibrate/model_front_end.h"
 
 namespace runnel::apps {
+
+using calibrate::CalibratedModel;
+using calibrate::FrontEndFlags;
+using calibrate::load_calibrated;
+using calibrate::open_clips;
+using calibrate::read_label_names;
+using calibrate::store_front_end;
+using calibrate::store_labels;
 namespace {
 
 namespace quantizer = compiler::quantizer;

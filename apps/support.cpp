@@ -230,4 +230,36 @@ std::string file_name_of(const std::string& tensor) {
   return name;
 }
 
+std::function<void(std::string_view, double)> progress_line() {
+  using Clock = std::chrono::steady_clock;
+  struct State {
+    std::string stage;
+    Clock::time_point started, told;
+    bool open = false;
+  };
+  auto state = std::make_shared<State>();
+  return [state](std::string_view stage, double fraction) {
+    const auto now = Clock::now();
+    if (stage.empty()) {  // the end
+      if (state->open) std::fputs("\r\033[K", stderr);
+      state->open = false;
+      return;
+    }
+    if (stage != state->stage) {
+      state->stage = stage;
+      state->started = now;
+    } else if (now - state->told < std::chrono::milliseconds(200)) {
+      return;
+    }
+    state->told = now;
+    const double spent = std::chrono::duration<double>(now - state->started).count();
+    if (fraction > 0.02)
+      std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction,
+                   spent * (1 - fraction) / fraction);
+    else
+      std::fprintf(stderr, "\rrunnel: %s\033[K", state->stage.c_str());
+    state->open = true;
+  };
+}
+
 }  // namespace runnel::apps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,5 +53,8 @@ std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor
                                     std::span<const std::byte> floats);
 // A tensor's name as a file name: characters outside [A-Za-z0-9._-] become "_", at most 200 of them.
 std::string file_name_of(const std::string& tensor);
+
+// Shows how far a stage has come and how long it will take, in one line on stderr.
+std::function<void(std::string_view stage, double fraction)> progress_line();
 
 }  // namespace runnel::apps

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "apps/front_end.h"
 #include "apps/infer/infer_call.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
+#include "services/calibrate/model_front_end.h"
 
 namespace runnel::apps {
+
+using calibrate::is_recording;
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,14 +1,17 @@
 // Tensors of `runnel infer` from and to files.
 #include <algorithm>
 
-#include "apps/front_end.h"
 #include "apps/infer/infer_call.h"
 #include "base/host/npy.h"
 #include "base/suggest.h"
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise.h"
+#include "services/calibrate/model_front_end.h"
 
 namespace runnel::apps {
+
+using calibrate::is_recording;
+using calibrate::recording_as_input;
 namespace {
 
 namespace fs = std::filesystem;

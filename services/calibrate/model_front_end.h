@@ -11,7 +11,7 @@
 #include "inference/model/model.h"
 #include "services/batch/recordings/recording_list.h"
 
-namespace runnel::apps {
+namespace runnel::calibrate {
 
 // Puts a front end into the graph's settings: checked, with all its parameters, and for sound of
 // `sample_rate` (0: what it wants). Errors: those of resolve_front_end; mismatch when its frames do not have
@@ -29,4 +29,4 @@ inline bool is_recording(const std::filesystem::path& path) { return batch::is_s
 // frame sizes, those of run_front_end.
 Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::filesystem::path& recording);
 
-}  // namespace runnel::apps
+}  // namespace runnel::calibrate

@@ -1,17 +1,17 @@
 // A float model and the data to calibrate it with, brought together.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "apps/support.h"
+#include "base/status.h"
+#include "compiler/import/load.h"
 #include "compiler/import/usage.h"
 #include "compiler/quantize/calibrate/clips.h"
 
-namespace runnel::apps {
+namespace runnel::calibrate {
 
 struct FrontEndFlags {
   std::string text;     // graph text from samples to the model's input; empty: no recordings
@@ -38,7 +38,4 @@ Result<std::unique_ptr<compiler::quantizer::Clips>> open_clips(const std::vector
 // Names of the output's channels, one per line.
 Result<std::vector<std::string>> read_label_names(const std::string& path);
 
-// Shows how far a stage has come and how long it will take, in one line on stderr.
-std::function<void(std::string_view stage, double fraction)> progress_line();
-
-}  // namespace runnel::apps
+}  // namespace runnel::calibrate

@@ -1,4 +1,4 @@
-#include "apps/front_end.h"
+#include "services/calibrate/model_front_end.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 
 #include "pipeline/host/front_end.h"
 
-namespace runnel::apps {
+namespace runnel::calibrate {
 
 Status store_front_end(const std::string& text, int sample_rate, compiler::Graph& graph) {
   RUNNEL_ASSIGN(const pipeline::FrontEnd front_end, pipeline::resolve_front_end(text, sample_rate));
@@ -78,4 +78,4 @@ Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::f
   return out;
 }
 
-}  // namespace runnel::apps
+}  // namespace runnel::calibrate

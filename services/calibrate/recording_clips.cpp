@@ -1,4 +1,4 @@
-#include "apps/recording_clips.h"
+#include "services/calibrate/recording_clips.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include "pipeline/host/front_end.h"
 #include "services/batch/recordings/recording_list.h"
 
-namespace runnel::apps {
+namespace runnel::calibrate {
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,4 +135,4 @@ Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::v
   return std::unique_ptr<compiler::quantizer::Clips>(std::move(clips));
 }
 
-}  // namespace runnel::apps
+}  // namespace runnel::calibrate

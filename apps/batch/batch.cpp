@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <iostream>
 
+#include "apps/batch/recordings_call.h"
 #include "apps/graphs.h"
-#include "apps/recordings_call.h"
 #include "apps/verbs.h"
 #include "base/crc32c.h"
 #include "base/host/read_line.h"

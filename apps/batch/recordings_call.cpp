@@ -1,4 +1,4 @@
-#include "apps/recordings_call.h"
+#include "apps/batch/recordings_call.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

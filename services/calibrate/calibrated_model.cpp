@@ -1,17 +1,15 @@
-#include "apps/calibration.h"
+#include "services/calibrate/calibrated_model.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <map>
 
-#include "apps/recording_clips.h"
 #include "compiler/quantize/calibrate/clip_files.h"
 #include "compiler/quantize/calibrate/sequence_clips.h"
+#include "services/calibrate/recording_clips.h"
 
-namespace runnel::apps {
+namespace runnel::calibrate {
 namespace {
 
 namespace quantizer = compiler::quantizer;
@@ -163,36 +161,4 @@ Result<std::vector<std::string>> read_label_names(const std::string& path) {
   return labels;
 }
 
-std::function<void(std::string_view, double)> progress_line() {
-  using Clock = std::chrono::steady_clock;
-  struct State {
-    std::string stage;
-    Clock::time_point started, told;
-    bool open = false;
-  };
-  auto state = std::make_shared<State>();
-  return [state](std::string_view stage, double fraction) {
-    const auto now = Clock::now();
-    if (stage.empty()) {  // the end
-      if (state->open) std::fputs("\r\033[K", stderr);
-      state->open = false;
-      return;
-    }
-    if (stage != state->stage) {
-      state->stage = stage;
-      state->started = now;
-    } else if (now - state->told < std::chrono::milliseconds(200)) {
-      return;
-    }
-    state->told = now;
-    const double spent = std::chrono::duration<double>(now - state->started).count();
-    if (fraction > 0.02)
-      std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction,
-                   spent * (1 - fraction) / fraction);
-    else
-      std::fprintf(stderr, "\rrunnel: %s\033[K", state->stage.c_str());
-    state->open = true;
-  };
-}
-
-}  // namespace runnel::apps
+}  // namespace runnel::calibrate

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/calibration.h"
 #include "compiler/quantize/calibrate/clips.h"
+#include "services/calibrate/calibrated_model.h"
 
-namespace runnel::apps {
+namespace runnel::calibrate {
 
 // Frames of one recording.
 struct Features {
@@ -40,4 +40,4 @@ Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(
 Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames,
                              int* axis = nullptr);
 
-}  // namespace runnel::apps
+}  // namespace runnel::calibrate
