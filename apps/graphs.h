@@ -1,4 +1,4 @@
-// Text graphs around a model, for the ready-made verbs.
+// What the verbs that run a graph share: its options, checks of its text, signals.
 #pragma once
 
 #include <atomic>
@@ -10,32 +10,18 @@
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
+#include "services/listen/model_graph.h"
 
 namespace runnel::apps {
 
+using listen::graph_parts;
+using listen::GraphParts;
+using listen::ModelGraph;
+using listen::text_around;
 using pipeline::quote_value;
 
-// The source of a recording with `tail` seconds of silence behind it, and the flag that says so.
-std::string wav_text(std::string_view path, double tail);
+// --tail: seconds of silence after a recording.
 void add_tail_flag(Verb verb, double& tail);
-
-// What stands around a model: taken from its file, or given.
-struct ModelGraph {
-  std::string model;                // path
-  std::string front_end, decision;  // empty: as stored in the model
-  std::int64_t chunk = 0;           // frames per run of a streamed model; 0: the smallest possible
-};
-
-// The same in parts. `frames_only`: no decision is needed. Errors as below.
-struct GraphParts {
-  std::string front_end, decision;
-  bool logits = true;  // what the model gives, as far as the decision knows: not posteriors yet
-};
-Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only = false);
-
-// "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or
-// decision and none is given.
-Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 
 // Whether such a graph holds together behind mono sound of 16 kHz, to which `downmix` and `resample` may be
 // added.

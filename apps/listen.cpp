@@ -4,79 +4,17 @@
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
-#include "base/number_text.h"
+#include "services/listen/listen_graph.h"
 
 namespace runnel::apps {
 namespace {
 
-struct ListenCall {
+struct ListenCall : listen::ListenOptions {
   ModelGraph graph;
-  std::string device = "default", wav, on_gap = "reset", overload = "block", record;
-  std::string stdin_format = "s16", tcp;
-  std::vector<std::string> commands, sends, topics;
-  std::string broker = "127.0.0.1:1883";
+  std::string on_gap = "reset";
   ModelFlags flags;
   PageFlags page;
-  double duration = 0, tail = 0, period = 10, buffer = 200, replug = 0, threshold = -1, before = 1, after = 1;
-  std::int64_t rate = 16000, channels = 1;
-  bool from_stdin = false, no_json = false;
 };
-
-std::string with(std::string_view key, std::string_view value) {
-  return " " + std::string(key) + "=" + quote_value(value);
-}
-std::string with(std::string_view key, double value) { return with(key, shortest_text(value).view()); }
-std::string with(std::string_view key, std::int64_t value) { return with(key, std::to_string(value)); }
-
-std::string source_of(const ListenCall& call) {
-  if (!call.wav.empty()) return wav_text(call.wav, call.tail);
-  const std::string shape = with("rate", call.rate) + with("channels", call.channels);
-  if (call.from_stdin) return "stdin" + with("format", call.stdin_format) + shape;
-  if (!call.tcp.empty()) return "tcp" + with("address", call.tcp) + with("format", call.stdin_format) + shape;
-  return "alsa" + with("device", call.device) + shape + with("period", call.period) +
-         with("buffer", call.buffer) + with("overload", call.overload) + with("replug", call.replug) +
-         with("duration", call.duration);
-}
-
-// The model's own decision with another threshold: what stands last holds.
-Result<std::string> with_threshold(const std::string& around, double threshold) {
-  if (threshold < 0) return around;
-  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
-  for (auto node = text.nodes.rbegin(); node != text.nodes.rend(); ++node) {
-    if (node->type != "detect") continue;
-    std::erase_if(node->parameters,
-                  [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
-    node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
-    const std::string all = to_text(text);
-    return all.substr(all.find('!') + 2);
-  }
-  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
-                                        << ": the model's decision has no detect whose threshold it could be";
-}
-
-// Everything that hears of the events.
-std::string sinks_of(const ListenCall& call) {
-  std::string text = call.no_json ? "null" : "jsonl";
-  const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };
-  for (const std::string& command : call.commands) add("command" + with("run", command));
-  for (const std::string& to : call.sends) add("send" + with("to", to));
-  for (const std::string& topic : call.topics)
-    add("mqtt" + with("broker", call.broker) + with("topic", topic));
-  if (!call.record.empty())
-    add("record" + with("folder", call.record) + with("before", call.before) + with("after", call.after));
-  return text;
-}
-
-// The whole graph. The last element of what stands around the model gets a name, for those who read it
-// besides.
-Result<std::string> graph_text(const ListenCall& call, const Model& model) {
-  RUNNEL_ASSIGN(const std::string own, text_around(call.graph, model));
-  RUNNEL_ASSIGN(const std::string around, with_threshold(own, call.threshold));
-  const bool alone =
-      call.commands.empty() && call.sends.empty() && call.topics.empty() && call.record.empty();
-  const std::string history = call.record.empty() ? "" : " ! history" + with("seconds", call.before + 10);
-  return source_of(call) + history + " ! " + around + (alone ? "" : " name=events") + " ! " + sinks_of(call);
-}
 
 Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
@@ -84,7 +22,8 @@ Status run_listen(const ListenCall& call) {
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
-  RUNNEL_ASSIGN(const std::string text, graph_text(call, **model));
+  RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
+  RUNNEL_ASSIGN(const std::string text, listen::graph_text(call, around));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;

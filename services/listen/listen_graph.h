@@ -1,0 +1,42 @@
+// The graph that `runnel listen` runs, as text: where sound comes from, the model, what hears of its events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace runnel::listen {
+
+// The first source that is given is taken: wav, from_stdin, tcp, else the device.
+struct ListenOptions {
+  std::string device = "default";    // ALSA
+  std::string wav;                   // path of a recording
+  std::string tcp;                   // address to listen at for bare samples: tcp:HOST:PORT or unix:PATH
+  std::string stdin_format = "s16";  // of bare samples: s16, s32, s24, s24_3, float
+  bool from_stdin = false;
+  std::int64_t rate = 16000;  // Hz, of the device or bare samples
+  std::int64_t channels = 1;
+  double period = 10, buffer = 200;  // of the device, in ms
+  std::string overload = "block";    // block, drop-oldest, drop-newest, skip-inference
+  double replug = 0;                 // seconds to wait for an unplugged device; 0: the stream ends
+  double duration = 0;               // seconds to listen to a device; 0: no limit
+  double tail = 0;                   // seconds of silence after a recording
+
+  double threshold = -1;  // posterior in [0, 1] at which there is an event; negative: the decision's own
+
+  std::vector<std::string> commands, sends, topics;  // for every event: programs, addresses, MQTT topics
+  std::string broker = "127.0.0.1:1883";             // MQTT, HOST:PORT
+  std::string record;                                // folder for the sound around events; empty: none
+  double before = 1, after = 1;                      // seconds of that sound
+  bool no_json = false;                              // no JSON lines of events on stdout
+};
+
+// The whole graph, "SOURCE ! AROUND ! SINKS", for `around` = "FRONT END ! infer ... ! DECISION" (text_around
+// in model_graph.h). Where events go to more than one sink, the last node of `around` gets the name `events`.
+// The values are quoted, not checked: building the graph does that. Errors: those of parse_graph;
+// invalid_argument for a threshold where `around` has no node detect. Safe to call from several threads.
+Result<std::string> graph_text(const ListenOptions& options, const std::string& around);
+
+}  // namespace runnel::listen

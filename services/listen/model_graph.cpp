@@ -1,0 +1,51 @@
+#include "services/listen/model_graph.h"
+
+#include "pipeline/host/graph.h"
+
+namespace runnel::listen {
+
+using pipeline::quote_value;
+
+Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only) {
+  const auto stored = [](const flatbuffers::String* text) {
+    return text == nullptr ? std::string() : text->str();
+  };
+  const fb::Pipeline* pipeline = model.pipeline();
+  const std::string front_end =
+      !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
+  const std::string decision =
+      !graph.decision.empty() || pipeline == nullptr ? graph.decision : stored(pipeline->decision());
+  if (front_end.empty()) {
+    return Status(Code::invalid_argument)
+           << graph.model
+           << ": the model brings no front end; give one with --front-end \"fbank ...\", or store it with "
+           << "`runnel import --front-end`";
+  }
+  if (decision.empty() && !frames_only) {
+    return Status(Code::invalid_argument)
+           << graph.model
+           << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
+           << "`runnel import --decision`";
+  }
+  GraphParts parts{front_end, decision, true};
+  if (const auto text = pipeline::parse_graph(decision); text.ok()) {
+    for (const pipeline::NodeText& node : text->nodes) {
+      for (const pipeline::ParameterText& given : node.parameters) {
+        if (node.type == "detect" && given.key == "activation") parts.logits = given.value == "softmax";
+      }
+    }
+  }
+  return parts;
+}
+
+Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
+  RUNNEL_ASSIGN(const GraphParts parts, graph_parts(graph, model));
+  const std::string chunk = graph.chunk > 0 ? " chunk=" + std::to_string(graph.chunk) : "";
+  return parts.front_end + " ! infer model=" + quote_value(graph.model) + chunk + " ! " + parts.decision;
+}
+
+std::string wav_text(std::string_view path, double tail) {
+  return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
+}
+
+}  // namespace runnel::listen
