@@ -162,7 +162,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
 
 // The graph without model file and source, in order.
 Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Model& model) {
-  RUNNEL_ASSIGN(const std::string around, graph_around(call.graph, model));
+  RUNNEL_ASSIGN(const std::string around, text_around(call.graph, model));
   RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(around));
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].input != static_cast<int>(i) - 1 || !graph.nodes[i].more_inputs.empty()) {

@@ -1,4 +1,4 @@
-// Text graphs around a model, for the ready-made verbs.
+// What the verbs that run a graph share: its options, checks of its text, signals.
 #pragma once
 
 #include <atomic>
@@ -10,23 +10,21 @@
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
-#include "services/listen/listen_graph.h"
+#include "services/listen/model_graph.h"
 
 namespace runnel::apps {
 
-using pipeline::quote_value;
-
-using listen::graph_around;
 using listen::graph_parts;
 using listen::GraphParts;
 using listen::ModelGraph;
-using listen::wav_text;
+using listen::text_around;
+using pipeline::quote_value;
 
-// --tail, the silence after a recording.
+// --tail: seconds of silence after a recording.
 void add_tail_flag(Verb verb, double& tail);
 
-// Whether a graph around a model holds together after mono sound of 16 kHz, to which `downmix` and `resample`
-// may be added.
+// Whether such a graph holds together after mono sound of 16 kHz, to which `downmix` and `resample` may be
+// added.
 Status check_around(const std::string& around, compiler::FileLoader& loader);
 
 // The same for text that brings its own ends, also those of batches (services/batch/sinks.h).

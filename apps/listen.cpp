@@ -4,25 +4,26 @@
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
+#include "services/listen/listen_graph.h"
 
 namespace runnel::apps {
 namespace {
 
-struct ListenCall {
-  listen::ListenGraph graph;
+struct ListenCall : listen::ListenOptions {
+  ModelGraph graph;
   std::string on_gap = "reset";
   ModelFlags flags;
   PageFlags page;
-  bool no_json = false;
 };
 
 Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
-  const auto model = loader.load(call.graph.model.model);
+  const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
-  RUNNEL_ASSIGN(const std::string text, listen::graph_text(call.graph, **model));
+  RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
+  RUNNEL_ASSIGN(const std::string text, listen::graph_text(call, around));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
@@ -37,61 +38,58 @@ Status run_listen(const ListenCall& call) {
   return status;
 }
 
-void add_source_flags(Verb verb, listen::SoundSource& source) {
-  Option device = verb.option("--device", source.device, "ALSA capture device");
-  Option wav = verb.option("--wav", source.wav,
+void add_source_flags(Verb verb, ListenCall& call) {
+  Option device = verb.option("--device", call.device, "ALSA capture device");
+  Option wav = verb.option("--wav", call.wav,
                            "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
                    .excludes(device);
   Option standard =
-      verb.flag("--stdin", source.from_stdin, "Bare samples from the standard input instead of a device")
+      verb.flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")
           .excludes(device)
           .excludes(wav);
-  verb.option("--tcp", source.tcp,
+  verb.option("--tcp", call.tcp,
               "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH "
               "to listen at")
       .excludes(device)
       .excludes(wav)
       .excludes(standard);
-  verb.option("--format", source.format, "Bare samples: s16, s32, s24, s24_3, float")
+  verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
       .choices({"s16", "s32", "s24", "s24_3", "float"});
-  verb.option("--rate", source.rate,
+  verb.option("--rate", call.rate,
               "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")
       .range(1000, 768000);
-  verb.option("--channels", source.channels,
-              "Channels of the device or of bare samples; they are mixed to one")
+  verb.option("--channels", call.channels, "Channels of the device or of bare samples; they are mixed to one")
       .range(1, 64);
-  verb.option("--period", source.period, "How often the device gives sound, ms").range(1.0, 1000.0);
-  verb.option("--buffer", source.buffer, "Sound that the device's buffer holds, ms").range(2.0, 10000.0);
-  verb.option("--replug", source.replug,
-              "Seconds to wait for a device that was unplugged (0: the stream ends)")
+  verb.option("--period", call.period, "How often the device gives sound, ms").range(1.0, 1000.0);
+  verb.option("--buffer", call.buffer, "Sound that the device's buffer holds, ms").range(2.0, 10000.0);
+  verb.option("--replug", call.replug, "Seconds to wait for a device that was unplugged (0: the stream ends)")
       .non_negative();
-  verb.option("--overload", source.overload,
+  verb.option("--overload", call.overload,
               "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
       .choices({"block", "drop-oldest", "drop-newest", "skip-inference"});
-  verb.option("--duration", source.duration, "Seconds to listen to a device (0: until interrupted)")
+  verb.option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
       .non_negative();
-  add_tail_flag(verb, source.tail);
+  add_tail_flag(verb, call.tail);
 }
 
 void add_action_flags(Verb verb, ListenCall& call) {
-  listen::EventActions& actions = call.graph.actions;
-  verb.option("--command", actions.commands,
+  verb.option("--command", call.commands,
               "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
               "{json} stand for what it says (again for more)")
       .take_all()
       .default_str("");
-  verb.option("--send", actions.sends,
+  verb.option("--send", call.sends,
               "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")
       .take_all()
       .default_str("");
-  verb.option("--mqtt", actions.topics,
+  verb.option("--mqtt", call.topics,
               "Publish events under this topic; {label} and the others may be part of it (again for more)")
       .take_all()
       .default_str("");
-  verb.option("--broker", actions.broker, "MQTT broker, HOST:PORT");
-  verb.option("--record", actions.record, "Keep the sound around every event in this folder");
-  verb.option("--before", actions.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
-  verb.option("--after", actions.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
+  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT");
+  verb.option("--record", call.record, "Keep the sound around every event in this folder");
+  verb.option("--before", call.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
+  verb.option("--after", call.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
   verb.flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
 }
 
@@ -100,14 +98,12 @@ void add_action_flags(Verb verb, ListenCall& call) {
 void add_listen(Verb program, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
   Verb verb = program.verb("listen", "Listen with a model: its decisions as JSON lines");
-  verb.positional("MODEL", call->graph.model.model, "Model file with its front end and decision").required();
-  add_source_flags(verb, call->graph.source);
+  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
+  add_source_flags(verb, *call);
   add_action_flags(verb, *call);
-  verb.option("--front-end", call->graph.model.front_end,
-              "Graph text before the model (default: the model's own)");
-  verb.option("--decision", call->graph.model.decision,
-              "Graph text after the model (default: the model's own)");
-  verb.option("--threshold", call->graph.threshold,
+  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
+  verb.option("--threshold", call->threshold,
               "Posterior at which there is an event, instead of the decision's own")
       .range(0.0, 1.0)
       .default_str("");
@@ -117,7 +113,6 @@ void add_listen(Verb program, int& exit_code) {
               "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
       .choices({"reset", "zeros"});
   verb.callback([call, &exit_code] {
-    call->graph.actions.json = !call->no_json;
     if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -42,7 +42,7 @@ Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader)
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
-  return graph_around(call.graph, **model);
+  return text_around(call.graph, **model);
 }
 
 // As many sockets as the system lets this program have.

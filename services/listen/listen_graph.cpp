@@ -1,7 +1,10 @@
 #include "services/listen/listen_graph.h"
 
+#include <string_view>
+
 #include "base/number_text.h"
-#include "pipeline/host/text.h"
+#include "pipeline/host/graph.h"
+#include "services/listen/model_graph.h"
 
 namespace runnel::listen {
 namespace {
@@ -14,17 +17,18 @@ std::string with(std::string_view key, std::string_view value) {
 std::string with(std::string_view key, double value) { return with(key, shortest_text(value).view()); }
 std::string with(std::string_view key, std::int64_t value) { return with(key, std::to_string(value)); }
 
-std::string source_of(const SoundSource& from) {
-  if (!from.wav.empty()) return wav_text(from.wav, from.tail);
-  const std::string shape = with("rate", from.rate) + with("channels", from.channels);
-  if (from.from_stdin) return "stdin" + with("format", from.format) + shape;
-  if (!from.tcp.empty()) return "tcp" + with("address", from.tcp) + with("format", from.format) + shape;
-  return "alsa" + with("device", from.device) + shape + with("period", from.period) +
-         with("buffer", from.buffer) + with("overload", from.overload) + with("replug", from.replug) +
-         with("duration", from.duration);
+std::string source_of(const ListenOptions& options) {
+  if (!options.wav.empty()) return wav_text(options.wav, options.tail);
+  const std::string shape = with("rate", options.rate) + with("channels", options.channels);
+  if (options.from_stdin) return "stdin" + with("format", options.stdin_format) + shape;
+  if (!options.tcp.empty())
+    return "tcp" + with("address", options.tcp) + with("format", options.stdin_format) + shape;
+  return "alsa" + with("device", options.device) + shape + with("period", options.period) +
+         with("buffer", options.buffer) + with("overload", options.overload) +
+         with("replug", options.replug) + with("duration", options.duration);
 }
 
-// The decision with another threshold: that of its last detect.
+// The decision with another threshold, which the last detect gets.
 Result<std::string> with_threshold(const std::string& around, double threshold) {
   if (threshold < 0) return around;
   RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
@@ -40,35 +44,30 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
                                         << ": the model's decision has no detect whose threshold it could be";
 }
 
-// The ends of the graph: lines of JSON and every action.
-std::string sinks_of(const EventActions& actions) {
-  std::string text = actions.json ? "jsonl" : "null";
+// Everything that hears of the events.
+std::string sinks_of(const ListenOptions& options) {
+  std::string text = options.no_json ? "null" : "jsonl";
   const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };
-  for (const std::string& command : actions.commands) add("command" + with("run", command));
-  for (const std::string& to : actions.sends) add("send" + with("to", to));
-  for (const std::string& topic : actions.topics)
-    add("mqtt" + with("broker", actions.broker) + with("topic", topic));
-  if (!actions.record.empty())
-    add("record" + with("folder", actions.record) + with("before", actions.before) +
-        with("after", actions.after));
+  for (const std::string& command : options.commands) add("command" + with("run", command));
+  for (const std::string& to : options.sends) add("send" + with("to", to));
+  for (const std::string& topic : options.topics)
+    add("mqtt" + with("broker", options.broker) + with("topic", topic));
+  if (!options.record.empty())
+    add("record" + with("folder", options.record) + with("before", options.before) +
+        with("after", options.after));
   return text;
 }
 
 }  // namespace
 
-std::string wav_text(std::string_view path, double tail) {
-  return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
-}
-
-Result<std::string> graph_text(const ListenGraph& graph, const Model& model) {
-  RUNNEL_ASSIGN(const std::string own, graph_around(graph.model, model));
-  RUNNEL_ASSIGN(const std::string around, with_threshold(own, graph.threshold));
-  const EventActions& actions = graph.actions;
-  // Actions beside the lines read the events from the decision's end, which has a name for that.
+Result<std::string> graph_text(const ListenOptions& options, const std::string& own) {
+  RUNNEL_ASSIGN(const std::string around, with_threshold(own, options.threshold));
+  const bool alone =
+      options.commands.empty() && options.sends.empty() && options.topics.empty() && options.record.empty();
   const std::string history =
-      actions.record.empty() ? "" : " ! history" + with("seconds", actions.before + 10);
-  return source_of(graph.source) + history + " ! " + around + (actions.any() ? " name=events" : "") + " ! " +
-         sinks_of(actions);
+      options.record.empty() ? "" : " ! history" + with("seconds", options.before + 10);
+  return source_of(options) + history + " ! " + around + (alone ? "" : " name=events") + " ! " +
+         sinks_of(options);
 }
 
 }  // namespace runnel::listen

@@ -1,9 +1,10 @@
 #include "services/listen/model_graph.h"
 
-#include "inference/model/model_generated.h"
-#include "pipeline/host/text.h"
+#include "pipeline/host/graph.h"
 
 namespace runnel::listen {
+
+using pipeline::quote_value;
 
 Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only) {
   const auto stored = [](const flatbuffers::String* text) {
@@ -37,11 +38,14 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
   return parts;
 }
 
-Result<std::string> graph_around(const ModelGraph& graph, const Model& model) {
+Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
   RUNNEL_ASSIGN(const GraphParts parts, graph_parts(graph, model));
   const std::string chunk = graph.chunk > 0 ? " chunk=" + std::to_string(graph.chunk) : "";
-  return parts.front_end + " ! infer model=" + pipeline::quote_value(graph.model) + chunk + " ! " +
-         parts.decision;
+  return parts.front_end + " ! infer model=" + quote_value(graph.model) + chunk + " ! " + parts.decision;
+}
+
+std::string wav_text(std::string_view path, double tail) {
+  return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
 }
 
 }  // namespace runnel::listen

@@ -1,30 +1,35 @@
-// The graph around a model: its front end and its decision, from its file or given.
+// A model with its front end and its decision as the text of a graph.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "base/status.h"
 #include "inference/model/model.h"
 
 namespace runnel::listen {
 
-// What a graph is made of.
+// A model file, and texts that replace those stored in it.
 struct ModelGraph {
-  std::string model;                // path, as the graph names it
-  std::string front_end, decision;  // graph text; empty: as stored in the model
-  std::int64_t chunk = 0;           // frames per run of a streamed model; 0: the smallest possible
+  std::string model;                // path
+  std::string front_end, decision;  // empty: as stored in the model
+  std::int64_t chunk = 0;           // source frames per run of a streamed model; 0: the smallest possible
 };
 
 struct GraphParts {
   std::string front_end, decision;
-  bool logits = true;  // whether the model's outputs are logits, not posteriors, as far as the decision tells
+  bool logits = true;  // what the model gives, as far as the decision knows: not posteriors yet
 };
 
-// Front end and decision of `graph` for `model`. `frames_only`: no decision is needed. Errors:
-// invalid_argument for a model without a front end or a decision when none is given.
+// Front end and decision of a loaded model. `frames_only`: no decision is needed. Error: invalid_argument
+// when the model has no front end or decision and none is given.
 Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only = false);
 
-// "FRONT END ! infer model=... ! DECISION". Errors: as above.
-Result<std::string> graph_around(const ModelGraph& graph, const Model& model);
+// "FRONT END ! infer model=... ! DECISION". Errors: those of graph_parts.
+Result<std::string> text_around(const ModelGraph& graph, const Model& model);
+
+// The source of the recording at `path`, with `tail` seconds of silence appended.
+std::string wav_text(std::string_view path, double tail);
 
 }  // namespace runnel::listen
