@@ -11,7 +11,7 @@ enum Gate { kInput, kForget, kCell, kOutput };
 
 std::int16_t limited(std::int64_t value) noexcept { return saturate<std::int16_t>(value); }
 
-// ---- int8: gates in Q3.12 before and Q0.15 behind their function
+// ---- int8: gates in Q3.12 before and Q0.15 after their function
 std::int16_t tanh_of_cell(std::int16_t c, int exponent) noexcept {
   const int shift = 12 + exponent;
   return shift >= 0 ? tanh_of_int16(c, 0, shift) : tanh_of_int16(c, 3, -shift);
