@@ -30,7 +30,7 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
   switch (rule.kind) {
     case Kind::window: {
       // y[t] with t = F - D_y needs x at stream index (F - D_y)*s - P + K - 1 + D_x, and after output F the
-      // frames up to (F + 1)*s - 1 are there: s*D_y >= D_x + K - P - s, whose least solution is this floor.
+      // frames up to (F + 1)*s - 1 have arrived: s*D_y >= D_x + K - P - s. This floor is its least solution.
       // Nothing is emitted before the first input, hence the inner max.
       plan.output.down *= rule.stride;
       plan.output.delay = floor_div(
@@ -47,7 +47,7 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
       break;
     }
     case Kind::attention: {
-      // The chunk of frame t ends at most chunk - 1 frames behind it, and blocks hold whole chunks.
+      // The chunk of frame t ends at most chunk - 1 frames after it, and blocks hold whole chunks.
       plan.output.delay = rule.chunk * ceil_div(input.delay + rule.right, rule.chunk);
       plan.context = rule.left + plan.output.delay - input.delay;
       break;
