@@ -1,4 +1,4 @@
-// Arithmetic on sizes that came from outside: overflow is an answer, not an accident.
+// Checked arithmetic on sizes from outside: overflow is a result, not an accident.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace runnel {
 
-// false (and `out` unspecified) on overflow.
+// False on overflow, and `out` is unspecified then.
 template <class T>
 [[nodiscard]] constexpr bool checked_add(T a, T b, T& out) noexcept {
   return !__builtin_add_overflow(a, b, &out);
@@ -23,7 +23,7 @@ template <class T>
   return offset <= total && size <= total - offset;
 }
 
-// Mathematical division, towards minus and plus infinity. b > 0.
+// Division rounded towards minus and plus infinity. b > 0.
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
   return a / b - ((a % b != 0 && a < 0) ? 1 : 0);
 }

@@ -7,8 +7,8 @@
 namespace runnel {
 namespace {
 
-// Tiles are 8 KB of registers: Linux has a process ask for the permission to use them (arch_prctl,
-// ARCH_REQ_XCOMP_PERM), for all its threads.
+// Tiles are 8 KB of registers: on Linux a process must request them for all its
+// threads (arch_prctl, ARCH_REQ_XCOMP_PERM).
 [[maybe_unused]] bool may_use_tiles() noexcept {
 #if defined(__x86_64__) && defined(__linux__)
   constexpr unsigned kTileAndInt8 = 3u << 24;

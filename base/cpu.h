@@ -1,4 +1,4 @@
-// Which vector instructions a kernel may use.
+// Instruction levels: the vector instructions that a kernel may use.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace runnel {
 enum class Isa : std::uint8_t {
   reference = 0,  // the plain loops that define the result
   generic,        // portable code written so that compilers vectorise it
-  avx2,        // AVX2 and FMA (compilers must not contract; float kernels that name it use it on every level)
-  avx512,      // AVX-512 F, BW, VL, DQ
-  avx512vnni,  // the same and AVX512_VNNI
-  amx,         // the same and tiles of int8 (AMX-INT8), which the operating system allows this process to use
+  avx2,    // AVX2 and FMA (compilers must not contract; float kernels ask for it explicitly on every level)
+  avx512,  // AVX-512 F, BW, VL, DQ
+  avx512vnni,  // and AVX512_VNNI
+  amx,         // and int8 tiles (AMX-INT8), which the operating system must permit for the process
 };
 
 // The best level of this machine (detected once), never below generic.

@@ -10,12 +10,12 @@ namespace {
 constexpr std::uint32_t kPolynomial = 0x82F63B78u;  // reflected
 
 #ifdef __linux__
-// table[k][b]: what byte b does to the checksum k bytes further on. Four bytes at a time.
+// table[k][b]: the effect of byte b on the checksum k bytes later. Four bytes at a time.
 constexpr std::size_t kBytes = 4, kBits = 8;
 #else
-// table[k][b]: what the four bits b do to the checksum k half bytes further on. Two half bytes at a time: 128
-// bytes in ROM instead of 4 KiB, for twice the instructions, of which a microcontroller that checks its model
-// at the start has a few hundred thousand.
+// table[k][b]: the effect of the four bits b on the checksum k half bytes later. Two half bytes at a time:
+// 128 bytes of ROM instead of 4 KiB, for twice the instructions; a microcontroller that checks its model at
+// the start can afford a few hundred thousand.
 constexpr std::size_t kBytes = 2, kBits = 4;
 #endif
 using Tables = std::array<std::array<std::uint32_t, std::size_t{1} << kBits>, kBytes>;

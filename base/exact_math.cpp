@@ -14,7 +14,7 @@ double bessel_i0(double x) noexcept { return constant::bessel_i0(x); }
 
 double tanh(double x) noexcept {
   const double size = x < 0 ? -x : x;
-  if (!(size > 0.05)) {  // the series, whose first missing term is below 1e-17 of the result; NaN passes
+  if (!(size > 0.05)) {  // series: the first omitted term is below 1e-17 of the result; NaN passes
     const double x2 = x * x;
     double s = -929569.0 / 638512875;
     s = s * x2 + 21844.0 / 6081075;

@@ -1,7 +1,7 @@
-// Elementary functions in double precision with one fixed sequence of additions, multiplications and
+// Elementary functions in double precision, each a fixed sequence of additions, multiplications and
 // divisions, so that tables (twiddles, windows, mel weights, filter taps) have the same bits on every
-// machine. The C library's functions do not promise that. Accuracy is a few units in the last place of a
-// double, far below the single precision that the tables are rounded to.
+// machine, which the C library does not promise. Errors are a few units in the last place of a double, far
+// below the single precision that tables are rounded to.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace runnel::exact {
 
 inline constexpr double kPi = 3.14159265358979323846;
 
-// sin and cos of 2 pi k / n; n > 0, |k| <= 2^53 / 8. Exact at multiples of a quarter turn; the octant is
-// found in integers, so that symmetric entries are symmetric to the bit.
+// sin and cos of 2 pi k / n; n > 0, |k| <= 2^53 / 8. Exact at multiples of a quarter turn. Integers determine
+// the octant, so that symmetric entries are symmetric to the bit.
 struct SinCos {
   double sin, cos;
 };

@@ -1,5 +1,5 @@
-// The functions of exact_math.h that tables are made of, in a form that the compiler can evaluate: tables of
-// known settings can be constants, and are the same bits as those made on the machine.
+// constexpr forms of the functions of exact_math.h: tables for known settings can be constants, with the same
+// bits as tables computed on the machine.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace runnel::exact::constant {
 
-// Taylor series for 0 <= a <= pi/4: the first term left out is below 2^-56 of the result.
+// Taylor series for 0 <= a <= pi/4: the first omitted term is below 2^-56 of the result.
 constexpr SinCos octant(double a) noexcept {
   const double x = a * a;
   double s = 0, c = 0;
@@ -89,7 +89,7 @@ constexpr double pow(double x, double y) noexcept {
   return exp(y * log(x));
 }
 
-// Correctly rounded, as IEC 60559 asks of the machine's own. 0 for x that is not a normal number above 0.
+// Correctly rounded, as IEC 60559 requires of hardware. 0 for x that is not a normal number above 0.
 constexpr double sqrt(double x) noexcept {
   if (!(x >= 2.2250738585072014e-308) || x > 1.7976931348623157e308) return 0;
   const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -99,8 +99,8 @@ constexpr double sqrt(double x) noexcept {
     mantissa <<= 1;
     --exponent;
   }
-  // Digit by digit: 54 bits of the root of mantissa * 2^54, the last of which decides the rounding; it is
-  // never a tie.
+  // Digit by digit: 54 bits of the root of mantissa * 2^54. The last one decides the rounding;
+  // ties cannot occur.
   std::uint64_t root = 0, rest = 0;
   for (int i = 0; i < 54; ++i) {
     const int at = 52 - 2 * i;  // two more bits of the mantissa, then zeros

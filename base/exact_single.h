@@ -7,13 +7,13 @@
 
 namespace runnel::exact {
 
-// e^x for -87 <= x <= 88, within 2e-7 of it: 2^n * e^r with |r| <= ln 2 / 2, e^r from a polynomial of degree
-// 7 (that of Cephes' expf).
+// e^x for -87 <= x <= 88 with a relative error of 2e-7: 2^n * e^r with |r| <= ln 2 / 2; e^r is a polynomial
+// of degree 7 (Cephes' expf).
 inline float exp_single(float x) noexcept {
   constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   const float shifted = x * 1.44269504f + kShift;
   const float n = shifted - kShift;
-  // ln 2 in two parts, of which the first has so few bits that its product with n is exact.
+  // ln 2 in two parts; the first has so few bits that its product with n is exact.
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.9875691500e-4f * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;

@@ -1,9 +1,9 @@
-// Vectors of 1, 4, 8 or 16 floats with the same element-wise meaning, from which float kernels are
-// instantiated once per instruction set. An element-wise operation rounds the same way in any lane: the width
-// changes speed and never a bit.
+// Vectors of 1, 4, 8 or 16 floats with equal element-wise semantics; float kernels are instantiated with one
+// width per instruction set. An element-wise operation rounds alike in every lane: the width changes the
+// speed and never a bit.
 //
-// Included only by files that are compiled for one instruction set each. Everything sits in an unnamed
-// namespace on purpose: a shared inline function could otherwise be linked from the file of another one.
+// Included only by files compiled for one instruction set each. Everything is in an unnamed namespace: the
+// linker could otherwise take a shared inline function from the file of another instruction set.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ using F = typename Lanes<W>::F;
 template <int W>
 using I = typename Lanes<W>::I;
 
-// Aligned as floats are: machines that trap unaligned words would otherwise copy byte by byte.
+// Aligned as floats: for machines that trap unaligned words, compilers would otherwise copy byte by byte.
 template <int W>
 RUNNEL_LANES_INLINE F<W> load(const float* p) {
   F<W> v;

@@ -1,5 +1,5 @@
-// Where prepared objects live. Device code allocates only from a Memory that its caller brings, only while
-// preparing.
+// Memory of prepared objects. Device code allocates only from a Memory that its caller provides, and
+// only while preparing.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace runnel {
 
-// Hands out memory that is never freed piece by piece; it ends with the Memory. Not thread-safe.
+// Hands out blocks that are freed together, with the Memory. Not thread-safe.
 class Memory {
  public:
   // nullptr when exhausted. `alignment` is a power of two, at most 64.
   virtual void* allocate(std::size_t bytes, std::size_t alignment) noexcept = 0;
 
-  // An array of value-initialised trivial objects; nullptr when exhausted. A count of 0 gives a valid
-  // pointer.
+  // An array of value-initialised trivial objects; nullptr when exhausted. A count of 0 gives
+  // a valid pointer.
   template <class T>
   T* array(std::size_t count) noexcept {
     static_assert(std::is_trivially_destructible_v<T>, "nobody will call the destructor");
@@ -32,7 +32,7 @@ class Memory {
   ~Memory() = default;
 };
 
-// A fixed piece of memory, handed out from its start.
+// A fixed block of memory, handed out from its start.
 class FixedMemory final : public Memory {
  public:
   explicit FixedMemory(std::span<std::byte> bytes) noexcept : bytes_(bytes) {}

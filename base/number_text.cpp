@@ -20,8 +20,8 @@ double scaled(double value, int power) noexcept {
   return power < 0 ? value / factor : value * factor;
 }
 
-// Writes `digits` (the last one not 0, unless it is the only one) with the first one at 10^exponent. Returns
-// the length.
+// Writes `digits` (the last one not 0, unless it is the only one) with the first one at 10^exponent.
+// Returns the length.
 unsigned write(std::uint64_t digits, int exponent, bool negative, char* text) noexcept {
   char reversed[24];
   int count = 0;
@@ -70,7 +70,7 @@ unsigned shortest(T value, char* text) noexcept {
   for (double at = size; at < 1; at *= 10) --exponent;
   unsigned length = 0;
   for (int count = 1; count <= kMostDigits; ++count) {
-    // Scaling may be off by a little in the last of many digits, the more the farther the number is from 1:
+    // Scaling may be slightly off in the last of many digits, more so the farther the number is from 1:
     // neighbours are tried too.
     const auto nearest = static_cast<std::uint64_t>(scaled(size, count - 1 - exponent) + 0.5);
     const int neighbours = count < kMostDigits - 1 ? 0 : count < kMostDigits ? 40 : 400;
@@ -90,8 +90,8 @@ unsigned shortest(T value, char* text) noexcept {
       const auto read = std::from_chars(text, text + length, back);
       if (read.ec == std::errc() && back == value) return length;
 #else
-      // Devices have numbers in messages only: six digits are enough, and reading them back would take 20 kB
-      // of program.
+      // Devices print numbers only in messages: six digits are enough, and parsing them would take 20
+      // kB of code.
       if (count == 6) return length;
 #endif
     }

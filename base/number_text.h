@@ -1,5 +1,4 @@
-// Decimal numbers for people, on devices: what std::to_chars does, without the library's formatting code and
-// its buffers.
+// Decimal numbers for people, on devices: std::to_chars without the library's formatting code and buffers.
 #pragma once
 
 #include <string_view>
@@ -18,8 +17,8 @@ class NumberText {
   unsigned size_ = 0;
 };
 
-// As few digits as read back (std::from_chars) to the same number, as 0.001 or 1e-10, whichever is shorter;
-// "inf", "-inf", "nan".
+// The fewest digits that std::from_chars reads back as the same number, as 0.001 or 1e-10, whichever is
+// shorter; "inf", "-inf", "nan".
 NumberText shortest_text(double value) noexcept;
 NumberText shortest_text(float value) noexcept;
 

@@ -29,8 +29,7 @@ std::string_view name_of(Code code) noexcept {
 Text& Text::operator<<(std::string_view piece) noexcept {
   constexpr std::size_t room = sizeof(text_) - 1;
   const std::size_t count = piece.size() <= room - size_ ? piece.size() : room - size_;
-  // Names come from files: a line break or the control sequence of a terminal in one of them must not get
-  // into a sentence.
+  // Names come from files: their line breaks and terminal control sequences must not get into a sentence.
   for (std::size_t i = 0; i < count; ++i) {
     const auto letter = static_cast<unsigned char>(piece[i]);
     text_[size_ + i] = letter < 0x20 || letter == 0x7F ? '?' : piece[i];

@@ -1,7 +1,7 @@
 // Failures are values: a code, and one sentence that names the place, what was expected and what was found.
 //
-// Device code: no heap, no exceptions. The text lives inside the object; a sentence that does not fit ends in
-// "...".
+// Device code: no heap, no exceptions. The text lives inside the object; a sentence that does not fit
+// ends in "...".
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ enum class Code : std::uint8_t {
 // "invalid argument", ...
 std::string_view name_of(Code code) noexcept;
 
-// Fixed-size text of one line that is built piece by piece; what does not fit is cut and marked, control
+// Text of one line and fixed size, built by appending; excess is cut and marked, control
 // characters become '?'.
 class Text {
  public:
@@ -68,8 +68,8 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool ok() const noexcept { return code_ == Code::ok; }
   [[nodiscard]] Code code() const noexcept { return code_; }
-  // One sentence without a final full stop, e.g. "tensor 3: rank 9, expected at most 6". Valid as long as the
-  // Status lives.
+  // One sentence without a final full stop, e.g. "tensor 3: rank 9, expected at most 6". Valid as long as
+  // the Status lives.
   [[nodiscard]] std::string_view text() const noexcept { return text_.view(); }
 
   // Appends to the sentence: return Status(Code::invalid_data) << "section " << i << ": ...";
@@ -83,7 +83,7 @@ class [[nodiscard]] Status {
     text_ << piece;
     return *this;
   }
-  // The same failure, told from further out: "<place>: <text>".
+  // The same failure with its place: "<place>: <text>".
   [[nodiscard]] Status at(std::string_view place) const noexcept;
 
  private:
@@ -125,8 +125,8 @@ class [[nodiscard]] Result {
 
 #define RUNNEL_CONCAT_INNER(a, b) a##b
 #define RUNNEL_CONCAT(a, b) RUNNEL_CONCAT_INNER(a, b)
-// RUNNEL_ASSIGN(auto model, open(bytes)): declares or assigns the value, or leaves the function with the
-// failure.
+// RUNNEL_ASSIGN(auto model, open(bytes)): declares or assigns the value, or leaves the function
+// with the failure.
 #define RUNNEL_ASSIGN(target, expression) \
   RUNNEL_ASSIGN_INNER(target, expression, RUNNEL_CONCAT(runnel_result_, __LINE__))
 #define RUNNEL_ASSIGN_INNER(target, expression, result) \

@@ -27,8 +27,8 @@ std::uint32_t letters_of(std::string_view text) noexcept {
   return letters;
 }
 
-// What edit_distance() is at least, much faster: every letter that one of them has alone is an edit, and so
-// is every one that it has more.
+// A fast lower bound of edit_distance(): every letter that only one of them has is an edit, and so is
+// every surplus letter.
 std::size_t least_distance(std::string_view a, std::string_view b) noexcept {
   a = {a.data(), std::min<std::size_t>(a.size(), kLongest)};
   b = {b.data(), std::min<std::size_t>(b.size(), kLongest)};
@@ -67,7 +67,7 @@ void Suggestion::consider(std::string_view known) noexcept {
   const bool extends =
       name_.size() >= 3 && (begins_with(known, name_) || (known.size() >= 3 && begins_with(name_, known)));
   const std::size_t most = std::max<std::size_t>(2, name_.size() / 3);
-  // Most known names are sorted out here: options are looked up with a suggestion at hand.
+  // This rejects most known names: every lookup of an option prepares a suggestion.
   if (!extends && least_distance(name_, known) > most) return;
   std::size_t distance = edit_distance(name_, known);
   if (!extends && distance > most) return;

@@ -11,14 +11,14 @@ namespace {
 constexpr int kSteps = 512;
 using Table = std::array<std::int16_t, kSteps + 1>;
 
-// Halves away from zero. Computed with double, in which the sum is exact.
+// Rounds ties away from zero. In double the sum is exact.
 constexpr float nearest(float x) {
   const double size = (x < 0 ? -static_cast<double>(x) : static_cast<double>(x)) + 0.5;
   const auto whole = static_cast<float>(static_cast<std::int64_t>(size));
   return x < 0 ? -whole : whole;
 }
 
-// e^x for x in [-11, 0] to well over the 24 bits of a float: Taylor's series of x / 16, squared four times.
+// e^x for x in [-11, 0], well beyond a float's 24 bits: Taylor series of x / 16, squared four times.
 constexpr float exp_of(float x) {
   const double part = static_cast<double>(x) / 16;
   double sum = 1;
@@ -33,8 +33,8 @@ constexpr std::int16_t entry(float value) {
 }
 
 // Entry i is the function at the i-th of 513 places from `scale` * (-32768 - zero) to `scale` * (32767 -
-// zero), less half the error that a straight line makes in the middle of the step. float32 throughout, one
-// operation after the other: the entries define the result.
+// zero), less half the error of linear interpolation at the middle of the step. float32 throughout, in this
+// order of operations: the entries define the result.
 constexpr Table make_table(float scale, std::int32_t zero, float (*function)(float)) {
   const float first = scale * static_cast<float>(-32768 - zero),
               last = scale * static_cast<float>(32767 - zero);
@@ -64,12 +64,12 @@ void softmax_of_int16(const AffineSoftmaxSpec& spec, const std::int16_t* x, std:
   for (std::size_t row = 0; row < spec.rows; ++row, x += spec.count, y += spec.count) {
     std::int32_t largest = -32768;
     for (std::size_t i = 0; i < spec.count; ++i) largest = x[i] > largest ? x[i] : largest;
-    std::int64_t sum = 0;  // Q15; y holds the summands meanwhile
+    std::int64_t sum = 0;  // Q15; y holds the terms until then
     for (std::size_t i = 0; i < spec.count; ++i) {
       y[i] = exp_from_table(saturate<std::int16_t>(spec.multiplier(x[i] - largest) + 32767));
       sum += y[i];
     }
-    const auto bounded = saturate<std::int32_t>(sum);  // at least 32767, that of the largest value
+    const auto bounded = saturate<std::int32_t>(sum);  // at least 32767, the term of the largest value
     const int headroom = __builtin_clz(static_cast<std::uint32_t>(bounded));
     const std::int64_t shifted =
         ((std::int64_t{bounded} << (headroom - 1)) + (1 << 13)) >> 14;  // in [65536, 131072]: 1 + x

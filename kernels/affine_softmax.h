@@ -1,5 +1,4 @@
-// Softmax along rows of integers in fixed point, exactly as the reference kernels of TensorFlow Lite (Micro)
-// compute it.
+// Softmax along rows of integers in fixed point, bit for bit as TensorFlow Lite (Micro)'s reference kernels.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +14,15 @@ struct AffineSoftmaxSpec {
   DType from = DType::int8, to = DType::int8;
   std::size_t rows = 0, count = 0;
   Multiplier multiplier;
-  std::int32_t least_difference = 0;  // int8: what lies further below the largest value becomes 0
+  std::int32_t least_difference = 0;  // int8: values further below the largest become 0
 };
-// Fills the multiplier from the input's scale and the factor of the differences (beta); types, rows and count
-// are the caller's.
+// Sets the multiplier from the input's scale and beta, the factor of the differences. The caller sets types,
+// rows and count.
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept;
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept;
 
-// The tables of int16: e^x over [-10, 0] and 1 / (1 + x) over [0, 1] as fractions of 32768, at 513 places
-// each. `value` covers the range from -32768 to 32767; between the places linear.
+// The int16 tables: e^x over [-10, 0] and 1 / (1 + x) over [0, 1] in units of 1/32768, 513 entries each,
+// linear in between. `value` spans the range as -32768 to 32767.
 std::int16_t exp_from_table(std::int16_t value) noexcept;
 std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept;
 

@@ -9,19 +9,19 @@
 
 namespace runnel::kernels {
 
-// The strictest of all builds decides, so that a program means the same for all.
+// The strictest build decides, so that a program means the same in all builds.
 bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
   return device_conv_fits(spec, largest);
 }
 
 namespace {
 
-// A Requant that needs no way through int64.
+// A Requant that needs no int64.
 bool ordinary(const Requant& how) noexcept {
   return std::all_of(how.shift, how.shift + how.count,
                      [](std::int32_t shift) { return shift >= 1 && shift <= 30; });
 }
-// One output, of taps that are all inside; columns only.
+// One output whose taps are all inside; columns only.
 bool one_position(const ConvSpec& spec) noexcept {
   return spec.dtype == DType::int8 && spec.out_height == 1 && spec.out_width == 1 && spec.in_height == 1 &&
          spec.kernel_height == 1 && spec.pad_top == 0 && spec.pad_left == 0 &&

@@ -1,5 +1,5 @@
 // Layers with float32 activations and int8 weights ("dynamic range"): each row of activations is quantized
-// with a scale of its own, multiplied in integers, and scaled back.
+// with its own scale, multiplied in integers, and scaled back.
 #pragma once
 
 #include <cstddef>

@@ -48,7 +48,7 @@ void floats(const MatmulSpec& spec, const float* a, const float* b, float* __res
   for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
     std::fill_n(y, columns, 0.0f);
     std::size_t k = 0;
-    for (; k + 4 <= inner; k += 4) {  // one product after the other, with y read and written once
+    for (; k + 4 <= inner; k += 4) {  // products in order, with y read and written once
       const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
       const float* b0 = b + k * columns;
       const float *b1 = b0 + columns, *b2 = b1 + columns, *b3 = b2 + columns;

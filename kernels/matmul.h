@@ -1,4 +1,4 @@
-// Products of two matrices that are both computed: y [M, N] = a [M, K] * b [K, N].
+// Products of two computed matrices: y [M, N] = a [M, K] * b [K, N].
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct MatmulSpec {
   const std::int32_t* shift = nullptr;
   std::int32_t shift_count = 1;
   Rounding rounding = Rounding::half_up;
-  // Or, with `affine`: of the differences from the zero points, times the multiplier.
+  // With `affine`: sums over differences from the zero points, times the multiplier.
   bool affine = false;
   std::int32_t a_zero = 0, b_zero = 0, y_zero = 0;
   Multiplier multiplier;
@@ -28,8 +28,8 @@ struct MatmulSpec {
 // Bytes of scratch memory (64-byte aligned) that matmul needs.
 std::size_t matmul_scratch(const MatmulSpec& spec) noexcept;
 
-// float32: the products of one element are added in the order k = 0, 1, .. starting from 0, so that the bits
-// depend neither on the number of rows nor on the machine. y is not a or b.
+// float32: sums start at 0 and run in the order k = 0, 1, .., so the bits depend neither on the number of
+// rows nor on the machine. y is not a or b.
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept;
 
 }  // namespace runnel::kernels

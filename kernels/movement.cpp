@@ -24,8 +24,8 @@ void copy_line(std::int64_t count, const std::byte* x, std::int64_t x_step, std:
   for (std::int64_t i = 0; i < count; ++i) std::memcpy(y + i * y_step, x + i * x_step, kSize);
 }
 
-// Copies a box of `dims` elements between two places with their own steps. Axes that are dense on both sides
-// are merged first, so the innermost loop is as long as it can be.
+// Copies a box of `dims` elements between two layouts. Merges axes that are dense on both sides first, so
+// that the innermost loop is as long as possible.
 void copy_box(std::size_t element_size, int rank, const Dims& dims, const void* from, const Steps& from_steps,
               void* to, const Steps& to_steps) noexcept {
   std::array<std::int64_t, kMaxRank> sizes{};

@@ -20,12 +20,11 @@ void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span
 void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& begin, const Dims& step,
            const Dims& y_dims, const void* x, void* y) noexcept;
 
-// Copies x into y at `offset` along `axis`: one operand of a concatenation. Dims other than `axis` are equal.
+// Copies x into y at `offset` along `axis`: one operand of a concatenation. All other dims are equal.
 void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims,
                  std::int32_t offset, const void* x, void* y) noexcept;
 
-// y = x with `before` elements of `value` (element_size bytes) before and the rest after, on every
-// axis.
+// y = x padded with `value` (element_size bytes) on every axis: `before` elements first, the rest at the end.
 void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before,
                   const Dims& y_dims, const void* value, const void* x, void* y) noexcept;
 

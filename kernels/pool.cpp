@@ -35,8 +35,8 @@ float average_scale(const PoolSpec& spec, std::int64_t count) noexcept {
   return power_of_two(spec.x_exponent) * (1.0f / static_cast<float>(area)) * power_of_two(-spec.y_exponent);
 }
 
-// sum / count to the nearest integer, ties away from zero, or (half_up) as if all integers had been moved to
-// be positive.
+// sum / count to the nearest integer, ties away from zero, or up (half_up), as for integers shifted
+// to be positive.
 std::int64_t integer_mean(std::int64_t sum, std::int64_t count, Rounding rounding) noexcept {
   if (rounding != Rounding::half_up) return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
   const std::int64_t up = sum + count / 2;
@@ -127,8 +127,7 @@ void fast(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) noexcep
   }
 }
 
-// float32: sums in the order of the window, one division. NaN wins a maximum; no data at all gives the lowest
-// number.
+// float32: sums in window order, one division. NaN wins a maximum; no data gives the lowest number.
 void floats(const PoolSpec& spec, const PoolRange& data, const float* x, float* y) noexcept {
   const bool max = spec.op == PoolOp::max;
   for (std::int64_t row = 0; row < spec.out_height; ++row) {

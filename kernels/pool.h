@@ -24,22 +24,22 @@ struct PoolSpec {
   int x_exponent = 0, y_exponent = 0;
   Rounding rounding = Rounding::half_up;
   // true: the divisor is always the kernel's size (ESP-DL: padding counts). false: only positions inside the
-  // input count; none at all gives 0.
+  // input count; none gives 0.
   bool count_padding = true;
-  // TensorFlow Lite's average: the sum divided by the count in integers, ties away from zero, or up where
-  // `rounding` is half_up, which is its average of uint8 (exponents do not matter).
+  // TensorFlow Lite's average: integer division of the sum by the count, ties away from zero, or up where
+  // `rounding` is half_up, its average of uint8 (exponents do not matter).
   bool integer_mean = false;
 };
 
-// The input positions that are data: rows [first_row, last_row) and columns [first_column, last_column) of x;
-// the rest is padding. Streamed runs pass the part of their window that is data, others the whole input.
+// The input positions that hold data: rows [first_row, last_row) and columns [first_column, last_column) of
+// x; the rest is padding. Streamed runs pass the valid part of their window, others the whole input.
 struct PoolRange {
   std::int32_t first_row = 0, last_row = 0, first_column = 0, last_column = 0;
 };
 
 // average: y = saturate(round_float(float(sum) * (2^x_exponent * (1.0f / divisor) * 2^-y_exponent))), all in
 // float32, which is ESP-DL's arithmetic. max: the exact maximum, moved to y's exponent by round_shift; no
-// data at all gives the type's minimum. float32: plain sums in the order of the window, divided once.
+// data gives the type's minimum. float32: plain sums in window order, divided once.
 void pool(const PoolSpec& spec, const PoolRange& data, const void* x, void* y, Isa isa) noexcept;
 
 // The specification for integers: plain loops.

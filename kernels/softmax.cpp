@@ -25,7 +25,7 @@ void row(const SoftmaxSpec& spec, const X* x, Y* y, float* high) noexcept {
   for (std::size_t i = 1; i < spec.count; ++i) {
     if (x[i * step] > largest) largest = x[i * step];
   }
-  // Neighbouring floats stay where they are. Differences of integers are exact.
+  // Contiguous floats are read in place. Differences of integers are exact.
   const float* in = high;
   float* out = high;
   float from = 0;

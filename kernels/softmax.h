@@ -10,10 +10,10 @@
 
 namespace runnel::kernels {
 
-// x and y are [outer, count, inner]; the sum runs over `count`. The largest value is always subtracted first,
-// exactly; exponentials and sums are pairs of floats (float_pairs.h) in a fixed order: the same bits on every
-// machine, and the nearest float but for ties closer than 2^-38 of it (shares below 2^-100 and logarithms
-// near 0 its neighbour, at times), which is then rounded to integers.
+// x and y are [outer, count, inner]; the sum runs over `count`. The largest value is subtracted first,
+// exactly. Exponentials and sums are pairs of floats (float_pairs.h) in a fixed order: the same bits on every
+// machine, and the nearest float except for ties closer than 2^-38 of it (for shares below 2^-100 and
+// logarithms near 0, at times its neighbour). Integer results are rounded from it.
 struct SoftmaxSpec {
   bool logarithm = false;
   DType from = DType::float32,

@@ -1,4 +1,4 @@
-// When a frame that upsampling makes may be called data.
+// Certainty: when a frame from upsampling is known to be data.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace runnel::streaming {
 
-// The last input makes `stride` positions of an upsampled tensor computable, but with K - Q < stride some of
-// them lie beyond the offline end. Before the end is known they wait, as one more input would prove them:
-// this many frames.
+// The number of upsampled frames that wait until the end is known. The last input makes `stride` positions
+// computable, but with K - Q < stride some lie beyond the offline end; one more input would prove them.
 std::int64_t certainty(const NodeRule& rule) noexcept;
 
 }  // namespace runnel::streaming

@@ -30,7 +30,7 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
   switch (rule.kind) {
     case Kind::window: {
       // y[t] with t = F - D_y needs x at stream index (F - D_y)*s - P + K - 1 + D_x, and after output F the
-      // frames up to (F + 1)*s - 1 are there: s*D_y >= D_x + K - P - s, whose least solution is this floor.
+      // frames up to (F + 1)*s - 1 have arrived: s*D_y >= D_x + K - P - s. This floor is its least solution.
       // Nothing is emitted before the first input, hence the inner max.
       plan.output.down *= rule.stride;
       plan.output.delay = floor_div(

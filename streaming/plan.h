@@ -1,5 +1,4 @@
-// The arithmetic of the lockstep plan (docs/streaming.md): rates, delays and contexts, independent of the
-// block size.
+// The lockstep plan (docs/streaming.md): rates, delays and contexts, independent of the block size.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 namespace runnel::streaming {
 
 // A tensor as a stream: `up/down` frames per source frame, in lowest terms, and the delay D: the frame at
-// position i of the stream has logical index i - D. up = 0 says that the tensor is a constant.
+// position i of the stream has logical index i - D. up = 0: the tensor is constant.
 struct Stream {
   std::int64_t up = 1, down = 1;
   std::int64_t delay = 0;
@@ -19,7 +18,8 @@ struct Stream {
   friend constexpr bool operator==(const Stream&, const Stream&) = default;
 };
 
-// What one node adds: its output's stream, and how far before the block it starts to read its input.
+// The contribution of one node: its output's stream, and how far before the block it starts to
+// read its input.
 struct NodePlan {
   Stream output;
   // C: output f of a block starts reading at input frame f*stride - C of the block (upsample: see
@@ -28,10 +28,10 @@ struct NodePlan {
   std::int64_t context = 0;
 };
 
-// A node with one streamed input. Fails with `unsupported` when a quantity leaves its range (2^31 frames).
+// A node with one streamed input. Fails with `unsupported` when a quantity is out of range (2^31 frames).
 Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept;
 
-// A join of two streams: the later one decides. Fails with `mismatch` when the rates differ.
+// A join of two streams: the longer delay decides. Fails with `mismatch` when the rates differ.
 Result<Stream> plan_join(const Stream& a, const Stream& b) noexcept;
 
 // Frames per block of N source frames; N must be a multiple of `down`.
@@ -39,8 +39,8 @@ constexpr std::int64_t frames_per_block(const Stream& stream, std::int64_t n) no
   return n / stream.down * stream.up;
 }
 
-// Calls needed to bring out `length` frames of an output after its delay (without counting the calls for the
-// input itself).
+// Calls needed to emit `length` frames of an output after its delay, not counting the calls for
+// the input itself.
 std::int64_t calls_for_output(const Stream& output, std::int64_t length, std::int64_t n) noexcept;
 
 }  // namespace runnel::streaming

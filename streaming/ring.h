@@ -1,13 +1,12 @@
-// The memory of a tensor that keeps earlier frames: histories slide through it and are moved back only now
-// and then.
+// Sliding memory of a tensor that keeps earlier frames. The history rarely moves back to the start.
 //
-//     [ history | block ]  free  ...        the block starts at the cursor; windows start up to `history`
-//     frames before it
+//     [ history | block ]  free  ...        the block starts at the cursor;
+//                                           windows start up to `history` frames before it
 //          [ history | block ]  free  ...   after the next block
-//     [ history | block ]  ...              when the room is used up: the history is copied to the start
+//     [ history | block ]  ...              no room left: the history is copied to the start
 //
-// A producer writes its block right after the history, so no frame is copied to join the two. With room for
-// M blocks the history moves once in M blocks.
+// A producer writes its block right after the history, so joining the two copies nothing. With room for M
+// blocks the history moves once in M blocks.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +18,15 @@ struct Ring {
   std::int64_t frames = 0;    // per block
   std::int64_t capacity = 0;  // in all, >= history + frames
 
-  // With slack the capacity is at most twice the history and one block, and a step copies at most as many
-  // frames as it writes on average; without it is the least there can be.
+  // With slack the capacity is at most twice the history plus one block, and a step copies on average at most
+  // as many frames as it writes; without slack it is minimal.
   static constexpr Ring of(std::int64_t history, std::int64_t frames, bool slack) noexcept {
     return {history, frames, history + (slack ? 1 + history / frames : 1) * frames};
   }
 
   // Where the first block starts.
   [[nodiscard]] constexpr std::int64_t start() const noexcept { return history; }
-  // Is a cursor one that next() could have given?
+  // Whether next() could have returned this cursor.
   [[nodiscard]] constexpr bool valid(std::int64_t cursor) const noexcept {
     return cursor >= history && cursor <= capacity - frames;
   }

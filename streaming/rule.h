@@ -1,6 +1,6 @@
-// What an operator does to time: the facts that the streaming planner needs, and nothing else.
+// Streaming rule of an operator: what it does to time, as the planner needs it.
 //
-// Words (docs/streaming.md): a frame is one step of a tensor along time. Offline, a tensor has frames 0 ..
+// Terms (docs/streaming.md): a frame is one step of a tensor along time. Offline, a tensor has frames 0 ..
 // L-1; the logical index of a frame is its index there. A window node computes y[j] from x[j*s - P], x[j*s -
 // P + d], ..., x[j*s - P + K - 1].
 #pragma once
@@ -14,15 +14,15 @@ enum class Kind : std::uint8_t {
   window,     // convolution, pooling, slice in time, padding in time, framing
   pointwise,  // frame by frame; with several inputs a join
   upsample,   // transposed convolution (P and Q are crops) and nearest upsampling
-  recurrent,  // frame by frame with state, which only data frames update
-  attention,  // the first input frame by frame; of all others the frames around its chunk
+  recurrent,  // frame by frame with state that only data frames update
+  attention,  // the first input frame by frame; of the others, the frames around its chunk
 };
 
 // How a window node reads frames that are not data (before the start, after the end, or not yet valid).
 enum class Padding : std::uint8_t {
   zero_point,  // as the tensor's zero point: convolution
-  skipped,     // the node looks at indices itself: pooling
-  unused,      // it never reads one for an output that is data
+  skipped,     // the node checks indices itself: pooling
+  unused,      // never read for an output that is data
 };
 
 struct NodeRule {
@@ -30,9 +30,8 @@ struct NodeRule {
   std::int64_t kernel = 1, stride = 1, dilation = 1;  // stride of `upsample` is the factor
   std::int64_t left = 0, right = 0;                   // P and Q; negative: crop
   Padding padding = Padding::unused;
-  std::int64_t chunk = 1;  // attention: queries of a chunk see `left` frames before it and `right` after it
-  bool own_history =
-      false;  // a window whose operator keeps the earlier frames itself: it needs those of the block only
+  std::int64_t chunk = 1;    // attention: queries of a chunk see `left` frames before and `right` after it
+  bool own_history = false;  // a window whose operator keeps earlier frames itself and needs only the block
 
   // Effective kernel (k-1)*d + 1.
   [[nodiscard]] constexpr std::int64_t extent() const noexcept { return (kernel - 1) * dilation + 1; }

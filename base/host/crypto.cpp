@@ -17,7 +17,7 @@ unsigned char* out(std::span<std::byte> bytes) noexcept {
   return reinterpret_cast<unsigned char*>(bytes.data());
 }
 
-// A context of mbedTLS, which wipes itself when it is freed.
+// An mbedTLS context, which mbedTLS wipes when it is freed.
 template <class T, void (*init)(T*), void (*release)(T*)>
 struct Context {
   T value;
@@ -25,7 +25,7 @@ struct Context {
   ~Context() { release(&value); }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
-  T* operator&() { return &value; }  // NOLINT(google-runtime-operator): only to hand it to the C interface
+  T* operator&() { return &value; }  // NOLINT(google-runtime-operator): only for the C interface
 };
 using AesContext = Context<mbedtls_aes_context, mbedtls_aes_init, mbedtls_aes_free>;
 using GcmContext = Context<mbedtls_gcm_context, mbedtls_gcm_init, mbedtls_gcm_free>;

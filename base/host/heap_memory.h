@@ -1,4 +1,4 @@
-// Memory from the heap, for hosts: grows as needed and counts what it gave.
+// Memory from the heap, for hosts: grows as needed and counts its allocations.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class HeapMemory final : public Memory {
   // `limit`: allocate() fails beyond this many bytes in all (tests let each allocation fail in turn with it).
   explicit HeapMemory(std::size_t limit = static_cast<std::size_t>(-1)) noexcept : limit_(limit) {}
   void* allocate(std::size_t bytes, std::size_t alignment) noexcept override;
-  // What a FixedMemory that starts 64-byte aligned would have used for the same sequence of calls.
+  // Bytes that a FixedMemory aligned to 64 bytes would have used for the same sequence of calls.
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
  private:

@@ -52,7 +52,7 @@ Result<Key> Key::from_file(const std::filesystem::path& path) {
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr)
     return fail(errno == ENOENT ? Code::not_found : Code::io_error) << std::strerror(errno);
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);  // no copies of the key in buffers that nobody wipes
+  std::setvbuf(file.get(), nullptr, _IONBF, 0);  // unbuffered: no copy of the key in memory that nobody wipes
   std::array<char, 64> text{};
   const std::size_t size = std::fread(text.data(), 1, text.size(), file.get());
   const bool failed = std::ferror(file.get()) != 0;

@@ -1,5 +1,5 @@
-// A secret of 128 bits and where it may come from: a file or the environment, never a command line, which
-// other users can read.
+// A secret of 128 bits, read from a file or the environment, never from a command line, which other
+// users can read.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace runnel::crypto {
 
-// Overwrites with zeros in a way that the compiler does not leave out.
+// Overwrites with zeros; the compiler cannot remove it.
 void wipe(std::span<std::byte> secret) noexcept;
 
-// 16 bytes that are wiped when the object goes. Copies are keys of their own.
+// 16 bytes, wiped by the destructor. Copies are independent keys.
 class Key {
  public:
   static constexpr std::size_t kBytes = 16;
@@ -26,9 +26,9 @@ class Key {
   Key& operator=(const Key& other) noexcept = default;
   ~Key() { wipe(bytes_); }
 
-  // 32 hexadecimal digits. Errors: invalid_data, which never repeat what was given.
+  // From 32 hexadecimal digits. Errors: invalid_data, which never repeats the input.
   static Result<Key> from_hex(std::string_view digits);
-  // A file of 16 raw bytes, or of 32 hexadecimal digits and perhaps white space after them. Errors:
+  // From a file of 16 raw bytes, or of 32 hexadecimal digits with optional white space after them. Errors:
   // not_found, io_error, invalid_data, naming the file.
   static Result<Key> from_file(const std::filesystem::path& path);
   // The environment variable `name` as 32 hexadecimal digits; no key when it is not set or empty. Errors: as

@@ -20,11 +20,11 @@ struct NpyArray {
   std::vector<std::byte> data;
 };
 
-// Errors: not a .npy file, an element type or order that is not supported, fewer bytes than the shape says;
-// all name the file.
+// Errors: not a .npy file, unsupported element type or order, fewer bytes than the shape needs; all
+// name the file.
 Result<NpyArray> read_npy(const std::filesystem::path& path);
 
-// What stands before the data.
+// The header before the data.
 struct NpyHeader {
   DType dtype = DType::none;
   std::vector<std::int64_t> shape;
@@ -39,7 +39,7 @@ Result<NpyHeader> parse_npy_header(std::string_view bytes, std::uint64_t total,
 // be overwritten by the header of a longer array.
 std::string npy_header(DType dtype, std::span<const std::int64_t> shape, std::size_t reserve = 0);
 
-// Written whole or not at all.
+// Writes the whole file or nothing.
 Status write_npy(const std::filesystem::path& path, DType dtype, std::span<const std::int64_t> shape,
                  std::span<const std::byte> data);
 

@@ -9,8 +9,8 @@
 
 namespace runnel {
 
-// What `work` returns (a Status or a Result); `out_of_memory` when the heap has no more for it. `doing`:
-// "importing the model".
+// Returns the result of `work` (a Status or a Result), or `out_of_memory` when the heap is exhausted.
+// `doing`: "importing the model".
 template <class Work>
 auto catching_bad_alloc(std::string_view doing, Work&& work) -> decltype(work()) {
   try {

@@ -9,7 +9,7 @@ namespace runnel {
 namespace fs = std::filesystem;
 namespace {
 
-// /dev/stdout, a pipe: nothing that a finished file can take the place of.
+// /dev/stdout, a pipe: nothing that a finished file can replace.
 bool is_device(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -61,7 +61,7 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   OutputFile file;
   file.path_ = path;
   std::error_code ignored;
-  // What a link leads to is written, not put in its place.
+  // Writes the target of a link instead of replacing the link.
   if (fs::is_symlink(path, ignored) && fs::is_regular_file(path, ignored))
     file.path_ = fs::canonical(path, ignored);
   if (fs::is_directory(path, ignored))

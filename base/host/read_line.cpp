@@ -9,7 +9,7 @@ Result<bool> read_line(std::istream& in, std::string& line) {
   line.clear();
   while (in.getline(part.data(), part.size()) || in.gcount() > 0) {
     const bool full = in.fail(), ended = !full && !in.eof();
-    // The end of the line is counted, and is not there.
+    // gcount() includes the line end, which `part` does not hold.
     line.append(part.data(), static_cast<std::size_t>(in.gcount()) - (ended ? 1 : 0));
     if (line.size() > kLongestLine)
       return Status(Code::invalid_data) << "more than " << kLongestLine << " bytes without a line end";

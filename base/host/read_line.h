@@ -9,12 +9,12 @@
 
 namespace runnel {
 
-// Bytes of a line at most. A file without line ends, or a device that never ends, would fill the memory
-// otherwise.
+// The maximum bytes of a line. A file without line ends, or a device that never ends, would otherwise
+// fill the memory.
 inline constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
-// The next line, without its end; false after the last one (in.bad() says whether it could be read). Error:
-// invalid_data for a longer one.
+// Reads the next line, without its end; false after the last one (check in.bad() for read errors). Error:
+// invalid_data for a longer line.
 Result<bool> read_line(std::istream& in, std::string& line);
 
 }  // namespace runnel

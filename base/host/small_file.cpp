@@ -6,7 +6,7 @@
 namespace runnel {
 
 Result<std::string> read_small_file(const std::string& path) {
-  // What is larger is not what it was taken for; some devices never end.
+  // A larger file is not a small file; some devices never end.
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::ifstream in(path, std::ios::binary);
   std::string text(kMost + 1, '\0');

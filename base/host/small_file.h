@@ -7,7 +7,7 @@
 
 namespace runnel {
 
-// All of it. Errors: not_found when it cannot be read; invalid_data beyond 1 MiB.
+// Reads the whole file. Errors: not_found when it cannot be read; invalid_data beyond 1 MiB.
 Result<std::string> read_small_file(const std::string& path);
 
 }  // namespace runnel

@@ -9,7 +9,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Far outside every result that is not saturated, far inside int64.
+// Far beyond every result that does not saturate, far within int64.
 constexpr std::int64_t kFar = std::int64_t{1} << 61;
 std::int64_t limited(std::int64_t value) noexcept {
   return value < -kFar ? -kFar : value > kFar ? kFar : value;
@@ -218,7 +218,7 @@ To converted(From x) noexcept {
     return static_cast<To>(x);
   } else if constexpr (std::is_floating_point_v<From>) {
     if (x != x) return 0;
-    // 2^digits is the first value beyond the type, and exact in every floating-point type.
+    // 2^digits, the first value beyond the type, is exact in every floating-point type.
     const auto beyond =
         static_cast<From>(static_cast<double>(std::uint64_t{1} << std::numeric_limits<To>::digits));
     if (x >= beyond) return std::numeric_limits<To>::max();
@@ -262,7 +262,7 @@ void cast_from(DType to, std::size_t count, const From* x, void* y) noexcept {
   }
 }
 
-// Plain integers wrap round, as unsigned ones do.
+// Plain integers wrap around, as unsigned ones do.
 void plain(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
   const auto* const left = static_cast<const std::int32_t*>(a);
   const auto* const right = static_cast<const std::int32_t*>(b);
@@ -343,7 +343,7 @@ void cast(DType from, DType to, std::size_t count, const void* x, void* y) noexc
     case DType::int64:
       return cast_from(to, count, static_cast<const std::int64_t*>(x), y);
     case DType::boolean: {
-      // Any byte but 0 is true; as a number it is 1.
+      // Any byte but 0 is true, which as a number is 1.
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint8_t bit = static_cast<const std::uint8_t*>(x)[i] != 0 ? 1 : 0;
         cast_from(to, 1, &bit, static_cast<std::byte*>(y) + i * size_of(to));

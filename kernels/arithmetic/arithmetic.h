@@ -1,5 +1,4 @@
-// Operations on pairs of elements that go beyond elementwise.h: float32, quotients, remainders, powers,
-// comparisons, logic.
+// Operations on pairs of elements beyond elementwise.h: float32, quotients, powers, comparisons, logic.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ enum class PairOp : std::uint8_t {
   sub,
   mul,
   max,
-  min,  // float32, and int32 without scale, which wraps round (others: elementwise.h)
+  min,  // float32, and int32 without scale, which wraps around (others: elementwise.h)
   div,
   mod,
   mod_floor,
@@ -34,10 +33,9 @@ enum class PairOp : std::uint8_t {
 // Element i of y uses a[i % a_count] and b[i % b_count].
 //
 // Integers (int8, int16; value = integer * 2^exponent):
-//   div, pow    y = saturate(round_float(float32(a op b) ...)): div is (float(a) / float(b)) * 2^(ea - eb -
-//   ey), which is ESP-DL's
-//               arithmetic; 0 / 0 gives 0, others the type's limit. pow is of the real values, rounded to
-//               float32 once.
+//   div, pow    y = saturate(round_float(float32(a op b) ...)), ESP-DL's arithmetic:
+//               div is (float(a) / float(b)) * 2^(ea - eb - ey); 0 / 0 gives 0, others the type's limit;
+//               pow is of the real values, rounded to float32 once.
 //   mod         exact in a common exponent, rounded once to y's; a remainder by 0 is 0.
 //   prelu       negative values: a * b exactly, rounded once; others moved to y's exponent.
 //   comparisons exact, whatever the exponents are.
@@ -54,7 +52,7 @@ struct PairSpec {
 
 void pairs(const PairSpec& spec, const void* a, const void* b, void* y) noexcept;
 
-// y[i] = condition[i] ? a[i] : b[i] with the same kind of repetition. Elements of 1, 2, 4 or 8 bytes.
+// y[i] = condition[i] ? a[i] : b[i], operands repeated likewise. Elements of 1, 2, 4 or 8 bytes.
 struct ChoiceSpec {
   std::size_t element = 1;
   std::size_t count = 0, condition_count = 0, a_count = 0, b_count = 0;
@@ -62,8 +60,8 @@ struct ChoiceSpec {
 void choose(const ChoiceSpec& spec, const std::uint8_t* condition, const void* a, const void* b,
             void* y) noexcept;
 
-// Between plain numbers of any type: floats become integers towards zero, everything saturates, NaN becomes
-// 0; bool is x != 0.
+// Converts plain numbers of any type: floats are truncated towards zero, everything saturates, NaN becomes 0;
+// bool is x != 0.
 void cast(DType from, DType to, std::size_t count, const void* x, void* y) noexcept;
 
 }  // namespace runnel::kernels

@@ -1,6 +1,6 @@
-// Functions of 32-bit fixed-point numbers as the quantized operators of TensorFlow Lite define them
-// (gemmlowp's algorithms, restated): integers only, so that every machine computes the same bits. "Qi" below:
-// i integer bits, 31 - i fractional ones.
+// Functions of 32-bit fixed-point numbers as TensorFlow Lite's quantized operators define them (gemmlowp's
+// algorithms, restated): integers only, so every machine computes the same bits. "Qi" has i integer bits and
+// 31 - i fractional ones.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace runnel::kernels::fixed {
 
-inline constexpr std::int32_t kOne = 0x7fffffff;  // the largest Q0, which stands for 1
+inline constexpr std::int32_t kOne = 0x7fffffff;  // the largest Q0, used for 1
 
 // a * b / 2^31, rounded to nearest, ties up; the one overflow saturates.
 constexpr std::int32_t multiply(std::int32_t a, std::int32_t b) noexcept {
@@ -31,7 +31,7 @@ constexpr std::int32_t multiply_by_power(std::int32_t x, int exponent) noexcept 
   return saturate<std::int32_t>(std::int64_t{x} * (std::int64_t{1} << exponent));
 }
 
-// e^a of a in [-1/4, 0), Q0: Taylor's series around -1/8.
+// e^a of a in [-1/4, 0), Q0: Taylor series around -1/8.
 constexpr std::int32_t exp_of_small(std::int32_t a) noexcept {
   constexpr std::int32_t exp_of_minus_eighth = 1895147668, third = 715827883;
   const std::int32_t x = a + (1 << 28);
@@ -56,7 +56,7 @@ constexpr std::int32_t exp_of_negative(std::int32_t a, int integer_bits) noexcep
   return result;
 }
 
-// An approximation of 2 / (1 + a) for a in [0, 1), Q0, as Q2: three steps of Newton's method.
+// 2 / (1 + a) for a in [0, 1), Q0, as Q2, approximately: three steps of Newton's method.
 constexpr std::int32_t two_over_one_plus(std::int32_t a) noexcept {
   const std::int64_t sum = std::int64_t{a} + kOne;
   const auto half = static_cast<std::int32_t>((sum + (sum >= 0 ? 1 : -1)) / 2);
@@ -81,15 +81,13 @@ constexpr std::int32_t logistic(std::int32_t a) noexcept {
 // tanh of a in Q4, as Q0.
 constexpr std::int32_t tanh(std::int32_t a) noexcept {
   if (a == 0) return 0;
-  // With e = e^-2|a|: (1 - e) / (1 + e) = 2 / (1 + e) - 1. The doubled argument is the same number read as
-  // Q5.
+  // With e = e^-2|a|: (1 - e) / (1 + e) = 2 / (1 + e) - 1. The doubled argument: the same bits in Q5.
   const std::int32_t positive =
       multiply_by_power(two_over_one_plus(exp_of_negative(a > 0 ? -a : a, 5)) - (1 << 29), 2);
   return a > 0 ? positive : -positive;
 }
 
-// The reciprocal that softmax divides by: 1 / x for x > 0 in Q`integer_bits` is result * 2^-bits_over_unit,
-// result in Q0.
+// The reciprocal for softmax: for x > 0 in Q`integer_bits`, 1 / x = result * 2^-bits_over_unit, result in Q0.
 constexpr std::int32_t reciprocal(std::int32_t x, int integer_bits, int& bits_over_unit) noexcept {
   const int headroom = __builtin_clz(static_cast<std::uint32_t>(x));
   bits_over_unit = integer_bits - headroom;
@@ -97,8 +95,8 @@ constexpr std::int32_t reciprocal(std::int32_t x, int integer_bits, int& bits_ov
       static_cast<std::int32_t>((static_cast<std::uint32_t>(x) << headroom) - (std::uint32_t{1} << 31)));
 }
 
-// The largest integer below the input at which an argument of Q`integer_bits`, shifted left so far, leaves
-// [-(2^bits - 1), 2^bits - 1].
+// The largest input that, shifted left by `left_shift` as Q`integer_bits`, stays inside [-(2^bits - 1),
+// 2^bits - 1].
 constexpr std::int32_t input_radius(int integer_bits, int left_shift) noexcept {
   double radius = ((1 << integer_bits) - 1) * static_cast<double>(std::int64_t{1} << (31 - integer_bits));
   for (int i = 0; i < left_shift; ++i) radius /= 2;

@@ -1,4 +1,4 @@
-// From a wide accumulator to the integers of a tensor: the one place where rounding is defined.
+// Requantization: from a wide accumulator to the integers of a tensor. The one place that defines rounding.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ enum class Rounding : std::uint8_t {
   half_even = 1,  // nearest, ties to even: ESP32-P4; shifts
   tflite_double =
       2,       // Q31 multiplier: doubling high multiplication rounded, then a shift with ties away from zero
-  single = 3,  // Q31 multiplier: one 64-bit rounding (CMSIS-NN's and newer TFLite's way)
+  single = 3,  // Q31 multiplier: one 64-bit rounding (CMSIS-NN, newer TFLite)
 };
 
-// Also called from files that are compiled for newer instruction sets: always inlined, so that no copy with
-// those instructions can be the one that the linker keeps for everybody.
+// Files compiled for newer instruction sets call these too. Always inlined, so that the linker cannot keep a
+// copy with those instructions for everybody.
 #define RUNNEL_KERNEL_INLINE [[gnu::always_inline]] inline
 
 // value / 2^shift, rounded: half_even to nearest with ties to even, every other rounding floor(x + 1/2). Any
@@ -48,8 +48,8 @@ RUNNEL_KERNEL_INLINE constexpr T saturate(std::int64_t value) noexcept {
   return static_cast<T>(value < low ? low : value > high ? high : value);
 }
 
-// A float that is already divided by the output's scale. half_up is floorf(x + 0.5f) with the sum rounded to
-// float32, as ESP-DL computes it (specification: the vendor's C code); anything else rounds to nearest even.
+// Rounds a float already divided by the output's scale. half_up is floorf(x + 0.5f) with the sum rounded to
+// float32, as ESP-DL computes it (specification: the vendor's C code); all others round to nearest even.
 // NaN gives 0.
 RUNNEL_KERNEL_INLINE std::int64_t round_float(float value, Rounding rounding) noexcept {
   constexpr float limit = 1e9f;
@@ -62,9 +62,9 @@ RUNNEL_KERNEL_INLINE std::int64_t round_float(float value, Rounding rounding) no
 // 2^exponent as a float, exact for -126 <= exponent <= 127.
 RUNNEL_KERNEL_INLINE float power_of_two(int exponent) noexcept { return __builtin_ldexpf(1.0f, exponent); }
 
-// What happens to an accumulator. With `multiplier` null the scale is 2^-shift. Arrays hold `count` entries:
-// 1, or one per output channel. Then the zero point is added and the result clamped to [low, high]
-// (activation and type range in one).
+// Parameters of a requantization: scale, add the zero point, clamp to [low, high] (activation and type
+// range in one). With `multiplier` null the scale is 2^-shift. Arrays hold `count` entries: 1, or one
+// per output channel.
 struct Requant {
   Rounding rounding = Rounding::half_up;
   const std::int32_t* multiplier = nullptr;  // Q31 in [0, 2^31), normally from 2^30; or null
@@ -75,9 +75,9 @@ struct Requant {
   std::int32_t high = 127;
 };
 
-// Q31 multiplication with 2^-shift. Source of both formulas: gemmlowp's SaturatingRoundingDoublingHighMul
-// followed by RoundingDivideByPOT (tflite_double), and CMSIS-NN's arm_nn_requantize with
-// CMSIS_NN_USE_SINGLE_ROUNDING (single).
+// Q31 multiplication with 2^-shift. Source of both formulas: gemmlowp's
+// SaturatingRoundingDoublingHighMul then RoundingDivideByPOT (tflite_double); CMSIS-NN's
+// arm_nn_requantize with CMSIS_NN_USE_SINGLE_ROUNDING (single).
 // Any value; 0 <= multiplier; -31 <= shift <= 62. Intermediate left shifts saturate to int64.
 RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, std::int32_t multiplier,
                                                            int shift, Rounding rounding) noexcept {
@@ -92,8 +92,7 @@ RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, s
     std::int64_t sum = 0;
     return __builtin_add_overflow(left, round_shift(rest, 31 + shift, Rounding::half_up), &sum) ? left : sum;
   }
-  // Doubling high multiplication: rounded to nearest, ties up (gemmlowp's truncation of a nudged product is
-  // the same).
+  // Doubling high multiplication, to nearest, ties up (gemmlowp's truncated nudged product gives the same).
   const std::int64_t high = floor + (rest >= (std::int64_t{1} << 30) ? 1 : 0);
   if (shift <= 0) return high;
   const std::int64_t mask = (std::int64_t{1} << shift) - 1;
@@ -101,14 +100,15 @@ RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, s
   return (high >> shift) + ((high & mask) > threshold ? 1 : 0);
 }
 
-// The specification of every fused requantization. `channel` picks the entry where there is one per channel.
+// The specification of every fused requantization. `channel` selects the entry where there is
+// one per channel.
 RUNNEL_KERNEL_INLINE std::int64_t requantize(std::int64_t accumulator, const Requant& how,
                                              std::int32_t channel) noexcept {
   const std::int32_t entry = how.count == 1 ? 0 : channel;
   std::int64_t value = how.multiplier == nullptr ? round_shift(accumulator, how.shift[entry], how.rounding)
                                                  : multiply_shift(accumulator, how.multiplier[entry],
                                                                   how.shift[entry], how.rounding);
-  // Far outside every type's range the zero point cannot matter: this keeps the sum from overflowing.
+  // Far beyond every type's range the zero point cannot matter: this limit keeps the sum from overflowing.
   constexpr std::int64_t far = std::int64_t{1} << 40;
   value = (value > far ? far : value < -far ? -far : value) + how.zero_point;
   return value < how.low ? how.low : value > how.high ? how.high : value;

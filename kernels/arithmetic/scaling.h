@@ -5,8 +5,8 @@
 
 namespace runnel::kernels {
 
-// `rounding` tflite_double: times `multiplier`, rounded twice; half_up and half_even: shifted to the right,
-// rounded once.
+// tflite_double: multiplied by `multiplier`, rounded twice; half_up and half_even: shifted
+// right, rounded once.
 struct Scaling {
   Multiplier multiplier;
   int shift = 0;

@@ -11,7 +11,7 @@ namespace {
 // |sum of products| <= 32768 * sum of |weights| < 2^31.
 constexpr std::int64_t kMostWeight = 65535;
 
-// The window as pieces that are contiguous in x: a row of taps side by side, or single taps.
+// The window as pieces that are contiguous in x: rows of taps, or single taps.
 struct Pieces {
   std::int64_t count = 0, elements = 0;  // of each
   bool merged = false;
@@ -30,7 +30,7 @@ struct Pieces {
   }
 };
 
-// Weight `element` of a piece for one output channel; 0 after the end.
+// Weight `element` of a piece for one output channel; 0 past the end.
 std::int16_t weight(const ConvSpec& spec, const Pieces& pieces, std::int64_t channel, std::int64_t piece,
                     std::int64_t element) noexcept {
   if (channel >= spec.out_channels || element >= pieces.elements) return 0;
@@ -38,8 +38,8 @@ std::int16_t weight(const ConvSpec& spec, const Pieces& pieces, std::int64_t cha
       spec.weights)[(channel * pieces.count + piece) * pieces.elements + element];
 }
 
-// Calls run(piece, first pair, pairs) for the longest runs of pairs whose sums fit into int32 for every
-// output channel; `sums`: one entry per channel. False when a single pair does not fit.
+// Calls run(piece, first pair, pairs) for the longest runs of pairs whose sums fit into int32 in every output
+// channel; `sums`: one entry per channel. False when a single pair does not fit.
 template <class Run>
 bool split_runs(const ConvSpec& spec, const Pieces& pieces, std::int64_t* sums, Run run) noexcept {
   for (std::int64_t piece = 0; piece < pieces.count; ++piece) {

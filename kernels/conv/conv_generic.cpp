@@ -5,8 +5,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Products of T fit into int32 (|x - zero point| <= 255 and |w| <= 128; or 2^30 for int16 without a zero
-// point).
+// Products of T fit into int32: |x - zero point| <= 255 and |w| <= 128; 2^30 for int16 without zero point.
 template <class T, class Sum>
 Sum dot(const T* x, const T* w, std::int64_t count, std::int32_t zero_point) noexcept {
   Sum sum = 0;
@@ -63,7 +62,7 @@ void run(const ConvSpec& spec, const ConvPart& part, const T* x, T* y) noexcept 
   }
   const std::int64_t group_inputs = spec.in_channels / spec.groups;
   const std::int32_t group_outputs = spec.out_channels / spec.groups;
-  // Taps side by side are one run in memory, in x and in the weights.
+  // Adjacent taps are contiguous in x and in the weights.
   const bool merge = spec.dilation_width == 1 && spec.groups == 1;
   const std::int64_t row_weights = spec.kernel_width * group_inputs;
   for (std::int64_t at = part.first; at < part.last; ++at) {

@@ -1,6 +1,5 @@
-// What the vector convolutions prepare and share. Only data and ordinary functions: this header is included
-// by files that are compiled for newer instructions, whose inline functions must not reach the rest of the
-// program.
+// Plans that the vector convolutions prepare and share. Only data and ordinary functions: files compiled for
+// newer instructions include this header, and their inline functions must not reach the rest of the program.
 #pragma once
 
 #include "kernels/conv/conv.h"
@@ -10,11 +9,11 @@ namespace runnel::kernels {
 // How int32 accumulators become results without leaving the vector unit; `scalar` calls finish_scalar.
 enum class Finish : std::uint8_t { half_up, half_even, tflite_double, single, scalar };
 
-// What a dense convolution of int16 data needs in int64, with plain order of lanes. Its `runs` are pieces so
-// small that the sum of their products fits into int32 whatever the input; weights: [group of
+// Additional plan of a dense convolution of int16 data, which accumulates in int64; lanes in plain order. Its
+// `runs` are so short that the sum of their products fits into int32 for every input; weights: [group of
 // lanes][run][pair][lane][2 inputs]. run_offset, patch_run and patch_tap count elements.
 struct Wide {
-  const std::int64_t* bias;   // per lane, with half of what is shifted out when `shifts`
+  const std::int64_t* bias;   // per lane, plus the half for rounding when `shifts`
   const std::int64_t* shift;  // per lane
   const std::int64_t* mask;   // per lane: the bits that are shifted out; all ones where there are none
   const std::int32_t* pairs;  // per run
@@ -22,19 +21,18 @@ struct Wide {
   bool even;                  // half_even
 };
 
-// A convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise), as the vector
-// kernels see it.
+// Plan of a convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise).
 //
-// Output channels are worked on in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32 for AVX2).
-// Lanes of a whole group are in the order in which packing instructions put them together again: lane l of
-// vector v holds channel
+// Kernels compute output channels in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32
+// for AVX2). Lanes of a whole group are in the order that packing instructions undo: lane l of vector
+// v holds channel
 // 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors as it needs; fewer than 4
 // are in plain order.
 struct alignas(64) ConvPlan {
-  // One cache line with what a single position needs (conv_single.h): a stream of single frames visits many
-  // plans per step.
+  // All that a single position needs (conv_single.h), in one cache line: a stream of single frames visits
+  // many plans per step.
   const std::int8_t* weights;  // see below
-  const std::int32_t* bias;    // per lane, and everything that can be added to it beforehand
+  const std::int32_t* bias;    // per lane, with every constant term added
   const std::int32_t* shift;   // per lane; a single vector for all when shift_stride is 0
   std::int64_t run_step;       // distance of the pieces of a window in x, where it is the same for all
   // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are
@@ -47,8 +45,7 @@ struct alignas(64) ConvPlan {
   Finish finish;
   bool direct;      // one row of output, all of whose windows are inside x
   bool even_steps;  // run_step is valid
-  bool plain;  // half_up, no zero point, no clamp from above but the type's own: packing to int8 saturates as
-               // wanted
+  bool plain;       // half_up, no zero point, no upper clamp but the type's: packing to int8 saturates
 
   const std::int64_t* run_offset;  // from the window's first element in x
   std::int64_t group_weights;      // bytes of one whole group
@@ -63,33 +60,31 @@ struct alignas(64) ConvPlan {
   std::int32_t dilation_height, dilation_width;
   std::int32_t pad_top, pad_left;
   std::int32_t in_zero_point;
-  std::int32_t inner, outer;  // output columns [inner, outer) have their whole window inside a row of x
-  const std::int64_t*
-      patch_run;  // run_offset in a copy of the window ("patch"), which windows with padding are read from
+  std::int32_t inner, outer;      // output columns [inner, outer) have their whole window inside a row of x
+  const std::int64_t* patch_run;  // run_offset in a patch: the copy that a window with padding is read from
   const std::int64_t* patch_tap;  // where each tap (row by row) goes in a patch
   std::int64_t patch_bytes;
 
   // Weights. Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4
   // taps]. Wide weights are int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
-  // Paired weights: a vector of masks, then one of weights. An input is xored with its mask: 0x80 makes x +
-  // 128 of it, 0x7f, for one of a pair of weights of the same sign, 127 - x with the opposite weight.
+  // Paired weights: a vector of masks, then one of weights. An input is xored with its mask: 0x80 gives x +
+  // 128; 0x7f, for one of a pair of weights of equal sign, gives 127 - x, used with the negated weight.
 
   // One entry per lane.
   const std::int32_t* mask;  // half_even, tflite_double: the bits that are shifted out
   const std::int32_t* multiplier;
-  const std::int32_t* nudge;    // added to the product with the multiplier
-  const std::int32_t* half;     // single: added before the shift
-  const std::int32_t* channel;  // the output channel of a lane, -1 for none
-  const std::int32_t*
-      tile_bias;  // as bias, for kernels that take signed inputs as they are; null where tiles gain nothing
+  const std::int32_t* nudge;      // added to the product with the multiplier
+  const std::int32_t* half;       // single: added before the shift
+  const std::int32_t* channel;    // the output channel of a lane, -1 for none
+  const std::int32_t* tile_bias;  // bias for kernels that take signed inputs; null where tiles gain nothing
 
   const Wide* wide;  // int16 data; null for int8
 };
 
 inline constexpr int kPatches = 4;  // windows that are staged at a time
 
-// The forms of one kernel. `single`: what a stream of single frames runs (conv_single.h says for which
-// plans). `rows`: for plans that are direct. `_add` and null: see Conv.
+// The forms of one kernel. `single`: for streams of single frames (conv_single.h lists the plans). `rows`:
+// for direct plans. `_add` and null: see Conv.
 struct VectorKernels {
   void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
   DirectRun single[2];  // with a shift per channel, with equal ones
@@ -107,19 +102,19 @@ struct VectorKernels {
 struct VectorConv {
   VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
-// How weights lie in memory: see ConvPlan.
+// Layout of weights in memory: see ConvPlan.
 enum class WeightForm : std::uint8_t { bytes, wide, paired };
-// Of signed inputs; bytes: dense only. paired: no pair of weights is -128 and -128.
+// For signed inputs. bytes: dense only; paired: no pair of weights is -128 and -128.
 const VectorConv& vector_conv_avx2(WeightForm form) noexcept;
 const VectorConv& vector_conv_avx512() noexcept;
 const VectorConv& vector_conv_avx512vnni() noexcept;
 VectorConv vector_conv_amx() noexcept;
 
-// Puts the fastest vector kernel of at most `isa` (avx2 or more) into `conv`, or leaves it as it is when none
-// fits. `largest`: no accumulator of it is larger.
+// Puts the fastest vector kernel of at most `isa` (avx2 or more) into `conv`, or leaves `conv` unchanged when
+// none fits. `largest` bounds every accumulator.
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
 
-// The sizes of a plan, and what follows from them about positions.
+// Sets the sizes of a plan and what follows from them for positions.
 void set_geometry(const ConvSpec& spec, ConvPlan& plan) noexcept;
 
 // Dense convolutions of int16 data.
@@ -133,16 +128,16 @@ struct Conv16Kernels {
 Conv16Kernels conv16_avx2() noexcept;
 Conv16Kernels conv16_avx512() noexcept;
 
-// As prepare_vector_conv, for int16: leaves `conv` as it is for grouped convolutions, zero points, and
-// weights of which two make int32 overflow.
+// As prepare_vector_conv, for int16: leaves `conv` unchanged for grouped convolutions, zero points, and
+// weights of which a pair overflows int32.
 Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept;
 
 // y[first + i] = requantized sums[i], for `count` channels. y: channel 0 of the position.
 void finish16_scalar(const ConvSpec& spec, const std::int64_t* sums, std::int32_t first, std::int32_t count,
                      std::int16_t* y) noexcept;
 
-// y[channel of a lane] = requantized accumulator, for `lanes` lanes, and the sum with `addend` unless it is
-// null. y, addend: channel 0 of the position.
+// y[channel of a lane] = requantized accumulator, for `lanes` lanes, plus `addend` unless it is null. y,
+// addend: channel 0 of the position.
 void finish_scalar(const ConvSpec& spec, const std::int32_t* accumulators, const std::int32_t* channel,
                    int lanes, std::int8_t* y, const std::int8_t* addend) noexcept;
 

@@ -1,6 +1,6 @@
-// How vector convolutions go over the positions of their output, whatever the elements: windows inside the
-// input are read in place, those with padding from copies, so that the kernels know no padding. Included by
-// files that are compiled for newer instructions.
+// Iteration of vector convolutions over output positions, for any element type: windows inside the input are
+// read in place, windows with padding from copies, so that kernels see no padding. Included by files compiled
+// for newer instructions.
 #pragma once
 
 #include "kernels/conv/conv_plan.h"
@@ -25,7 +25,7 @@ struct Channels {
   std::int32_t first, last;
 };
 
-// Copies the window at (top, left) into `patch`; what lies outside x is the zero point (0 for int16).
+// Copies the window at (top, left) into `patch`; outside x it is the zero point (0 for int16).
 template <class T>
 void stage(const ConvPlan& plan, const T* x, std::int64_t top, std::int64_t left, T* patch) noexcept {
   __builtin_memset(patch, plan.in_zero_point, static_cast<std::size_t>(plan.patch_bytes));
@@ -41,7 +41,7 @@ void stage(const ConvPlan& plan, const T* x, std::int64_t top, std::int64_t left
   }
 }
 
-// Windows inside x are read in place, the others from patches, so that the kernels know no padding.
+// Runs Kernel on all positions of `part`.
 template <class Kernel>
 void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const void* addend_void,
               void* y_void, void* scratch) noexcept {
@@ -53,13 +53,14 @@ void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const 
   auto* y = static_cast<T*>(y_void);
   const Channels channels{part.first_channel, part.last_channel};
   const std::int64_t x_step = std::int64_t{plan.stride_width} * plan.in_channels, y_step = plan.out_channels;
-  // Where the addend of an output is; nothing when there is none.
-  const auto beside = [=](const T* out) { return addend == nullptr ? nullptr : addend + (out - y); };
+  // The addend of an output, or null when there is none.
+  const auto addend_of = [=](const T* out) { return addend == nullptr ? nullptr : addend + (out - y); };
   if (plan.direct) {
     T* out = y + part.first * y_step;
-    Kernel::frames(conv, plan,
-                   Block{x + part.first * x_step, x_step, plan.run_offset, out, y_step, beside(out), y_step},
-                   part.last - part.first, channels);
+    Kernel::frames(
+        conv, plan,
+        Block{x + part.first * x_step, x_step, plan.run_offset, out, y_step, addend_of(out), y_step},
+        part.last - part.first, channels);
     return;
   }
   auto* patches = static_cast<T*>(scratch);
@@ -79,15 +80,16 @@ void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const 
       if (row_inside && column >= inner && column < outer) {
         const T* window = x + (top * plan.in_width + left) * plan.in_channels;
         frames = (outer < row_end ? outer : row_end) - column;
-        Kernel::frames(conv, plan, Block{window, x_step, plan.run_offset, out, y_step, beside(out), y_step},
-                       frames, channels);
+        Kernel::frames(conv, plan,
+                       Block{window, x_step, plan.run_offset, out, y_step, addend_of(out), y_step}, frames,
+                       channels);
       } else {
         const std::int64_t end = row_inside && column < inner && inner < row_end ? inner : row_end;
         frames = end - column < kPatches ? end - column : kPatches;
         for (std::int64_t f = 0; f < frames; ++f) {
           stage(plan, x, top, left + f * plan.stride_width, patches + f * patch);
         }
-        Kernel::frames(conv, plan, Block{patches, patch, plan.patch_run, out, y_step, beside(out), y_step},
+        Kernel::frames(conv, plan, Block{patches, patch, plan.patch_run, out, y_step, addend_of(out), y_step},
                        frames, channels);
       }
       column += frames;

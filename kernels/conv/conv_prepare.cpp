@@ -11,8 +11,8 @@
 namespace runnel::kernels {
 namespace {
 
-// Kernels that need neither packed weights nor scratch: positions and channels in any pieces, a sum after
-// them as a step of its own.
+// Kernels without packed weights or scratch: any part of positions and channels; a sum after them is
+// a separate step.
 using PlainKernel = void (*)(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept;
 
 template <PlainKernel kKernel>
@@ -54,7 +54,7 @@ Status check_sizes(const ConvSpec& spec) noexcept {
   if (spec.in_channels % spec.groups != 0 || spec.out_channels % spec.groups != 0) {
     return refuse("groups must divide the input and output channels", spec.groups);
   }
-  // Every product of sizes below fits into 48 bits, so that index arithmetic in int64 cannot overflow.
+  // Products of sizes below this limit cannot overflow index arithmetic in int64.
   constexpr std::int64_t limit = std::int64_t{1} << 40;
   using Sizes = std::array<std::int32_t, 4>;
   for (const Sizes& sizes :
@@ -83,7 +83,7 @@ Status check_requant(const ConvSpec& spec) noexcept {
   if (!in_type(how.low) || !in_type(how.high) || how.low > how.high)
     return refuse("clamp is not a range of the type", how.low);
   if (spec.add && spec.dtype != DType::int8)
-    return Status(Code::invalid_argument, "convolution: a sum after it is for int8, found ")
+    return Status(Code::invalid_argument, "convolution: a fused sum needs int8, found ")
            << name_of(spec.dtype);
   if (!in_type(spec.sum_low) || !in_type(spec.sum_high) || spec.sum_low > spec.sum_high) {
     return refuse("clamp of the sum is not a range of the type", spec.sum_low);
@@ -158,8 +158,8 @@ std::pair<std::int64_t, std::int64_t> bias_range(const ConvSpec& spec) noexcept 
   return {low, high};
 }
 
-// The same without a look at the weights, which takes a microcontroller longer than all the rest of
-// preparing: enough where it is below 2^30 (int8), which it is but for very long windows.
+// A bound that does not read the weights, which takes a microcontroller longer than the rest of preparing. It
+// suffices where it is below 2^30 (int8), that is, except for very long windows.
 Status bounded_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
   const bool narrow = spec.dtype == DType::int8;
   const auto [low, high] = narrow ? bias_range<std::int32_t>(spec) : bias_range<std::int64_t>(spec);
@@ -189,7 +189,7 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
   bind_plain<conv_reference>(conv);
   if (isa == Isa::reference) return {};
 #if defined(RUNNEL_KERNELS_DEVICE)
-  // The portable kernels are not linked then.
+  // The portable kernels are not linked in this build.
   if (!device_conv_fits(spec, largest)) return {};
   lay_down(conv.spec);
   if (spec.dtype == DType::int16)

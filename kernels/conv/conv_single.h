@@ -1,8 +1,8 @@
-// One output position of a vector convolution: what a stream of single frames runs at every step. Nothing is
-// shared with neighbours, so what counts is how few cache lines and instructions stand around the
-// multiply-adds. Included by conv_vector.h.
+// One output position of a vector convolution: what a stream of single frames runs at every step. It shares
+// nothing with neighbours, so the cost is the cache lines and instructions besides the multiply-adds.
+// Included by conv_vector.h.
 //
-// For plans that are direct and plain, with one position, pieces of the window at equal distances, and whole
+// For direct and plain plans with one position, equal distances between the window's pieces, and whole
 // groups of channels.
 #pragma once
 
@@ -52,8 +52,8 @@ template <class V, class Dot, bool kSum, bool kEqual, class Pieces>
   for (; left > 0; left -= kGroup) next.template operator()<1>();
 }
 
-// Four taps of a channel become the four bytes of an int32 lane, by interleaving rows. The newest row is the
-// last one: in a stream all others can be worked on while the layer in front still computes.
+// Interleaving rows puts four taps of a channel into the four bytes of an int32 lane. The newest row is the
+// last: in a stream, the others can be processed while the previous layer still computes.
 template <class V, class Dot, bool kEqual>
 [[gnu::always_inline]] inline void depthwise_position(const ConvPlan& plan, const std::int8_t* x,
                                                       std::int8_t* y) noexcept {

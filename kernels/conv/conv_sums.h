@@ -1,10 +1,9 @@
-// The sums of one output position: multiply-adds that read their weights straight from memory. Included by
+// Sums of one output position: multiply-adds that read their weights from memory. Included by
 // conv_single.h and conv_vector.h.
 //
-// A weight that a multiplication reads from memory costs no instruction of its own. Positions that share
-// weights in registers load them once, but with an instruction each, and with vectors of 256 bits only two
-// positions fit into the registers. What is shared there is the input instead: two groups of channels take
-// each broadcast.
+// A weight that a multiplication reads from memory costs no instruction. Positions that share weights in
+// registers load each with one instruction, and with 256-bit vectors only two positions fit into the
+// registers. There the input is shared instead: two groups of channels use each broadcast.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +49,7 @@ struct ListedPieces {
   }
 };
 
-// What is to be added to all sums of a position, if anything. It is known late: sums do not start with it.
+// A term to add to all sums of a position, if any. It is known late, so sums do not start with it.
 template <class V, class Dot, class Pieces>
 [[gnu::always_inline]] inline auto missing_of(const Pieces& pieces, std::int32_t quads) noexcept {
   if constexpr (requires { &Dot::spread_missing; }) {
@@ -63,9 +62,9 @@ template <class V, class Dot, class Pieces>
     return nullptr;
   }
 }
-// The sums of kGroups groups of kVectors vectors each, whose weights are `group_weights` apart and whose
-// lanes follow each other in `bias`; `quads` times four inputs in each piece. Where few sums would wait for
-// each other, each is split into kChains.
+// Sums of kGroups groups of kVectors vectors each, with weights `group_weights` apart and consecutive lanes
+// in `bias`; each piece has `quads` times four inputs. Few sums would wait for each other: each is then
+// split into kChains.
 template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Missing>
 [[gnu::always_inline]] inline void sum_groups(const Pieces& pieces, std::int32_t quads,
                                               const Missing& missing, const std::int8_t* weights,

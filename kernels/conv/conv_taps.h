@@ -11,7 +11,7 @@ struct TapRange {
 };
 inline TapRange taps_inside(std::int64_t start, std::int32_t dilation, std::int32_t taps,
                             std::int32_t size) noexcept {
-  // The usual window, without a division.
+  // The usual case, without a division.
   if (start >= 0 && start + std::int64_t{taps - 1} * dilation < size) return {0, taps};
   std::int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
   std::int64_t last = size - 1 < start ? 0 : (size - 1 - start) / dilation + 1;

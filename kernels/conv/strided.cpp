@@ -5,7 +5,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Rows of the last axis, which is where the time goes.
+// Rows of the last axis, which take most of the time.
 template <std::size_t kSize>
 std::byte* copy_row(std::int32_t count, std::int64_t stride, const std::byte* x, std::byte* y) noexcept {
   if (stride == 1) {

@@ -1,4 +1,4 @@
-// Copies whose source is walked with a stride per axis: block rearrangements, broadcasts, reversals.
+// Strided copies, with a stride of the source per axis: block rearrangements, broadcasts, reversals.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Transposed convolution in polyphase form: every output gathers from inputs, nothing is added into a result
-// that is rounded already. Channels last; one dimension has height 1.
+// Transposed convolution in polyphase form: every output gathers its inputs, so nothing is added to a rounded
+// result. Channels last; one dimension has height 1.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace runnel::kernels {
 
-// Output position f of an axis stands at m = f + offset of the full result: y[f] sums x[i] * w[tap] over
-// i*stride + tap*dilation = m.
+// Output position f of an axis is m = f + offset of the full result: y[f] sums x[i] * w[tap] over i*stride +
+// tap*dilation = m.
 struct TransposedAxis {
   std::int32_t in = 1, out = 1, kernel = 1, stride = 1, dilation = 1;
   std::int64_t offset = 0;
@@ -31,7 +31,7 @@ struct TransposedConvSpec {
 // The specification: plain loops in the order of the formula, int64 sums.
 void transposed_conv_reference(const TransposedConvSpec& spec, const void* x, void* y) noexcept;
 
-// The same with weights turned to [group][kernel height][kernel width][input channel][output channel], so
+// The same with weights transposed to [group][kernel height][kernel width][input channel][output channel], so
 // that the innermost loop runs over output channels.
 struct TransposedConv {
   TransposedConvSpec spec;

@@ -15,7 +15,7 @@ double fraction_of(double real, int& exponent) noexcept {
   return std::bit_cast<double>((bits & 0xfffffffffffffull) | (std::uint64_t{1022} << 52));
 }
 
-// A float as TfLiteRound gives it.
+// As TfLiteRound.
 float rounded(float x) noexcept { return __builtin_roundf(x); }
 
 std::int32_t clamp(std::int64_t value, std::int32_t low, std::int32_t high) noexcept {
@@ -55,9 +55,9 @@ void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept
   }
 }
 
-// 65536 * sigmoid(i / 24) to within 1; tanh comes out of the same table, since tanh(x) = 2 sigmoid(2x) - 1.
-// The entries are those of TensorFlow Lite's reference kernels for int16: no formula gives all of them, so
-// they define the result.
+// 65536 * sigmoid(i / 24) to within 1; tanh uses the same table, since tanh(x) = 2 sigmoid(2x) - 1. The
+// entries are those of TensorFlow Lite's reference kernels for int16: no formula gives all of them, so they
+// define the result.
 constexpr std::uint16_t kSigmoid[256] = {
     32768, 33451, 34133, 34813, 35493, 36169, 36843, 37513, 38180, 38841, 39498, 40149, 40794, 41432, 42064,
     42688, 43304, 43912, 44511, 45102, 45683, 46255, 46817, 47369, 47911, 48443, 48964, 49475, 49975, 50464,
@@ -94,7 +94,7 @@ Interpolated argument(std::int16_t x, std::int32_t multiplier, int shift) noexce
 bool is_power_of_two(float scale, int& exponent) noexcept {
   int e = 0;
   const double fraction = fraction_of(static_cast<double>(scale), e);
-  // Within 1e-3 of a power in the logarithm, as the reference decides.
+  // Within 1e-3 of a power of two in the logarithm, as in the reference.
   constexpr double kNear = 0.0006933;
   if (fraction < 0.5 * (1 + kNear)) {
     exponent = e - 1;
@@ -373,9 +373,8 @@ void affine_dequantize(const Affine& x, std::size_t count, const void* from, flo
   constexpr std::int64_t kExactInFloat = std::int64_t{1} << 24;
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t value = std::int64_t{load(x.dtype, from, i)} - x.zero_point;
-    // The exact product rounded once. The second, which small machines compute in software and only int32
-    // needs, holds products of up to 53 bits; longer ones it rounds before, by which a float may come out one
-    // step away.
+    // The exact product, rounded once. Double, which small machines emulate and only int32 needs, holds
+    // products of up to 53 bits; it rounds longer ones first, so a float may be off by one step.
     if (value >= -kExactInFloat && value <= kExactInFloat)
       y[i] = x.scale * static_cast<float>(static_cast<std::int32_t>(value));
     else

@@ -1,5 +1,5 @@
-// Arithmetic on integers with any scale and zero point, value = (integer - zero_point) * scale, exactly as
-// the reference kernels of TensorFlow Lite (Micro) compute it: multipliers of 31 bits, rounded twice.
+// Affine arithmetic: integers with any scale and zero point, value = (integer - zero_point) * scale, exactly
+// as TensorFlow Lite (Micro)'s reference kernels: multipliers of 31 bits, rounded twice.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace runnel::kernels {
 
-// A positive real number as multiplier * 2^(-31 - shift), 2^30 <= multiplier < 2^31; 0 and what is below
+// A positive real number as multiplier * 2^(-31 - shift), 2^30 <= multiplier < 2^31; numbers below
 // 2^-32 become 0.
 struct Multiplier {
   std::int32_t value = 0;
@@ -20,17 +20,17 @@ struct Multiplier {
     return multiply_shift(x, value, shift, Rounding::tflite_double);
   }
 };
-// Any number from 0 on; 2^31 and more saturates.
+// For any real >= 0; 2^31 and more saturates.
 Multiplier multiplier_of(double real) noexcept;
 
-// The same with 15 bits and one rounding, which 64-bit accumulators are scaled with (Rounding::single).
+// The same with 15 bits and one rounding, for scaling 64-bit accumulators (Rounding::single).
 std::int32_t reduced(std::int32_t multiplier) noexcept;
 
 // round(value / scale) + zero_point, ties away from zero (half_even: to even), not limited to a type.
 std::int64_t to_integer(float value, float scale, std::int32_t zero_point,
                         Rounding rounding = Rounding::tflite_double) noexcept;
 
-// One side of an operation.
+// Quantization of one operand or result.
 struct Affine {
   DType dtype = DType::int8;
   float scale = 1;
@@ -60,7 +60,7 @@ struct AffinePairSpec {
   Multiplier a, b, y;  // mul: y only
   std::int32_t low = -128, high = 127;
 };
-// Fills zero points, shifts and multipliers; `low` and `high` are the caller's.
+// Sets zero points, shifts and multipliers; the caller sets `low` and `high`.
 void set_scales(AffinePairSpec& spec, const Affine& a, const Affine& b, const Affine& y) noexcept;
 void affine_pairs(const AffinePairSpec& spec, const void* a, const void* b, void* y) noexcept;
 
@@ -71,26 +71,25 @@ struct AffineUnarySpec {
   Affine x, y;
   Multiplier multiplier, negative;                     // leaky_relu: for values below 0
   bool negate = false;                                 // leaky_relu: alpha < 0
-  std::int32_t radius = 0;                             // sigmoid, tanh: from here on the result is the limit
+  std::int32_t radius = 0;                             // sigmoid, tanh: from here on the result is its limit
   std::int32_t input_multiplier = 0, input_shift = 0;  // sigmoid, tanh of int16
   std::int16_t output_factor = 0, relu_factor = 0;     // hard_swish
   int output_exponent = 0, relu_exponent = 0;
   std::int32_t low = -128, high = 127;
 };
-// The kernel's numbers from the scales; alpha: of leaky_relu. False when the scales are out of the
-// operation's range.
+// Sets the kernel's numbers from the scales; alpha: for leaky_relu. False for scales out of range.
 bool set_scales(AffineUnarySpec& spec, float alpha) noexcept;
 // One element, as an integer of y.
 std::int32_t affine_unary(const AffineUnarySpec& spec, std::int32_t x) noexcept;
 void affine_unary(const AffineUnarySpec& spec, std::size_t count, const void* x, void* y) noexcept;
 
-// float32 to integers (ties away from zero, or half_even: to even) and back.
+// float32 to integers (ties away from zero; half_even: to even) and back.
 void affine_quantize(const Affine& y, Rounding rounding, std::size_t count, const float* x,
                      void* to) noexcept;
 void affine_dequantize(const Affine& x, std::size_t count, const void* from, float* y) noexcept;
 
-// int16 in Q3.12 (after * 3 and the shift) by a table of 256 entries; used by activations and by the cells of
-// recurrent layers. `multiplier` 0: the scale is a power of two, 2^(shift - 12).
+// int16 in Q3.12 (after * 3 and the shift) by a table of 256 entries; for activations and cells of recurrent
+// layers. `multiplier` 0: the scale is a power of two, 2^(shift - 12).
 std::int16_t sigmoid_of_int16(std::int16_t x, std::int32_t multiplier, int shift) noexcept;
 std::int16_t tanh_of_int16(std::int16_t x, std::int32_t multiplier, int shift) noexcept;
 

@@ -1,4 +1,4 @@
-// Element-by-element operations on integers. y may be the same memory as an input of the same element size.
+// Element-wise operations on integers. y may be the same memory as an input of the same element size.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace runnel::kernels {
 
 enum class BinaryOp : std::uint8_t { add, sub, mul, max, min };
 
-// One operand may be repeated: element i of y uses a[i % a_count] and b[i % b_count] (count of y: `count`).
-// This covers equal shapes, a scalar, and a row of channels over many frames; other broadcasts are expanded
-// by the caller.
+// One operand may be repeated: element i of y uses a[i % a_count] and b[i % b_count] (count of y:
+// `count`). This covers equal shapes, a scalar, and a row of channels over many frames; callers
+// expand other broadcasts.
 struct BinarySpec {
   BinaryOp op = BinaryOp::add;
   DType dtype = DType::int8;  // of a, b and y: int8 or int16
@@ -28,17 +28,16 @@ struct BinarySpec {
   std::int32_t low = -128, high = 127;  // clamp of the result (activation and type range in one)
 };
 
-// The kernels of one instruction level; all levels give the same bits. Obtain with elementwise(isa).
+// The kernels of one instruction level, from elementwise(isa); all levels give the same bits.
 struct Elementwise {
   void (*binary)(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
-  // y[i] = clamp(round(x[i] * 2^-shift)), shift = y_exponent - x_exponent; int8, int16 and int32, exact shift
-  // arithmetic.
+  // y[i] = clamp(round(x[i] * 2^-shift)), shift = y_exponent - x_exponent; int8, int16, int32; exact.
   void (*requantize)(DType from, DType to, std::size_t count, const void* x, void* y, int shift,
                      Rounding rounding, std::int32_t low, std::int32_t high) noexcept;
   // y[i] = table[x[i] + 128].
   void (*lut8)(std::size_t count, const std::int8_t* x, std::int8_t* y, const std::int8_t* table) noexcept;
-  // 16-bit tables: `entries` = 2^k + 1 values over [-32768, 32768]. nearest: the entry that is closest (ties
-  // as the rounding says; half_up: up; half_even: even entry); linear: interpolated, rounded once.
+  // 16-bit tables: `entries` = 2^k + 1 values over [-32768, 32768]. nearest: the closest entry (ties: half_up
+  // up, half_even to the even entry); linear: interpolated, rounded once.
   void (*lut16)(std::size_t count, const std::int16_t* x, std::int16_t* y, const std::int16_t* table,
                 std::int32_t entries, bool linear, Rounding rounding) noexcept;
   // y[i] = clamp(round_float(x[i] * 2^-exponent)); y is int8 or int16. NaN gives 0.

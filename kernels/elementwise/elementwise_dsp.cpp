@@ -1,11 +1,10 @@
-// Element-by-element operations with the DSP extension: the portable loops, and four bytes at a time for sums
-// of int8.
+// Element-wise operations with the DSP extension: the portable loops; int8 sums four bytes at a time.
 #include "kernels/elementwise/elementwise_loops.h"
 
 namespace runnel::kernels {
 namespace {
 
-// The larger and the smaller byte of each pair: a difference sets the flags that SEL chooses by.
+// Larger and smaller byte of each pair: a subtraction sets the flags that SEL selects by.
 [[gnu::always_inline]] inline std::uint32_t add_and_clamp(std::uint32_t a, std::uint32_t b, std::uint32_t low,
                                                           std::uint32_t high) noexcept {
   std::uint32_t sum = 0, unused = 0;

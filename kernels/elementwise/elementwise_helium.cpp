@@ -1,5 +1,4 @@
-// Element-by-element operations with Helium: the portable loops, and vectors for sums and changes of scale of
-// int8.
+// Element-wise operations with Helium: the portable loops; vectors for int8 sums and changes of scale.
 #include <arm_mve.h>
 
 #include "kernels/elementwise/elementwise_loops.h"

@@ -1,5 +1,4 @@
-// The tables of the instruction levels, for elementwise(isa), and what kernels of one instruction level
-// share.
+// The tables of the instruction levels for elementwise(isa), and code that kernels of one level share.
 #pragma once
 
 #include "kernels/elementwise/elementwise.h"

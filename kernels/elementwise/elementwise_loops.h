@@ -1,8 +1,8 @@
-// Element-by-element operations as loops that compilers vectorise. Included once by each
-// elementwise_<level>.cpp, which is compiled for that level's instructions: everything is in an unnamed
-// namespace, so that no copy reaches other files.
+// Element-wise operations as loops that compilers vectorise. Included once by each
+// elementwise_<level>.cpp, compiled for that level's instructions; everything is in an unnamed namespace,
+// so that no copy reaches other files.
 //
-// int32 is enough nearly always; where it is not, the loops call the int64 arithmetic of the specification.
+// int32 nearly always suffices; where it does not, the loops call the specification's int64 arithmetic.
 #pragma once
 
 #include "kernels/elementwise/elementwise_levels.h"
@@ -25,8 +25,8 @@ struct Shift32 {
   explicit Shift32(int by, Rounding rounding) noexcept
       : shift(by),
         half(by > 0 ? 1 << (by - 1) : 0),
-        // A tie leaves no bits after the half is added. Without a shift nothing is a tie; a mask of all ones
-        // says so except for 0, where clearing the lowest bit is harmless.
+        // A tie leaves no bits after the half is added. Without a shift there are no ties: a mask of all ones
+        // finds none, except for 0, where clearing the lowest bit is harmless.
         mask(by > 0 ? static_cast<std::int32_t>((std::uint32_t{1} << by) - 1) : -1),
         even(rounding == Rounding::half_even ? 1 : 0) {}
   [[gnu::always_inline]] std::int32_t operator()(std::int32_t value) const noexcept {
@@ -57,7 +57,7 @@ constexpr std::size_t kRepeated = 1024;
 constexpr std::size_t kRepeated = 64;  // on the stack; little is gained without vectors
 #endif
 
-// y = clamp(value(a, b)) over all elements; a scalar operand does not break the loop into single steps.
+// y = clamp(value(a, b)) over all elements; a scalar operand keeps one long loop.
 template <class T, class Value>
 [[gnu::always_inline]] inline void for_each(const BinarySpec& spec, const T* a, const T* b, T* y,
                                             Value value) noexcept {
@@ -84,8 +84,8 @@ template <class T, class Value>
       }
     });
   };
-  // A short operand, such as one value per channel, is written several times in a row: loops over a few dozen
-  // elements never get into their vector part.
+  // Repeats a short operand, such as one value per channel: loops over a few dozen elements never reach
+  // their vector part.
   const std::size_t few = spec.a_count < spec.b_count ? spec.a_count : spec.b_count;
   if (few > kRepeated / 2 || spec.count < 2 * few ||
       (spec.a_count != spec.count && spec.b_count != spec.count)) {
@@ -153,8 +153,8 @@ bool binary32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
   }
 }
 
-// round_float for results that are clamped to 16 bits at most: the value is limited first, which changes
-// nothing after the clamp.
+// round_float for results clamped to 16 bits at most: limiting the value first changes nothing
+// after the clamp.
 struct RoundFloat {
   bool even;
   [[gnu::always_inline]] std::int32_t operator()(float value) const noexcept {
@@ -199,8 +199,8 @@ bool binary_typed(const BinarySpec& spec, const void* a_void, const void* b_void
     case BinaryOp::mul:
       break;
   }
-  // The product of two int8 has 15 bits: with shifts up to 22 the float arithmetic never rounds before its
-  // end, and integers give the same.
+  // The product of two int8 has 15 bits: with shifts up to 22 float arithmetic rounds only at the end, and
+  // integers give the same result.
   const int shift = spec.y_exponent - spec.a_exponent - spec.b_exponent;
   if (sizeof(T) == 1 && shift >= 0 && shift <= 22) {
     BinarySpec exact = spec;
@@ -225,7 +225,7 @@ void requantize_typed(std::size_t count, const void* x_void, void* y_void, int s
   const auto* x = static_cast<const From*>(x_void);
   auto* y = static_cast<To*>(y_void);
   if (shift < 0) {
-    // At most 15 bits more than the 16 that there are.
+    // At most 15 bits in addition to 16.
     const std::int32_t scale = 1 << -shift;
     for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<To>(clamp_to(x[i] * scale, low, high));
     return;
@@ -293,7 +293,7 @@ void lut16_loops(std::size_t count, const std::int16_t* x, std::int16_t* y, cons
 }
 
 #ifdef __AVX2__
-// As far as there are eight at a time; says how many it did. Compilers do not find these vectors.
+// Eight at a time; returns how many elements it did. Compilers do not find these vectors.
 template <class T, bool kEven>
 std::size_t quantize_eights(std::size_t count, const float* x, T* y, float scale) noexcept {
   using Floats = lanes::F<8>;
@@ -314,7 +314,7 @@ std::size_t quantize_eights(std::size_t count, const float* x, T* y, float scale
     } else {
       const Floats up = value + 0.5f;
       whole = __builtin_convertvector(up, Integers);
-      whole += __builtin_convertvector(whole, Floats) > up;  // a comparison that holds is -1
+      whole += __builtin_convertvector(whole, Floats) > up;  // a true comparison is -1
     }
     whole = whole < low ? low : whole;
     whole = whole > high ? high : whole;

@@ -1,4 +1,4 @@
-// The specification of the element-by-element operations: one element at a time, int64.
+// The specification of the element-wise operations: one element at a time, int64.
 #include "kernels/elementwise/elementwise_levels.h"
 
 namespace runnel::kernels {

@@ -28,7 +28,7 @@ double elu_part(double x) noexcept {  // exp(x) - 1 without cancellation, x <= 0
   return exp_of(x) - 1;
 }
 
-// The loops are made per function, so that the simple ones become vector loops.
+// One loop per function, so that the simple ones become vector loops.
 template <class F>
 void each(std::size_t count, const float* x, float* y, F f) noexcept {
   for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<float>(f(static_cast<double>(x[i])));
@@ -94,7 +94,7 @@ double pow_of(double x, double y) noexcept {
   if (x < 0 && !integral) return kQuietNan;
   const double size = __builtin_fabs(x);
   double result = 1;
-  if (integral && __builtin_fabs(y) <= 64) {  // products are exact where powers of small integers are
+  if (integral && __builtin_fabs(y) <= 64) {  // exact for powers of small integers
     double base = size;
     for (auto n = static_cast<std::uint32_t>(__builtin_fabs(y)); n != 0; n >>= 1) {
       if ((n & 1) != 0) result *= base;

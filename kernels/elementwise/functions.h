@@ -1,6 +1,6 @@
-// Functions of one value, in float32 and on quantized integers. Evaluated in double precision with a fixed
-// order of operations, then rounded once to float32: the same bits on every machine and, but for ties closer
-// than 1e-13, the nearest float.
+// Functions of one value, in float32 and on quantized integers. Evaluated in double precision in a fixed
+// order, then rounded once to float32: the same bits on every machine and, except for ties closer than 1e-13,
+// the nearest float.
 #pragma once
 
 #include <bit>
@@ -65,10 +65,10 @@ RUNNEL_KERNEL_INLINE double exp_of(double x) noexcept {
   return x > 709.0 ? __builtin_inf() : x < -708.0 ? 0.0 : y;
 }
 
-// Natural logarithm: -infinity for 0, NaN below, infinity for infinity.
+// Natural logarithm: -infinity of 0, NaN of negative numbers, infinity of infinity.
 double log_of(double x) noexcept;
 
-// x to the power y as ONNX has it: any x; a negative x only to integral y, otherwise NaN.
+// x to the power y as in ONNX: for negative x, NaN unless y is integral.
 double pow_of(double x, double y) noexcept;
 
 // One value.

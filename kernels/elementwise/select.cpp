@@ -9,7 +9,7 @@ bool better(T a, T b, bool smallest) noexcept {
   return smallest ? a < b : a > b;
 }
 
-// Keeps the best k in order while it walks over the elements once.
+// Keeps the best k in order in one pass over the elements.
 template <class T>
 void best_of(const SelectSpec& spec, const T* x, std::int32_t* best) noexcept {
   std::size_t kept = 0;

@@ -1,4 +1,4 @@
-// The largest elements along one axis, and where they are.
+// The largest elements along one axis, and their indices.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace runnel::kernels {
 
 // x is [outer, count, inner]; values (may be null) and indices are [outer, k, inner], best first; of equal
-// elements the one with the lower index. NaN is worse than every number.
+// elements the lower index first. NaN ranks below every number.
 struct SelectSpec {
   DType dtype = DType::float32;  // of x and values: int8, int16, int32 or float32
   DType index = DType::int32;    // of indices: int32 or int64

@@ -15,8 +15,8 @@ std::int32_t window_size(const FloatConvSpec& spec) noexcept {
   return spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
 }
 
-// A kernel that spans the whole width has one window per row, which lies there in one piece: rows become
-// columns with more channels.
+// A kernel that spans the whole width has one contiguous window per row: rows become columns
+// with more channels.
 void merge_width(FloatConvSpec& spec) noexcept {
   if (spec.groups != 1 || spec.kernel_width != spec.in_width || spec.out_width != 1 || spec.pad_left != 0 ||
       spec.dilation_width != 1)
@@ -32,7 +32,7 @@ void merge_width(FloatConvSpec& spec) noexcept {
   spec.pad_top = 0;
 }
 
-// Windows are mostly a few floats long: no call for each.
+// Windows are mostly a few floats long: no call for each one.
 void copy(const float* from, std::int64_t count, float* to) noexcept {
   for (; count >= 4; count -= 4, from += 4, to += 4) __builtin_memcpy(to, from, 16);
   for (; count > 0; --count) *to++ = *from++;
@@ -74,7 +74,7 @@ void copy_window(const FloatConvSpec& spec, std::int64_t position, const float* 
   }
 }
 
-// Columns whose windows lie in the input as one piece each: [first, last).
+// Columns [first, last) whose windows are each contiguous in the input.
 struct Range {
   std::int64_t first = 0, last = 0;
 };
@@ -91,7 +91,7 @@ Range in_place(const FloatConvSpec& spec) noexcept {
                                          spec.out_width);
   range.last = room < 0 ? range.first
                         : std::clamp<std::int64_t>(room / spec.stride_width + 1, range.first, spec.out_width);
-  // A few columns between borders: one product of all is better than three, each of which reads all weights.
+  // Few columns between borders: one product is better than three that each read all weights.
   constexpr std::int64_t kFew = 12;
   if (range.last - range.first < kFew && range.last - range.first < spec.out_width) return {};
   return range;
@@ -163,8 +163,7 @@ Status prepare_float_conv(const FloatConvSpec& wanted, Isa isa, Memory& memory, 
   conv.kernels = &float_kernels(isa);
   FloatConvSpec& spec = conv.spec;
   if (is_depthwise(spec)) {
-    // As a matrix of one column per tap, which comes out as [taps][channels]; its bias is what is needed,
-    // too.
+    // As a matrix with one column per tap, packed as [taps][channels], with the bias that depthwise needs.
     FloatMatrix by_tap;
     const std::int32_t taps = spec.kernel_height * spec.kernel_width;
     auto* const weights =

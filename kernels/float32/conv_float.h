@@ -23,15 +23,15 @@ struct FloatConvSpec {
   bool relu = false;               // negative results become 0
 };
 
-// A window of the input times the weights of a group, in the order of summation of float_matrix.h; depthwise
-// convolutions (groups of one channel each) in a single segment. Padding is read as zeros, so blocks of a
-// stream equal the whole clip to the bit.
+// A window of the input times the weights of a group, summed in float_matrix.h's order; depthwise
+// convolutions (groups of one channel) in a single segment. Padding is read as zeros, so blocks of a stream
+// equal the whole clip to the bit.
 struct FloatConv {
   FloatConvSpec spec;
   const FloatKernels* kernels = nullptr;
   const FloatMatrix* matrices = nullptr;  // one per group; null: depthwise
   FloatDepthwise depthwise;
-  std::int32_t gathered = 0;      // windows that are copied together before they are multiplied
+  std::int32_t gathered = 0;      // windows copied together before one product
   std::size_t scratch_bytes = 0;  // for run()
   // `scratch`: scratch_bytes, aligned to 4. y is not x.
   void run(const float* x, float* y, void* scratch) const noexcept;
@@ -42,8 +42,8 @@ struct FloatConv {
   void run_group(std::int32_t group, const float* x, float* y, float* windows) const noexcept;
 };
 
-// Errors: invalid_argument for sizes that cannot be, weights or biases that are not finite (0 * inf is not
-// 0); out_of_memory.
+// Errors: invalid_argument for impossible sizes, non-finite weights or biases (0 * inf is
+// not 0); out_of_memory.
 Status prepare_float_conv(const FloatConvSpec& spec, Isa isa, Memory& memory, FloatConv& conv) noexcept;
 
 // The specification: plain loops over the weights as they are.

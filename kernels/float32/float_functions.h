@@ -1,5 +1,4 @@
-// exp, sigmoid, tanh and what recurrent layers make of them, on vectors of floats. Included by float_loops.h
-// only.
+// exp, sigmoid, tanh and the gates of recurrent layers on vectors of floats. Only for float_loops.h.
 #pragma once
 
 #include "kernels/float32/float_lanes.h"
@@ -7,8 +6,8 @@
 namespace runnel::kernels {
 namespace {
 
-// e^x = 2^n * e^r with |r| <= ln 2 / 2; e^r from a polynomial of degree 7 (Cephes' expf). Below -104 0, above
-// 89 infinity.
+// e^x = 2^n * e^r with |r| <= ln 2 / 2; e^r is a polynomial of degree 7 (Cephes' expf). 0 below -104,
+// infinity above 89.
 template <int W>
 RUNNEL_LANES_INLINE F<W> exp_of_lanes(F<W> x) {
   constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
@@ -24,7 +23,7 @@ RUNNEL_LANES_INLINE F<W> exp_of_lanes(F<W> x) {
   p = fma<W>(p, r, splat<W>(1.6666665459e-1f));
   p = fma<W>(p, r, splat<W>(5.0000001201e-1f));
   p = fma<W>(p, r * r, r) + splat<W>(1.0f);
-  // 2^n in two steps, so that results below the normal numbers come out right.
+  // 2^n in two steps, so that subnormal results are right.
   const I<W> whole = bits_of<W>(shifted) - bits_of<W>(splat<W>(kShift));
   const I<W> half = whole >> 1;
   return p * float_of_bits<W>((half + 127) << 23) * float_of_bits<W>((whole - half + 127) << 23);

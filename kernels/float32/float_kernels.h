@@ -1,6 +1,6 @@
 // The float kernels of one instruction level. All levels give the same bits: sums have one order
-// (float_matrix.h), and fused multiply-adds are used everywhere, also in the portable code (where a machine
-// has none, the C library computes them).
+// (float_matrix.h), and all code uses fused multiply-adds, the portable code too (the C library computes them
+// on machines without).
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ struct FloatDepthwise {
 };
 
 // Functions of one float. Against the exact result, in units of the last place: exp 1, tanh 1.5, sigmoid 2.5,
-// swish 3 (below -87, where its sigmoid is no normal number: 2e-43), sqrt 0.5.
+// swish 3 (below -87, where its sigmoid is subnormal: 2e-43), sqrt 0.5.
 // tests/kernels/float32/float_kernels_test.cpp measures it.
 using FloatMap = void (*)(std::size_t count, const float* x, float* y) noexcept;  // y may be x
 
 struct FloatKernels {
   // Of packed matrices: lanes of a vector, and vectors of the widest panel.
   std::int32_t lanes = 1, panel_vectors = 1;
-  // y[r][n], r < rows; rows are x_step and y_step elements apart. Negative results become 0 with `relu`. y is
-  // not x.
+  // y[r][n], r < rows, with rows x_step and y_step elements apart. `relu`: negative results become 0. y
+  // is not x.
   void (*product)(const FloatMatrix& matrix, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
                   float* y, std::ptrdiff_t y_step, bool relu) noexcept = nullptr;
   void (*depthwise)(const FloatDepthwise& spec, const float* x, float* y) noexcept = nullptr;

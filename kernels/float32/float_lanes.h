@@ -1,5 +1,5 @@
-// base/float_lanes.h for the float kernels, with what they need besides: parts of vectors, fused multiply-add
-// (rounded the same way in any lane), square roots, signs. Only kernels/float_kernels_*.cpp include this,
+// base/float_lanes.h with additions for the float kernels: partial vectors, fused multiply-add (rounded alike
+// in every lane), square roots, signs. Only float_kernels_*.cpp and float_pair_kernels_*.cpp include this,
 // through the loops.
 #pragma once
 
@@ -51,7 +51,7 @@ RUNNEL_LANES_INLINE void store_some(float* p, F<W> v, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) p[i] = lanes[i];
   }
 }
-// The value, held in a register: compilers would rather read it again for each use.
+// The value, held in a register: compilers would read it again for each use.
 template <int W>
 RUNNEL_LANES_INLINE F<W> in_register(F<W> v) {
 #if defined(__AVX512F__)
@@ -115,13 +115,13 @@ template <int W>
 RUNNEL_LANES_INLINE F<W> absolute(F<W> v) {
   return float_of_bits<W>(bits_of<W>(v) & 0x7FFFFFFF);
 }
-// size with the sign of `of`; size >= 0.
+// size >= 0 with the sign of `of`.
 template <int W>
 RUNNEL_LANES_INLINE F<W> with_sign(F<W> size, F<W> of) {
   return float_of_bits<W>(bits_of<W>(size) | (bits_of<W>(of) & static_cast<std::int32_t>(0x80000000)));
 }
 
-// f(first index, lanes that count, load, store) over `count` elements: whole vectors, then what is left.
+// f(first index, valid lanes, load, store) over `count` elements: whole vectors, then the rest.
 template <int W, class G>
 RUNNEL_LANES_INLINE void each_vector(std::size_t count, G g) {
   constexpr std::size_t kStep = W;

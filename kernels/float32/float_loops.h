@@ -1,6 +1,5 @@
-// The float kernels as loops over vectors of W lanes. Included once by each float_kernels_<level>.cpp, which
-// is compiled for that level's instructions: everything is in an unnamed namespace, so that no copy reaches
-// other files.
+// The float kernels as loops over vectors of W lanes. Included once by each float_kernels_<level>.cpp,
+// compiled for that level's instructions; everything is in an unnamed namespace: no copy reaches other files.
 #pragma once
 
 #include "kernels/float32/float_functions.h"
@@ -9,13 +8,13 @@
 namespace runnel::kernels {
 namespace {
 
-// What results below which become it: 0 for ReLU, nothing otherwise.
+// The lower limit of results: 0 for ReLU, otherwise none.
 template <int W>
 RUNNEL_LANES_INLINE F<W> lowest(bool relu) {
   return splat<W>(relu ? 0.0f : -__builtin_inff());
 }
 
-// Bias, ReLU and the store of one vector of results; `count`: columns that exist.
+// Adds the bias, applies ReLU and stores one vector of results; `count`: columns that exist.
 template <int W>
 RUNNEL_LANES_INLINE void finish(F<W> sum, const float* bias, F<W> low, float* y, std::int64_t count) {
   sum = sum + load<W>(bias);
@@ -74,7 +73,7 @@ void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x
   }
 }
 
-// One row. kChains pieces of `length` products at a time, so that no sum waits for the one before: segments
+// One row, kChains pieces of `length` products at a time, so that no sum waits for the previous one: segments
 // of one panel, or panels.
 template <int W, int kVectors, int kChains>
 RUNNEL_LANES_INLINE void chains(std::int64_t length, const float* x, std::ptrdiff_t x_step, const float* w,
@@ -191,8 +190,8 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
   }
 }
 
-// Panels as pack_float_matrix() lays them: as many as are needed when none is wider than kPanel vectors, the
-// first ones one vector wider than the others.
+// Panels as pack_float_matrix() lays them out: as few as possible of at most kPanel vectors, the first ones
+// one vector wider than the others.
 template <int W, int kPanel, int kMostRows>
 void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y,
              std::ptrdiff_t y_step, bool relu) noexcept {
@@ -243,8 +242,8 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
 struct Taps {
   std::int64_t i0, i1, j0, j1;
 };
-// kPositions neighbouring positions whose taps are the same, kVectors vectors of channels; `count`: channels
-// that exist.
+// kPositions neighbouring positions with the same taps, kVectors vectors of channels;
+// `count`: valid channels.
 template <int W, int kPositions, int kVectors>
 RUNNEL_LANES_INLINE void depthwise_block(const FloatDepthwise& s, const Taps& taps, const float* x,
                                          const float* w, const float* bias, float* y, std::int64_t count) {
@@ -322,7 +321,7 @@ void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
       const std::int64_t left = column * s.stride_width - s.pad_left;
       const float* const in = x + (top * s.in_width + left) * s.channels;
       taps_inside(left, s.kernel_width, s.dilation_width, s.in_width, taps.j0, taps.j1);
-      // Neighbours whose windows lie in the input as a whole.
+      // Neighbours whose windows lie entirely in the input.
       std::int64_t together = 1;
       const auto fits = [&](std::int64_t count) {
         return column + count <= s.out_width && left + (count - 1) * s.stride_width + last_tap < s.in_width;

@@ -26,7 +26,7 @@ Status pack_float_matrix(const FloatMatrixSource& source, std::int32_t inner, st
     return Status(Code::out_of_memory) << "no memory for " << inner << " times " << columns << " weights";
   std::fill_n(bias, padded, 0.0f);
   for (std::int32_t n = 0; n < columns; ++n) {
-    // A bias of -0 plus a zero of the padding would be +0.
+    // Makes a bias of -0 into +0, which adding a zero of the padding would give.
     if (source.bias != nullptr) bias[n] = source.bias[n] + 0.0f;
     if (!finite(bias[n]))
       return Status(Code::invalid_argument) << "the bias of output " << n << " is not finite";

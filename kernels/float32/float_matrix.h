@@ -1,11 +1,11 @@
-// Products of rows with a constant matrix in float32: y[r][n] = sum over k of x[r][k] * w[k][n], plus
-// bias[n]. Convolutions, dense layers and the gates of recurrent layers are made of it.
+// Products of rows with a constant float32 matrix: y[r][n] = sum over k of x[r][k] * w[k][n], plus bias[n].
+// Convolutions, dense layers and the gates of recurrent layers use it.
 //
-// The order of summation depends on the matrix alone, so that neither the number of rows nor the machine
-// changes a bit: the inner dimension is cut into segments() neighbouring pieces of equal length (the last one
-// takes the rest). Each piece is summed from 0 in the order of k with fused multiply-adds; the pieces are
-// added in order, then the bias. Narrow matrices have several pieces because a single chain of dependent sums
-// would wait for each.
+// The order of summation depends on the matrix alone, so neither the number of rows nor the machine changes a
+// bit: the inner dimension is cut into float_segments() contiguous segments of equal length (the last one
+// takes the rest). Each segment is summed from 0 in the order of k with fused multiply-adds; the segments are
+// added in order, then the bias. Narrow matrices have several segments because a single chain of dependent
+// sums would wait at every step.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,10 @@ namespace runnel::kernels {
 struct FloatMatrix {
   std::int32_t inner = 0, columns = 0;
   std::int32_t segments = 1;
-  // Panels of neighbouring columns, one after another, each [inner][columns of the panel]; columns are
-  // filled up with zeros to whole vectors. How wide they are depends on the instruction set that the matrix
-  // was packed for.
+  // Consecutive panels of neighbouring columns, each [inner][columns of the panel]; zeros pad columns to
+  // whole vectors. Their width depends on the instruction set that the matrix was packed for.
   const float* packed = nullptr;
-  const float* bias = nullptr;  // [columns] up to whole vectors
+  const float* bias = nullptr;  // [columns], padded to whole vectors
 };
 
 // Pieces of the sum; a power of two.
@@ -34,8 +33,8 @@ constexpr std::int32_t float_segments(std::int32_t inner, std::int32_t columns) 
   return segments;
 }
 
-// Packs w[n * row_step + k * column_step] for `isa`; `bias` may be null. Errors: invalid_argument for numbers
-// that are not finite (0 * inf is not 0), naming `what`; out_of_memory.
+// Packs w[n * row_step + k * column_step] for `isa`; `bias` may be null. Errors: invalid_argument for
+// non-finite numbers (0 * inf is not 0), naming `what`; out_of_memory.
 struct FloatMatrixSource {
   const float* weights = nullptr;
   std::ptrdiff_t row_step = 0, column_step = 1;

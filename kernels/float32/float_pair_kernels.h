@@ -1,4 +1,4 @@
-// Kernels of softmax and of sums on pairs of floats (float_pairs.h), of one instruction level each. All
+// Kernels of softmax and of sums on pairs of floats (float_pairs.h), one table per instruction level. All
 // levels give the same bits.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace runnel::kernels {
 
-// What is summed of each element.
+// The term of each element in a sum.
 enum class Term : unsigned char { value, size, square };
 
 struct FloatPairKernels {
   // high[i] + low[i] = e^(x[i] - from), the difference taken exactly; x may be high.
   void (*exp_terms)(std::size_t count, const float* x, float from, float* high,
                     float* low) noexcept = nullptr;
-  // y[i] = (high[i] + low[i]) / (sum + rest), the nearest float but for ties closer than 2^-38; y may be
+  // y[i] = (high[i] + low[i]) / (sum + rest), the nearest float except for ties closer than 2^-38; y may be
   // high. sum is normal and above 0.
   void (*shares)(std::size_t count, const float* high, const float* low, float sum, float rest,
                  float* y) noexcept = nullptr;
@@ -31,7 +31,7 @@ struct FloatPairKernels {
   void (*means)(std::size_t width, std::int64_t count, const float* sum, const float* rest,
                 float* y) noexcept = nullptr;
   // The sum of neighbours: element i goes to sum i % kSumLanes; the second half of these is added to the
-  // first, and so on. By Term.
+  // first, and so on. Indexed by Term.
   void (*add_neighbours[3])(std::int64_t count, const float* x, FloatSum& sum) noexcept = {};
 };
 constexpr std::int64_t kSumLanes = 16;

@@ -12,7 +12,7 @@ extern const FloatPairKernels kFloatPairsGeneric, kFloatPairsAvx2, kFloatPairsAv
 
 namespace {
 
-// A few elements are faster one by one than in a part of a vector.
+// A few elements are faster one by one than as a partial vector.
 constexpr std::size_t kFew = 2;
 
 template <int W>
@@ -37,7 +37,7 @@ void shares(std::size_t count, const float* high, const float* low, float sum, f
   each_vector<W>(
       count, [=](auto in, auto out) __attribute__((always_inline)) {
         const F<W> x = in(high), share = x * splat<W>(inverse);
-        // What the share leaves of the term.
+        // The remainder: the term less share * sum.
         const F<W> left = fma<W>(-share, splat<W>(sum), x) + fma<W>(-share, splat<W>(rest), in(low));
         out(y, fma<W>(left, splat<W>(inverse), share));
       });
@@ -54,9 +54,8 @@ void log_shares(std::size_t count, const float* x, float from, float sum, float 
         const Pair<W> difference = sum_of<W>(in(x), splat<W>(-from)),
                       whole = sum_of<W>(difference.high, splat<W>(-log.high));
         const F<W> y_of = whole.high + (whole.low + (difference.low - splat<W>(log.low)));
-        out(y, difference.high > splat<W>(-1e30f)
-                   ? y_of
-                   : difference.high);  // of an infinity the low parts are no numbers
+        out(y, difference.high > splat<W>(-1e30f) ? y_of
+                                                  : difference.high);  // the low parts of an infinity are NaN
       });
 }
 
@@ -102,11 +101,11 @@ void add_neighbours(std::int64_t count, const float* x, FloatSum& sum) noexcept 
   for (; count >= kSumLanes; count -= kSumLanes, x += kSumLanes) {
     for (int v = 0; v < kVectors; ++v) add(v, load<W>(x + v * W));
   }
-  // Zeros change nothing.
+  // Padding with zeros changes nothing.
   for (int v = 0; v < kVectors && count > v * W; ++v)
     add(v, count - v * W >= W ? load<W>(x + v * W)
                               : load_some<W>(x + v * W, static_cast<std::size_t>(count - v * W)));
-  // Lanes are added to those that are half as many before them.
+  // Adds the upper half of the lanes to the lower half.
   for (int half = kVectors / 2; half > 0; half /= 2) {
     for (int v = 0; v < half; ++v) {
       add_to<W>(total[v], total[v + half].high);

@@ -1,6 +1,6 @@
-// Sums of two floats, high + low with |low| <= half a unit of high, as numbers of about 48 bits: what double
-// precision would be used for, on machines that compute it in software. Vectors of W lanes; included by the
-// files of float_pair_kernels only, which are compiled for one instruction set each.
+// Pairs of floats: high + low with |low| <= half a unit of high, a number of about 48 bits. They replace
+// double precision, which some machines emulate. Vectors of W lanes; included only by the files of
+// float_pair_kernels, each compiled for one instruction set.
 #pragma once
 
 #include "base/exact_math_constant.h"
@@ -39,7 +39,7 @@ RUNNEL_LANES_INLINE F<W> power(I<W> n) {
   return float_of_bits<W>((n + 127) << 23);
 }
 
-// 2^(i/32) as pairs. The compiler makes them.
+// 2^(i/32) as pairs, computed at compile time.
 struct PowerTable {
   float high[32], low[32];
 };
@@ -84,11 +84,11 @@ RUNNEL_LANES_INLINE Exponential<W> exponential(Pair<W> x) {
   constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   const F<W> shifted = fma<W>(x.high, splat<W>(46.1662407f), splat<W>(kShift)),
              n = shifted - splat<W>(kShift);
-  // x - n ln 2 / 32, in three parts, of which the products of the first two with n are exact.
+  // x - n ln 2 / 32, with the constant in three parts; the products of the first two with n are exact.
   const Pair<W> part =
       sum_of<W>(fma<W>(n, splat<W>(-0.02166748046875f), x.high), n * splat<W>(6.631016731e-6f));
   const Pair<W> r = ordered_sum<W>(part.high, part.low + fma<W>(n, splat<W>(5.952044413e-11f), x.low));
-  // e^r - 1 = r + r^2 / 2 + ..., of which the first two terms keep what they lose.
+  // e^r - 1 = r + r^2 / 2 + ...; the first two terms keep their rounding errors.
   const F<W> square = r.high * r.high;
   F<W> tail = fma<W>(splat<W>(1.0f / 120), r.high, splat<W>(1.0f / 24));
   tail = fma<W>(tail, r.high, splat<W>(1.0f / 6));
@@ -99,16 +99,17 @@ RUNNEL_LANES_INLINE Exponential<W> exponential(Pair<W> x) {
   return {whole >> 5, {looked_up<W>(kPowers.high, place), looked_up<W>(kPowers.low, place)}, rest};
 }
 
-// e^x within 2^-42 of it where it is above 2^-100, then with fewer bits; below -104 0, above 89 infinity.
+// e^x with a relative error of 2^-42 above 2^-100, with fewer bits below; 0 for x below -104,
+// infinity above 89.
 template <int W>
 RUNNEL_LANES_INLINE Pair<W> exp_of(Pair<W> x) {
   const F<W> most = splat<W>(89.0f), least = splat<W>(-104.0f);
-  x.low = absolute<W>(x.high) < most ? x.low : splat<W>(0);  // of an infinity it is no number
+  x.low = absolute<W>(x.high) < most ? x.low : splat<W>(0);  // NaN for an infinity
   x.high = x.high > most ? most : x.high;
   x.high = x.high < least ? least : x.high;
   const Exponential<W> e = exponential<W>(x);
   const Pair<W> more = product_of<W>(e.power, e.rest), y = ordered_sum<W>(e.power.high, more.high);
-  // 2^n in two steps, so that results below the normal numbers come out right.
+  // 2^n in two steps, so that subnormal results are right.
   const I<W> half = e.n >> 1;
   const F<W> first = power<W>(half), second = power<W>(e.n - half);
   return {y.high * first * second, (y.low + (e.power.low + more.low)) * first * second};
@@ -127,7 +128,7 @@ RUNNEL_LANES_INLINE Pair<W> log_of(Pair<W> x) {
   p = fma<W>(p, square, splat<W>(2.0f / 5));
   p = fma<W>(p, square, splat<W>(2.0f / 3));
   const F<W> y = fma<W>(p * square, z, z + z);
-  // m e^-y - 1 = (m - 1) + m (e^-y - 1), where y is small without its first digits.
+  // m e^-y - 1 = (m - 1) + m (e^-y - 1).
   const Exponential<W> e = exponential<W>({-y, splat<W>(0)});
   const F<W> scale = power<W>(e.n);
   const Pair<W> more = product_of<W>(e.power, e.rest),

@@ -1,7 +1,7 @@
-// GRU and LSTM in float32 over frames that follow one another.
+// GRU and LSTM in float32 over consecutive frames.
 //
-// The products with all frames are one product of matrices (float_matrix.h: a frame's result does not depend
-// on how many there are), then frame by frame the product with the state and the gates.
+// One matrix product covers all frames (float_matrix.h: a frame's result does not depend on how many there
+// are); the product with the state and the gates follow frame by frame.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace runnel::kernels {
 struct FloatRecurrentSpec {
   bool lstm = false;
   std::int32_t inputs = 0, hidden = 0;
-  // Gates one after another (GRU z r n, LSTM i o f c), each [hidden] rows. GRU resets after the product
-  // (linear_before_reset).
+  // Gates in order (GRU z r n, LSTM i o f c), [hidden] rows each. GRU resets after
+  // the product (linear_before_reset).
   const float* input_weights = nullptr;                       // [gates][hidden][inputs]
   const float* hidden_weights = nullptr;                      // [gates][hidden][hidden]
   const float *input_bias = nullptr, *hidden_bias = nullptr;  // [gates][hidden] or null
@@ -29,7 +29,7 @@ struct FloatRecurrent {
   FloatMatrix from_input, from_state;
   const FloatKernels* kernels = nullptr;
 
-  static constexpr std::int64_t kTogether = 16;  // frames whose products are made at once
+  static constexpr std::int64_t kTogether = 16;  // frames per matrix product
   // Bytes of scratch memory for up to `frames` frames, 4-byte aligned.
   [[nodiscard]] std::size_t scratch_bytes(std::int64_t frames) const noexcept {
     return static_cast<std::size_t>((frames < kTogether ? frames : kTogether) + 1) *

@@ -1,5 +1,5 @@
-// A sum of floats with what its additions lost: as exact as one in double precision, without it. The order of
-// the terms is the caller's.
+// Compensated sum of floats, which keeps the rounding errors of its additions: as exact as in double
+// precision. The caller chooses the order of terms.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct FloatSum {
     add(square);
   }
 
-  // Sums beyond the largest float have no rest that is a number.
+  // The rest of a sum beyond the largest float is not a number.
   [[nodiscard]] bool is_finite() const noexcept { return rest - rest == 0; }
-  // Whether mean() and square_root() have the numbers that they need; then they are the nearest float, but
-  // for ties closer than a float can tell.
+  // Whether mean() and square_root() have what they need; then they are the nearest float, except for ties
+  // closer than a float resolves.
   [[nodiscard]] bool has_rest() const noexcept { return is_finite() && sum < 1e30f && sum > -1e30f; }
   [[nodiscard]] float value() const noexcept { return sum + rest; }
   [[nodiscard]] float mean(std::int64_t count) const noexcept {
@@ -39,8 +39,8 @@ struct FloatSum {
     return root + ((sum - square) - product_rest(root, root, square) + rest) / (root + root);
   }
 
-  // a * b - product, where product is a * b rounded; |a|, |b| < 2^115. Without a fused multiply-add, which
-  // not every machine has.
+  // a * b - product, where product is a * b rounded; |a|, |b| < 2^115. Not every machine has a fused
+  // multiply-add, so it uses none.
   static float product_rest(float a, float b, float product) noexcept {
     const float a_high = upper_half(a), a_low = a - a_high, b_high = upper_half(b), b_low = b - b_high;
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;

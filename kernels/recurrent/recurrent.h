@@ -1,8 +1,8 @@
 // One frame of a GRU or an LSTM on integers in ESP-DL's arithmetic (float32: float_recurrent.h).
 //
-// The products of a matrix with the frame and with the state become int16 at the gate exponent, gates and
-// what is made of them are float32, the state is rounded. Sigmoid and tanh come from tables over |value| that
-// end at 6.3 and 3.5 and are mirrored for negative values. Sums of gates and the cell saturate.
+// The products of a matrix with the frame and with the state become int16 at the gate exponent; gates and
+// later values are float32; the state is rounded. Sigmoid and tanh use tables over |value| that end at 6.3
+// and 3.5, mirrored for negative values. Sums of gates and the cell saturate.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ std::int32_t gate_table_last(GateFunction function, int exponent) noexcept;
 // Writes gate_table_last() + 1 entries.
 void fill_gate_table(GateFunction function, int exponent, float* entries) noexcept;
 
-// Weights as ONNX has them: gates one after another (GRU z r n, LSTM i o f c), each [hidden] rows. GRU resets
-// after the product (linear_before_reset). Pointers must stay valid.
+// Weights in ONNX's order: gates GRU z r n, LSTM i o f c, [hidden] rows each. GRU resets after the product
+// (linear_before_reset). Pointers must stay valid.
 struct RecurrentSpec {
   bool lstm = false;
   DType dtype = DType::int8;  // of x, weights and h: int8 or int16
@@ -35,7 +35,7 @@ struct RecurrentSpec {
   const void* hidden_weights = nullptr;  // [gates][hidden][hidden]
   const void* input_bias = nullptr;      // [gates][hidden], int16 at the gate exponent; or null
   const void* hidden_bias = nullptr;
-  // Exponents of: input times input weights, state times hidden weights, gates (and the cell), state.
+  // Exponents of input times input weights, state times hidden weights, gates (and the cell), state.
   int input_exponent = 0, hidden_exponent = 0, gate_exponent = 0, state_exponent = 0;
   Rounding rounding = Rounding::half_up;
   GateTable sigmoid, tanh;

@@ -1,4 +1,4 @@
-// LSTM over a sequence as TensorFlow Lite Micro computes it, keeping h and c for the next call. Gates: input,
+// LSTM over a sequence in TensorFlow Lite Micro's arithmetic; h and c remain for the next call. Gates: input,
 // forget, cell, output.
 #pragma once
 

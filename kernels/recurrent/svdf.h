@@ -1,5 +1,4 @@
-// One call of a layer of rank-decomposed filters over features and time (SVDF), as TensorFlow Lite Micro
-// computes it.
+// SVDF: rank-decomposed filters over features and time, in TensorFlow Lite Micro's arithmetic.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ struct SvdfSpec {
   float low_value = 0, high_value = 0;  // float32: of y
 };
 
-// `state`: [batches][filters][memory], oldest first; the oldest goes, the newest comes.
+// `state`: [batches][filters][memory], oldest first; a call drops the oldest and appends the newest.
 void svdf(const SvdfSpec& spec, const void* x, void* state, void* y) noexcept;
 
 }  // namespace runnel::kernels

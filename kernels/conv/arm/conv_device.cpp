@@ -10,8 +10,8 @@ bool device_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
   const Requant& how = spec.requant;
   if (how.multiplier == nullptr) return true;
   for (std::int32_t i = 0; i < how.count; ++i) {
-    // Where a left shift in front saturates, the product with such a multiplier is beyond every clamp all the
-    // same.
+    // Where a left shift before it saturates, the product with such a multiplier is beyond
+    // every clamp anyway.
     const bool normalized = how.multiplier[i] == 0 || how.multiplier[i] >= 1 << 30;
     if (!normalized || how.shift[i] > 31) return false;
   }

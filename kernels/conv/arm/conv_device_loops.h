@@ -1,12 +1,13 @@
-// Convolution on microcontrollers, but for the inner loops. Included once by each file that is compiled for
-// such instructions; everything is in an unnamed namespace.
+// Convolution on microcontrollers, without the inner loops. Included once by each file compiled for such
+// instructions; everything is in an unnamed namespace.
 //
-// A Machine has, for int8 and int16: kBlock, how many output channels it computes side by side;
-//   dot<N>(x, w, step, count, zero_point, sums): sums[i] += sum over k < count of (x[k] - zero_point) * w[i *
-//   step + k], for N channels kOwnDense<T>: whether it has dense_channels(dense, requant, channel, last),
-//   which is what dense() below does finish<N>(sums, scale, channel, y): y[i] = requantized sums[i] of
-//   `channel` + i depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of one
-//   position; y: the position
+// A Machine has, for int8 and int16:
+// * kBlock, how many output channels it computes side by side;
+// * dot<N>(x, w, step, count, zero_point, sums): sums[i] += sum over k < count of
+//   (x[k] - zero_point) * w[i * step + k], for N channels;
+// * kOwnDense<T>, whether it has dense_channels(dense, requant, channel, last), which replaces dense() below;
+// * finish<N>(sums, scale, channel, y): y[i] = requantized sums[i] of `channel` + i;
+// * depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of the position y.
 #pragma once
 
 #include "kernels/constant.h"
@@ -17,19 +18,19 @@
 namespace runnel::kernels {
 namespace {
 
-// What a depthwise kernel reads: the taps of one window that are inside the input.
+// Input of a depthwise kernel: the taps of one window that are inside the input.
 template <class T>
 struct TapWindow {
   const T* x;        // the first tap, channel 0
   const T* weights;  // the same, of channel 0
   std::int32_t rows, columns;
   std::int32_t row_step, column_step;  // elements from tap to tap, in x
-  std::int32_t weight_row_step;        // in the weights; columns stand side by side
+  std::int32_t weight_row_step;        // in the weights; columns are contiguous
   std::int32_t channel_step;           // from channel to channel in the weights
   std::int32_t zero_point;
 };
 
-// How the taps of one position lie.
+// The taps of one position.
 struct TapsOfPosition {
   std::int32_t top, left;
   TapRange rows, columns;
@@ -66,8 +67,8 @@ void run_depthwise(const ConvSpec& spec, const ConvPart& part, const T* x, T* y)
   }
 }
 
-// Output channels of one position whose inputs are one run in memory. A function of its own: nothing else in
-// the registers of its loops.
+// Output channels of one position whose inputs are contiguous. A separate function, so that its loops
+// have all registers.
 template <class T, class Bias>
 struct DensePosition {
   const T *x, *weights;  // weights: of channel 0
@@ -84,7 +85,7 @@ template <class Machine, class T, class Bias>
   for (; channel + Machine::kBlock <= last;
        channel += Machine::kBlock, weights += Machine::kBlock * of.channel_step) {
     Bias sums[Machine::kBlock] = {};
-    // Straight: of a loop the compiler makes a call of memcpy.
+    // Unrolled: the compiler would turn a loop into a call of memcpy.
     if (of.bias != nullptr) {
       const Bias* const bias = of.bias + channel;
       sums[0] = bias[0];
@@ -126,7 +127,7 @@ class DenseConv {
     for (auto at = static_cast<std::int32_t>(part.first); at < part.last; ++at) {
       taps_ = taps_at(spec_, at);
       T* const out = y + at * spec_.out_channels;
-      // Taps side by side are one run in memory, in x and in the weights: usually all that there are.
+      // Adjacent taps are contiguous in x and in the weights: usually all of them.
       const bool one_run =
           taps_.rows.last - taps_.rows.first == 1 &&
           (merge_ ? taps_.columns.last > taps_.columns.first : taps_.columns.last - taps_.columns.first == 1);
@@ -236,8 +237,8 @@ template <class T, class Sum>
   return sum;
 }
 
-// What every Machine does one channel after the other, where it has no vectors for it. kAny: shifts may be
-// unusual ones (finish_device.h).
+// The part that every Machine computes channel by channel, without vectors. kAny: shifts may
+// be unusual (finish_device.h).
 template <bool kAny>
 struct ChannelByChannel {
   template <int kCount>
@@ -262,7 +263,7 @@ struct ChannelByChannel {
   }
 };
 
-// kernels/constant.h: nothing but the inner loops.
+// kernels/constant.h: the inner loops alone.
 template <class Machine>
 [[gnu::always_inline]] inline void run_constant(const ConstantDense& of, const void* x, void* y) noexcept {
   dense<Machine>(DensePosition<std::int8_t, std::int32_t>{static_cast<const std::int8_t*>(x),

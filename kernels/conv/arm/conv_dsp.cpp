@@ -1,5 +1,4 @@
-// Convolutions with the DSP extension of Cortex-M4, M7 and M33: two multiply-adds an instruction, on pairs of
-// 16 bits.
+// Convolutions with the DSP extension of Cortex-M4, M7 and M33: two 16-bit multiply-adds per instruction.
 #include <cstring>
 
 #include "kernels/conv/arm/conv_device_loops.h"
@@ -7,7 +6,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Unaligned words trap on processors that are told so: rows that do not start at a multiple of 4 are read
+// Processors can be configured to trap on unaligned words: rows that do not start at a multiple of 4 are read
 // byte by byte.
 template <class T>
 [[gnu::always_inline]] inline bool aligned(const T* a, const T* b, std::int32_t step) noexcept {
@@ -21,9 +20,9 @@ template <class T>
   std::memcpy(&word, __builtin_assume_aligned(from, 4), sizeof word);
   return word;
 }
-// Four inputs times the weights of one channel, and of two. Bytes 0 and 2, then 1 and 3, become 16 bits with
-// sign; `minus` is added to the inputs. In one piece, because the compiler would load everything first and
-// then have no registers left.
+// Four inputs times the weights of one channel, and of two. Bytes 0 and 2, then 1 and 3, are sign-extended to
+// 16 bits; `minus` is added to the inputs. One block of assembly, because the compiler would load everything
+// first and run out of registers.
 [[gnu::always_inline]] inline void four_inputs(const std::int8_t*& x, const std::int8_t*& w,
                                                std::uint32_t minus, std::int32_t& sum) noexcept {
   std::uint32_t even = 0, odd = 0, weights = 0, pair = 0;

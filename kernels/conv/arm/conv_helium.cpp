@@ -1,5 +1,4 @@
-// Convolutions with Helium, the vector unit of Armv8.1-M: sixteen multiply-adds of int8 an instruction.
-// Integers only.
+// Integer convolutions with Helium, the vector unit of Armv8.1-M: sixteen int8 multiply-adds per instruction.
 #include <arm_mve.h>
 
 #include "kernels/conv/arm/conv_device_loops.h"
@@ -7,7 +6,7 @@
 namespace runnel::kernels {
 namespace {
 
-// A Requant in vector registers, as far as it is the same for all channels.
+// The part of a Requant that is the same for all channels, in vector registers.
 struct VectorScale {
   [[gnu::always_inline]] explicit VectorScale(const Scale& how) noexcept
       : of(how),
@@ -22,8 +21,8 @@ struct VectorScale {
   return vldrwq_s32(reinterpret_cast<const int32_t*>(from));
 }
 
-// requantize() of four accumulators below 2^30 with the zero point and the clamp, but for Rounding::single,
-// which needs 64 bits. Shifts are rounded half up by the instruction, and those of 32 and more give 0.
+// requantize() of four accumulators below 2^30, with zero point and clamp, for every rounding but
+// Rounding::single, which needs 64 bits. The instruction rounds shifts half up; shifts of 32 and more give 0.
 [[gnu::always_inline]] inline int32x4_t requantize_four(int32x4_t value, const VectorScale& how,
                                                         std::int32_t channel) noexcept {
   const int32x4_t back = how.of.step == 0 ? how.back : vnegq_s32(load_four(how.of.shift + channel));
@@ -31,19 +30,19 @@ struct VectorScale {
     value = vqrshlq_s32(value, back);
   } else if (how.of.rounding == Rounding::half_even) {
     const int32x4_t up = vqrshlq_s32(value, back), shift = vnegq_s32(back);
-    // What was added is exactly half: a tie. Twice that, so that a shift of 0 has none.
+    // A tie: exactly half was added. Compared doubled, so that a shift of 0 has none.
     const int32x4_t added = vsubq_s32(vshlq_s32(up, shift), value);
     const mve_pred16_t tie = vcmpeqq_s32(vshlq_n_s32(added, 1), vshlq_s32(vdupq_n_s32(1), shift));
     value = vandq_m_s32(up, up, vdupq_n_s32(~1), tie);
   } else {  // tflite_double
-    // Left shifts come before the product, right ones after it, with ties away from zero.
+    // Left shifts before the product, right shifts after it, with ties away from zero.
     const int32x4_t zero = vdupq_n_s32(0), multiplier = how.of.step == 0
                                                             ? vdupq_n_s32(how.of.multiplier[0])
                                                             : load_four(how.of.multiplier + channel);
     const int32x4_t high = vqrdmulhq_s32(vqshlq_s32(value, vmaxq_s32(back, zero)), multiplier);
     const int32x4_t right = vminq_s32(back, zero);
     const int32x4_t away =
-        vshrq_n_s32(vandq_s32(high, right), 31);  // -1 for negative numbers that are shifted
+        vshrq_n_s32(vandq_s32(high, right), 31);  // -1 for negative numbers that are shifted right
     value = vrshlq_s32(vqaddq_s32(high, away), right);
   }
   value = vqaddq_n_s32(value, how.of.zero_point);
@@ -64,8 +63,8 @@ template <bool kAny>
     y[i] = static_cast<std::int8_t>(requantize_device<kAny>(four[i], how.of, channel + i));
 }
 
-// Sums of products of `count` inputs with four rows of weights; the loop takes care of the tail. GCC 12 would
-// keep pointers and sums in memory.
+// Sums of products of `count` inputs with four rows of weights, tail included. Assembly, because GCC 12 keeps
+// pointers and sums in memory.
 [[gnu::always_inline]] inline int32x4_t four_rows(const std::int8_t* x, const std::int8_t* w,
                                                   std::int32_t step, std::int32_t count) noexcept {
   const std::int8_t *w1 = w + step, *w2 = w1 + step, *w3 = w2 + step;
@@ -88,7 +87,7 @@ template <bool kAny>
         : [a] "r"(sum0), [b] "r"(sum1), [c] "r"(sum2), [d] "r"(sum3));
   return sums;
 }
-// One row, and the sum of its weights, which is what a zero point is multiplied with.
+// One row, and the sum of its weights, which the zero point is multiplied by.
 [[gnu::always_inline]] inline void one_row(const std::int8_t* x, const std::int8_t* w, std::int32_t count,
                                            std::int32_t& sum, std::int32_t& weights) noexcept {
   __asm volatile(
@@ -156,7 +155,7 @@ struct Helium : ChannelByChannel<kAny> {
         if constexpr (kCount != 1) sum1 = vmlaldavaq_s16(sum1, inputs, vldrhq_s16(second));
       }
       if (left > 0) {
-        const mve_pred16_t some = vctp16q(static_cast<std::uint32_t>(left));  // zeros after the end
+        const mve_pred16_t some = vctp16q(static_cast<std::uint32_t>(left));  // zeros past the end
         const int16x8_t inputs = vldrhq_z_s16(in, some);
         sum0 = vmlaldavaq_s16(sum0, inputs, vldrhq_z_s16(first, some));
         if constexpr (kCount != 1) sum1 = vmlaldavaq_s16(sum1, inputs, vldrhq_z_s16(second, some));

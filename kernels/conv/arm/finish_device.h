@@ -1,6 +1,6 @@
-// Requantization of int32 accumulators below 2^30 with Arm's DSP instructions: requantize() in a few
-// instructions where the shift is an ordinary one (1 to 30), requantize() itself where it is not. Included by
-// files that are compiled for these instructions.
+// Requantization of int32 accumulators below 2^30 with Arm's DSP instructions: a few
+// instructions for ordinary shifts (1 to 30), requantize() itself for others. Included by files
+// compiled for these instructions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Most significant word of a product; with r: rounded half up.
+// Most significant word of a product; smmulr rounds it half up.
 [[gnu::always_inline]] inline std::int32_t smmul(std::int32_t a, std::int32_t b) noexcept {
   std::int32_t high = 0;
   __asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
@@ -44,7 +44,7 @@ struct Scale {
   return static_cast<std::int32_t>(requantize(value, how, channel));
 }
 
-// |value| < 2^30; with unusual shifts it takes the way through int64. kAny: there may be such.
+// |value| < 2^30. kAny: shifts may be unusual, and those are computed in int64.
 template <bool kAny = true>
 [[gnu::always_inline]] inline std::int32_t requantize_device(std::int32_t value, const Scale& how,
                                                              std::int32_t channel) noexcept {
@@ -60,7 +60,7 @@ template <bool kAny = true>
     // A tie leaves no bits.
     if ((sum & (half + (half - 1))) == 0) value &= ~1;
   } else if (how.rounding == Rounding::tflite_double) {
-    // Doubled before: |value| is below 2^30. Ties away from zero.
+    // Doubled first, as |value| is below 2^30. Ties away from zero.
     const std::int32_t high = smmulr(value * 2, how.multiplier[entry]);
     value = (high + half + (high >> 31)) >> shift;
   } else {

@@ -36,8 +36,7 @@ struct Avx512 {
     total.low = _mm512_add_epi64(total.low, _mm512_cvtepi32_epi64(_mm512_castsi512_si256(sum)));
     total.high = _mm512_add_epi64(total.high, _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(sum, 1)));
   }
-  // The half is in the sum already; where that leaves no bits below, it was a tie, and with half_even the
-  // result is made even.
+  // The half is already in the sum. No bits left below mean a tie, which half_even makes even.
   RUNNEL_VECTOR __m512i shift_half(__m512i sum, const std::int64_t* by, const std::int64_t* mask,
                                    bool even) noexcept {
     const __m512i rounded = _mm512_srav_epi64(sum, _mm512_loadu_si512(by));

@@ -1,8 +1,8 @@
-// Dense convolutions of int16 data with vectors. Each conv16_<level>.cpp defines Vector in an unnamed
-// namespace and includes this file.
+// Dense vector convolutions of int16 data. Each conv16_<level>.cpp defines Vector in an unnamed namespace and
+// includes this file.
 //
-// Products of two int16 are summed in pairs in int32 (vpmaddwd) as long as no input can make them overflow,
-// which the weights tell (conv16_prepare.cpp), and then go on to int64.
+// Pairs of int16 products are summed in int32 (vpmaddwd) as long as no input can overflow them, which follows
+// from the weights (conv16_prepare.cpp), and then in int64.
 #pragma once
 
 #include "kernels/conv/conv_positions.h"
@@ -15,7 +15,7 @@ struct Dense16 {
   using Element = std::int16_t;
   using Block = BlockOf<Element>;
 
-  // As many times kFrames positions as there are, times one vector of output channels.
+  // All whole blocks of kFrames positions, times one vector of output channels.
   template <int kFrames>
   [[gnu::always_inline]] static void blocks(const Conv& conv, const ConvPlan& plan, Block& block,
                                             std::int64_t& frames, const std::int8_t* packed,

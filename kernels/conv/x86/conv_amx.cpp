@@ -1,11 +1,11 @@
-// Dense convolutions in tiles of 16 positions by 16 output channels; fewer positions, and depthwise
-// convolutions, are left to AVX512_VNNI.
+// Dense convolutions in AMX tiles of 16 positions by 16 output channels; AVX512_VNNI takes fewer positions
+// and depthwise convolutions.
 //
-// tdpbssd multiplies a tile of 16 rows (positions) of 64 bytes (inputs) with one of 16 rows (4 inputs each)
-// of 16 channels, 16,384 multiply-adds in 16 cycles, signed by signed. ConvPlan's order of weights is already
-// that of such tiles: 16 quads are their rows. The floor of 64 x 64 is 64 cycles per 16 positions, an eighth
-// of what vpdpbusd needs; requantization, about six instructions for 64 channels of a position on two ports
-// and as many loads, takes as long again, and works while the next tile is multiplied.
+// tdpbssd multiplies a tile of 16 rows (positions) of 64 bytes (inputs) by one of 16 rows (4 inputs each) of
+// 16 channels: 16,384 signed multiply-adds in 16 cycles. ConvPlan's order of weights fits such tiles: 16
+// quads are their rows. The floor of 64 x 64 is 64 cycles per 16 positions, an eighth of vpdpbusd's.
+// Requantization, about six instructions and as many loads for 64 channels of a position on two ports, takes
+// as long again and overlaps the next tile's multiplication.
 #include "kernels/conv/x86/conv_vector.h"
 #include "kernels/conv/x86/conv_vnni.h"
 
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kRows = 16;
 
-// Tiles 0..3 are the sums of up to 4 vectors of channels, 4 and 5 inputs and weights of 16 quads, 6 and 7
-// those of the quads that remain.
+// Tiles 0..3 are the sums of up to 4 vectors of channels, 4 and 5 the inputs and weights of 16 quads, 6 and 7
+// those of the remaining quads.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64};

@@ -14,7 +14,7 @@ struct Avx2 {
   static constexpr int kLanes = 8;
   static constexpr int kFrames = 1, kGroups = 2;  // 8 sums leave 8 of 16 registers
 
-  // Zero point and clamp, as store_group and store_vector want them.
+  // Zero point and clamp for store_group and store_vector.
   struct Limits {
     Int zero_points, low, high;
     std::int32_t zero_point, lowest, highest;
@@ -36,8 +36,8 @@ struct Avx2 {
             _mm256_set1_epi8(static_cast<std::int8_t>(high))};
   }
 
-  // Has `a` computed here: compilers would add up the products of several steps first, for which there are no
-  // registers.
+  // Forces `a` to be computed here: compilers would sum products of several steps first and run
+  // out of registers.
   RUNNEL_VECTOR void settle(Int& a) noexcept { asm("" : "+x"(a)); }
   RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept {
@@ -142,8 +142,7 @@ struct Avx2 {
   RUNNEL_VECTOR void spread_bytes(Int r, Int* out) noexcept { interleave(r, zero(), zero(), zero(), out); }
 };
 
-// x in 0..127: vpmaddubsw adds two products in int16, at most 2 * 127 * 128 = 32512 in size, which never
-// saturates.
+// x in 0..127: vpmaddubsw adds two products in int16, at most 2 * 127 * 128 = 32512: it never saturates.
 struct Unsigned {
   using Weights = __m256i;
   static constexpr int kVectorBytes = 32;
@@ -185,10 +184,10 @@ struct Signed {
   }
 };
 
-// Any x, for dense windows: x is |x| and its sign. Where x < 0 the weight's bits are flipped, which makes -w
-// - 1 of it: |x| * (-w - 1) is x * w - |x|, and what is missing, the sum of these |x|, is the same for all
-// channels. vpmaddubsw adds two products from -128 * 128 to 128 * 127: int16 holds them. Half the bytes of
-// weights that Signed has, and fewer multiplications than vpmovsxbw would leave.
+// Any x, for dense windows: x as |x| and a sign. Where x < 0 the weight's bits are flipped, which gives -w -
+// 1: |x| * (-w - 1) is x * w - |x|, and the missing sum of these |x| is the same for all channels. vpmaddubsw
+// adds two products from -128 * 128 to 128 * 127, which int16 holds. Half of Signed's weight bytes, and fewer
+// multiplications than with vpmovsxbw.
 struct Folded {
   struct Input {
     __m256i size, flip;
@@ -207,8 +206,8 @@ struct Folded {
     return Unsigned::add(sum, x.size, _mm256_xor_si256(w, x.flip));
   }
 
-  // Adds the sum of |x| where x < 0 to `missing`, in pieces: spread_missing() makes one number of them for
-  // all lanes.
+  // Adds the sum of |x| where x < 0 to `missing`, as partial sums: spread_missing() adds them up
+  // for all lanes.
   RUNNEL_VECTOR __m256i miss(__m256i missing, const std::int8_t* x, std::int64_t bytes) noexcept {
     for (; bytes >= 32; bytes -= 32, x += 32) missing = miss(missing, Avx2::load(x));
     if (bytes == 0) return missing;
@@ -228,10 +227,9 @@ struct Folded {
   }
 };
 
-// Any x, weights in pairs of which not both are -128 (ConvPlan says how they are packed): x + 128 or 127 - x,
-// whichever makes the signs of the two weights of a pair differ. vpmaddubsw then adds two products from -255
-// * 128 to 255 * 127, which int16 holds. What is too much by that is a constant for each channel and in its
-// bias.
+// Any x, weights in pairs of which not both are -128 (packed as in ConvPlan): x + 128 or 127 - x, whichever
+// makes the signs of a pair's weights differ. vpmaddubsw then adds two products from -255 * 128 to 255 * 127,
+// which int16 holds. The excess is a constant per channel, subtracted in the bias.
 struct Paired {
   struct Pair {
     __m256i mask, weight;

@@ -5,8 +5,7 @@
 namespace runnel::kernels {
 namespace {
 
-// x in 0..127: vpmaddubsw adds two products in int16, at most 2 * 127 * 128 = 32512 in size, which never
-// saturates.
+// x in 0..127: vpmaddubsw adds two products in int16, at most 2 * 127 * 128 = 32512: it never saturates.
 struct Unsigned {
   using Weights = __m512i;
   static constexpr int kVectorBytes = 64;

@@ -15,7 +15,7 @@ struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kFrames = 4, kGroups = 1;
 
-  // Zero point and clamp, as store_group and store_vector want them.
+  // Zero point and clamp for store_group and store_vector.
   struct Limits {
     Int zero_points, low, high;
     std::int32_t zero_point, lowest, highest;
@@ -37,7 +37,7 @@ struct Avx512 {
             _mm512_set1_epi8(static_cast<std::int8_t>(high))};
   }
 
-  RUNNEL_VECTOR void settle(Int& /*a*/) noexcept {}  // registers enough
+  RUNNEL_VECTOR void settle(Int& /*a*/) noexcept {}  // enough registers
   RUNNEL_VECTOR Int zero() noexcept { return _mm512_setzero_si512(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm512_loadu_si512(from); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm512_storeu_si512(to, a); }

@@ -1,6 +1,6 @@
-// The vector convolutions, written once for all instruction levels. Each conv_<level>.cpp defines Vector (see
-// conv_avx512.h and conv_avx2.cpp) in an unnamed namespace and includes this file: no code with newer
-// instructions can reach other files.
+// Vector convolutions, written once for all instruction levels. Each conv_<level>.cpp defines Vector (see
+// conv_avx512.h and conv_avx2.cpp) in an unnamed namespace and includes this file, so that no code with newer
+// instructions reaches other files.
 #pragma once
 
 #include "kernels/conv/conv_positions.h"
@@ -11,9 +11,9 @@ namespace {
 
 using Block = BlockOf<std::int8_t>;
 
-// Requantization of kVectors vectors of one position after the other, from the lane `lane` on: channels
-// [first, first + count). Everything that does not change between positions is loaded once. This one is for
-// half_up: a shift is all that is left to do. kSum: an addend follows.
+// Requantizes kVectors vectors, position by position, from lane `lane` on: channels [first, first + count).
+// Loads everything that is equal for all positions once. HalfUp is for half_up: only a shift is left. kSum:
+// an addend follows.
 template <class V, int kVectors, bool kSum>
 struct HalfUp {
   static constexpr bool kAdds = kSum;
@@ -53,8 +53,8 @@ struct HalfUp {
   }
 };
 
-// HalfUp for whole groups of plans that are plain: see finish_position. Shifts that differ are read when they
-// are needed, as registers are few.
+// HalfUp for whole groups of plain plans: see finish_position. Different shifts are read where they are
+// needed, as registers are few.
 template <class V, bool kSum, bool kEqual>
 struct PlainHalfUp {
   static constexpr bool kAdds = kSum;
@@ -105,8 +105,7 @@ struct AnyRounding {
   }
   [[gnu::always_inline]] Int round(Int sum, std::int64_t at, Int shift) const noexcept {
     if (plan.finish == Finish::half_even) {
-      // The half is already in `sum`; where that leaves no bits below, it was a tie and the result must be
-      // even.
+      // The half is already in `sum`. No bits left below mean a tie: the result must be even.
       return V::make_even_where_zero(V::shift_right(sum, shift), V::bit_and(sum, V::load(plan.mask + at)));
     }
     const Int high = V::multiply_high31(sum, V::load(plan.multiplier + at), V::load(plan.nudge + at));
@@ -117,12 +116,12 @@ struct AnyRounding {
   }
 };
 
-// As many times kFrames positions as there are, times kVectors vectors of output channels; advances `block`
-// and `frames`. Where few sums would wait for each other, each is split into kChains.
+// All whole blocks of kFrames positions, times kVectors vectors of output channels; advances `block` and
+// `frames`. Few sums would wait for each other: each is then split into kChains.
 //
-// The floor for 64 x 64 with VNNI: 64 multiply-add instructions at two per cycle are 32 cycles per frame,
-// requantization adds 6 on the same ports. Four frames share each load of weights (a single frame is bound by
-// the 64 loads at two per cycle).
+// The floor for 64 x 64 with VNNI: 64 multiply-add instructions at two per cycle are 32 cycles per frame;
+// requantization adds 6 on the same ports. Four frames share each load of weights (the 64 loads at two per
+// cycle bound a single frame).
 template <class V, class Dot, int kVectors, int kFrames, class Finisher>
 [[gnu::always_inline]] inline void dense_blocks(const ConvPlan& plan, const Finisher& finish, Block& block,
                                                 std::int64_t& frames, const std::int8_t* packed,
@@ -171,12 +170,12 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
   }
 }
 
-// One position after the other, kGroups groups of channels each.
+// Position by position, kGroups groups of channels each.
 template <class V, class Dot, int kGroups, int kVectors, class Finisher>
 [[gnu::noinline]] void dense_positions(const Conv& conv, const ConvPlan& plan, Block block,
                                        std::int64_t frames, const std::int8_t* weights, std::int64_t lane,
                                        std::int32_t first, std::int32_t count) noexcept {
-  // Stores to y could change what `plan` points to, as far as compilers know.
+  // Copies, because to a compiler stores to y could change what `plan` points to.
   const std::int32_t runs = plan.runs, quads = plan.quads;
   const std::int32_t* const bias = plan.bias + lane;
   const std::int64_t group_weights = plan.group_weights;
@@ -229,8 +228,8 @@ struct Dense {
   template <int kGroups, int kVectors, class Finisher>
   static void finished(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
                        const std::int8_t* weights, std::int32_t first, std::int32_t count) noexcept {
-    // Few sums for each broadcast: two positions share the weights. A single position is not worth the longer
-    // way into unrolled loops.
+    // Few sums per broadcast: two positions share the weights. For a single position the longer entry into
+    // unrolled loops does not pay.
     constexpr bool kShares = V::kFrames > 1 || (kGroups == 1 && !requires { &Dot::spread_missing; });
     if constexpr (kShares) {
       if (V::kFrames > 1 || kVectors < 4 || frames == 1)
@@ -289,7 +288,7 @@ struct Dense {
   }
 };
 
-// Four taps of a channel become the four bytes of an int32 lane, by interleaving rows.
+// Interleaving rows puts four taps of a channel into the four bytes of an int32 lane.
 template <class V, class Dot>
 struct Depthwise {
   using Element = std::int8_t;
@@ -362,7 +361,7 @@ void run(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
   run_add<Kernel>(conv, x, nullptr, y, scratch);
 }
 
-// For kernels that do not add along.
+// For kernels without an addend.
 template <class Kernel>
 void run_part_then_add(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
                        void* scratch) noexcept {

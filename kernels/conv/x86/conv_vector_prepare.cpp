@@ -8,7 +8,7 @@
 namespace runnel::kernels {
 namespace {
 
-// Of a pair of weights, the one whose input is taken as 127 - x: 0, 1 or none.
+// The weight of a pair whose input is taken as 127 - x: 0, 1 or none.
 int turned(const std::int8_t* pair) noexcept {
   if (pair[0] * pair[1] <= 0) return -1;
   return pair[1] == -128 ? 0 : 1;
@@ -75,7 +75,7 @@ struct Packing {
       std::memcpy(second + lane * 4, weight, 4);
     }
   }
-  // What is to be added to a channel's sum because kernels take other inputs than x: 0, x + 128 or 127 - x.
+  // The term to add to a channel's sum because kernels take 0, x + 128 or 127 - x as input instead of x.
   [[nodiscard]] std::int64_t correction(std::int32_t channel) const noexcept {
     std::int64_t sum = 0;
     each_four(channel, [&](std::int64_t, const std::int8_t* four) {
@@ -107,7 +107,7 @@ void pack(const Packing& packing, std::int8_t* out) noexcept {
   }
 }
 
-// The vector arithmetic holds shifts of 0..31; others and left shifts are left to finish_scalar.
+// The vector arithmetic is valid for shifts of 0..31; finish_scalar takes others and left shifts.
 Finish choose_finish(const ConvSpec& spec, std::int64_t largest) noexcept {
   const Requant& how = spec.requant;
   for (std::int32_t i = 0; i < how.count; ++i) {
@@ -142,14 +142,14 @@ std::int32_t folded_bias(const Packing& packing, std::int32_t channel, bool corr
                                                               (corrected ? packing.correction(channel) : 0)));
 }
 
-// Which columns of a lane table a way of finishing reads. Those that are not read take no memory: what a
-// stream of single frames visits in a step should fit into the first cache.
+// The columns of a lane table that a Finish reads. Others take no memory: the data that a stream of single
+// frames visits in a step should fit into the first-level cache.
 struct Columns {
   std::int32_t *bias, *shift, *mask, *multiplier, *nudge, *half, *channel;
 };
 
 // Equal shifts: the first vector serves all lanes (lanes without a channel do not matter, and are the same
-// ones in all vectors).
+// in all vectors).
 bool equal_shifts(const Requant& how) noexcept {
   return std::all_of(how.shift, how.shift + how.count,
                      [&](std::int32_t shift) { return shift == how.shift[0]; });
@@ -201,8 +201,8 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
         if (how.multiplier == nullptr) {
           columns.bias[at] = static_cast<std::int32_t>(static_cast<std::uint32_t>(columns.bias[at]) +
                                                        static_cast<std::uint32_t>(half));
-          // Without a shift nothing is a tie: a mask of all ones says so, except for 0, where the correction
-          // is harmless.
+          // Without a shift there are no ties: a mask of all ones finds none, except for 0, where the
+          // correction is harmless.
           if (columns.mask != nullptr) columns.mask[at] = shift > 0 ? mask : -1;
         } else {
           if (columns.mask != nullptr) columns.mask[at] = mask;
@@ -219,7 +219,7 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   return true;
 }
 
-// No pair is -128 and -128: neither of them could be turned.
+// No pair is -128 and -128: neither weight could be negated.
 bool pairs_fit(const Packing& packing) noexcept {
   bool fit = true;
   for (std::int32_t channel = 0; channel < packing.spec.out_channels; ++channel) {
@@ -230,9 +230,9 @@ bool pairs_fit(const Packing& packing) noexcept {
   return fit;
 }
 
-// Paired weights take fewer instructions but twice the memory: nothing for a single position of whole groups,
-// which reads all of them from a cache further away, nor for long windows, whose weights for two groups of
-// channels have to stay in the first cache from one position to the next.
+// Paired weights take fewer instructions but twice the memory. They do not suit a single position of whole
+// groups, which reads them all from a farther cache, nor long windows, whose weights for two groups of
+// channels must stay in the first-level cache from one position to the next.
 WeightForm form_for_avx2(const Packing& packing) noexcept {
   const ConvPlan& plan = packing.plan;
   constexpr std::int64_t kPairedBytes = 224;
@@ -244,7 +244,7 @@ WeightForm form_for_avx2(const Packing& packing) noexcept {
   return packing.depthwise ? WeightForm::wide : WeightForm::bytes;
 }
 
-// Tiles multiply signed inputs as they are.
+// Tiles multiply signed inputs directly.
 bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
   auto* const column =
       static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * sizeof(std::int32_t), 64));
@@ -265,8 +265,8 @@ bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, 
   return true;
 }
 
-// Tiles pay for their set-up and their trip through memory from so many multiply-adds on; `positions` that
-// lie in a row, or any number of rows.
+// The number of multiply-adds from which tiles repay their set-up and their trip through memory; `positions`
+// in a row, or any number of rows.
 bool tiles_gain(const ConvPlan& plan) noexcept {
   const bool one_position = plan.direct && plan.out_width == 1;
   return std::int64_t{plan.runs} * plan.quads >= 4 && (one_position || plan.outer - plan.inner >= 16);
@@ -394,8 +394,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
     vectors += packing.vectors(first);
   const std::int64_t vector_weights = (depthwise ? quads : runs * quads) * packing.vector_bytes();
   plan->group_weights = 4 * vector_weights;
-  // In the order in which a run reads them, so that a prefetch of what lies ahead is right from one layer to
-  // the next.
+  // In the order in which a run reads them, so that prefetching ahead stays right from layer to layer.
   if (!fill_lanes(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
   auto* weights =
       static_cast<std::int8_t*>(memory.allocate(static_cast<std::size_t>(vectors * vector_weights), 64));

@@ -1,4 +1,4 @@
-// Multiply-adds of AVX512_VNNI for conv_vector.h. Included only by files that are compiled for it.
+// Multiply-adds of AVX512_VNNI for conv_vector.h. Included only by files compiled for it.
 #pragma once
 
 #include "kernels/conv/x86/conv_avx512.h"
