@@ -1,6 +1,7 @@
 // runnel embed: a model and its graph as C++ source for firmware.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <list>
 
@@ -89,8 +90,11 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
                                         const std::string& model) {
   RUNNEL_ASSIGN(const pipeline::NodeType* const type,
                 pipeline::find_node(pipeline::device_nodes(), text.type, true));
-  const compiler::NodeClass* known = compiler::find_node_class(text.type);
-  if (known == nullptr) return Status(Code::unsupported) << "the node " << text.type << " cannot be embedded";
+  const auto rows = pipeline::device_node_rows();
+  const auto known =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.type == type; });
+  if (known == rows.end() || known->header.empty())
+    return Status(Code::unsupported) << "the node " << text.type << " cannot be embedded";
   HeapMemory memory;
   pipeline::Node* const made = type->make(memory);
   if (made == nullptr) return pipeline::out_of_memory(text.type);
@@ -148,8 +152,8 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     return out;
   }
   for (const pipeline::Parameter& parameter : type->parameters) {
-    const bool option =
-        known->options && known->own.find("," + std::string(parameter.name) + ",") == std::string_view::npos;
+    const bool option = known->has_options && known->own_settings.find("," + std::string(parameter.name) +
+                                                                       ",") == std::string_view::npos;
     if (parameter.name == "preset") continue;
     const pipeline::Value value = parameter.get(parameter, *made);
     const bool is_model = text.type == "infer" && parameter.name == "model";

@@ -24,16 +24,6 @@ struct EmbeddedNode {
   std::string definitions;  // C++ that the members name
 };
 
-// The class of a device node and where it is declared; empty for nodes that cannot be embedded.
-struct NodeClass {
-  std::string_view type, class_name, header;
-  // Its settings are members of `options`, but for these of its own, with commas around them; empty: all are
-  // its own.
-  std::string_view own;
-  bool options = false;
-};
-const NodeClass* find_node_class(std::string_view type) noexcept;
-
 struct EmbeddedProgram {
   std::string name;    // an identifier of C
   std::string origin;  // the model's file name, for comments

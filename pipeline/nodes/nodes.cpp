@@ -1,8 +1,14 @@
 #include "pipeline/nodes/nodes.h"
 
+#include <array>
+#include <cstddef>
+
+#include "pipeline/nodes/audio/dither.h"
 #include "pipeline/nodes/audio/downmix.h"
+#include "pipeline/nodes/audio/gain.h"
+#include "pipeline/nodes/audio/high_pass.h"
+#include "pipeline/nodes/audio/preemphasis.h"
 #include "pipeline/nodes/audio/resample.h"
-#include "pipeline/nodes/audio/sample_filters.h"
 #include "pipeline/nodes/decide/detect.h"
 #include "pipeline/nodes/model/infer.h"
 #include "pipeline/nodes/null.h"
@@ -11,21 +17,62 @@
 #include "pipeline/nodes/sensor/levels.h"
 #include "pipeline/nodes/sensor/statistics.h"
 #include "pipeline/nodes/spectrum/cmvn.h"
+#include "pipeline/nodes/spectrum/deltas.h"
 #include "pipeline/nodes/spectrum/fbank.h"
+#include "pipeline/nodes/spectrum/inverse_stft.h"
+#include "pipeline/nodes/spectrum/mask.h"
 #include "pipeline/nodes/spectrum/microfrontend.h"
-#include "pipeline/nodes/spectrum/stage.h"
+#include "pipeline/nodes/spectrum/stack.h"
 #include "pipeline/nodes/spectrum/stft.h"
 
 namespace runnel::pipeline {
+namespace {
 
-NodeTable device_nodes() noexcept {
-  static constexpr const NodeType* kNodes[] = {
-      &Downmix::type,     &Resample::type, &Gain::type,          &HighPass::type, &Preemphasis::type,
-      &Dither::type,      &Fbank::type,    &Microfrontend::type, &Levels::type,   &Stft::type,
-      &InverseStft::type, &Mask::type,     &Deltas::type,        &Stack::type,    &Framing::type,
-      &Statistics::type,  &Cmvn::type,     &Join::type,          &Infer::type,    &Detect::type,
-      &Null::type};
-  return kNodes;
+template <class N>
+constexpr DeviceNode node(std::string_view class_name, std::string_view header) noexcept {
+  return {&N::type, class_name, header, false, {}};
 }
+// Of a node whose settings are a struct of options, except for `own`.
+template <class N>
+constexpr DeviceNode with_options(std::string_view class_name, std::string_view header,
+                                  std::string_view own) noexcept {
+  return {&N::type, class_name, header, true, own};
+}
+
+constexpr DeviceNode kRows[] = {
+    node<Downmix>("Downmix", "pipeline/nodes/audio/downmix.h"),
+    node<Resample>("Resample", "pipeline/nodes/audio/resample.h"),
+    node<Gain>("Gain", "pipeline/nodes/audio/gain.h"),
+    node<HighPass>("HighPass", "pipeline/nodes/audio/high_pass.h"),
+    node<Preemphasis>("Preemphasis", "pipeline/nodes/audio/preemphasis.h"),
+    node<Dither>("Dither", "pipeline/nodes/audio/dither.h"),
+    with_options<Fbank>("Fbank", "pipeline/nodes/spectrum/fbank.h", ",preset,"),
+    with_options<Microfrontend>("Microfrontend", "pipeline/nodes/spectrum/microfrontend.h",
+                                ",preset,dtype,non_finite,"),
+    node<Levels>("Levels", "pipeline/nodes/sensor/levels.h"),
+    node<Stft>("Stft", "pipeline/nodes/spectrum/stft.h"),
+    node<InverseStft>("InverseStft", "pipeline/nodes/spectrum/inverse_stft.h"),
+    node<Mask>("Mask", "pipeline/nodes/spectrum/mask.h"),
+    node<Deltas>("Deltas", "pipeline/nodes/spectrum/deltas.h"),
+    node<Stack>("Stack", "pipeline/nodes/spectrum/stack.h"),
+    node<Framing>("Framing", "pipeline/nodes/sensor/framing.h"),
+    node<Statistics>("Statistics", "pipeline/nodes/sensor/statistics.h"),
+    node<Cmvn>("Cmvn", "pipeline/nodes/spectrum/cmvn.h"),
+    node<Join>("Join", {}),  // has executors of its own, one for each input
+    node<Infer>("Infer", "pipeline/nodes/model/infer.h"),
+    node<Detect>("Detect", "pipeline/nodes/decide/detect.h"),
+    node<Null>("Null", "pipeline/nodes/null.h"),
+};
+
+constexpr auto kTypes = [] {
+  std::array<const NodeType*, std::size(kRows)> types{};
+  for (std::size_t i = 0; i < types.size(); ++i) types[i] = kRows[i].type;
+  return types;
+}();
+
+}  // namespace
+
+std::span<const DeviceNode> device_node_rows() noexcept { return kRows; }
+NodeTable device_nodes() noexcept { return kTypes; }
 
 }  // namespace runnel::pipeline

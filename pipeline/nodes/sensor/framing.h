@@ -3,7 +3,7 @@
 
 #include "features/frames/framer.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/frame_lengths.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 

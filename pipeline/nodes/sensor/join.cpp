@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/number_text.h"
-#include "pipeline/nodes/frame_lengths.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 namespace {

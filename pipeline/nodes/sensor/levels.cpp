@@ -1,9 +1,5 @@
 #include "pipeline/nodes/sensor/levels.h"
 
-#include <algorithm>
-
-#include "base/checked.h"
-
 namespace runnel::pipeline {
 namespace {
 
@@ -37,6 +33,7 @@ Status Levels::prepare(PrepareContext& context) noexcept {
   grid.shift = samples_of(rate, frame_shift);
   RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input), context));
   RUNNEL_TRY(levels_.init(grid, context.isa, context.memory));
+  grid_.set_hop(grid.shift);
   context.output.kind = Kind::frames;
   context.output.dtype = DType::float32;
   context.output.channels = features::Levels::kDims;
@@ -48,16 +45,12 @@ Status Levels::prepare(PrepareContext& context) noexcept {
 
 std::int64_t Levels::reset(std::int64_t first) noexcept {
   levels_.reset();
-  const std::int64_t shift = levels_.grid().shift;
-  grid_ = ceil_div(first, shift);
-  skip_ = grid_ * shift - first;
-  return grid_;
+  return grid_.reset(first);
 }
 
 Status Levels::process(const Block& in, Output& out) noexcept {
-  const std::int64_t dropped = std::min(skip_, in.count);
-  skip_ -= dropped;
-  out.first = grid_ + levels_.next_frame();
+  const std::int64_t dropped = grid_.drop(in.count);
+  out.first = grid_.index(levels_.next_frame());
   RUNNEL_ASSIGN(const std::span<const float> samples,
                 input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)},
                             in.first + dropped, 1));
@@ -69,7 +62,7 @@ Status Levels::process(const Block& in, Output& out) noexcept {
 }
 
 Status Levels::flush(Output& out) noexcept {
-  out.first = grid_ + levels_.next_frame();
+  out.first = grid_.index(levels_.next_frame());
   out.count = static_cast<std::int64_t>(
       levels_.flush({out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims}));
   out.end = out.count == 0;

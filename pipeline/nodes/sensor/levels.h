@@ -4,6 +4,7 @@
 #include "features/frames/levels.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/finite_input.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 
@@ -23,7 +24,7 @@ class Levels final : public Node {
  private:
   FiniteInput input_;
   features::Levels levels_;
-  std::int64_t skip_ = 0, grid_ = 0;
+  WindowGrid grid_;
 };
 
 }  // namespace runnel::pipeline

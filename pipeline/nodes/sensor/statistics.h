@@ -5,7 +5,7 @@
 
 #include "features/frames/window_statistics.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/frame_lengths.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "pipeline/nodes/frame_lengths.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 namespace {

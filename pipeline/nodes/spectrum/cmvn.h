@@ -4,7 +4,7 @@
 
 #include "features/frames/cmvn.h"
 #include "features/frames/running_cmvn.h"
-#include "pipeline/nodes/spectrum/stage.h"
+#include "pipeline/nodes/spectrum/stage_node.h"
 
 namespace runnel::pipeline {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/checked.h"
 #include "features/fbank/fbank_steps.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 
@@ -36,8 +36,7 @@ class FbankBlocksOf {
 
   std::optional<F> fbank_;
   std::int64_t replaced_ = 0;  // before the last reset
-  std::int64_t skip_ = 0;      // input still to be dropped
-  std::int64_t grid_ = 0;      // index of the next frame that was number 0 of fbank_
+  WindowGrid grid_;
 };
 
 template <class F>
@@ -55,9 +54,8 @@ template <class F>
 std::int64_t FbankBlocksOf<F>::reset(std::int64_t first) noexcept {
   replaced_ = replaced();
   fbank_->reset();
-  grid_ = ceil_div(first, shift());
-  skip_ = grid_ * shift() - first;
-  return grid_;
+  grid_.set_hop(shift());
+  return grid_.reset(first);
 }
 
 template <class F>
@@ -67,9 +65,8 @@ std::span<float> FbankBlocksOf<F>::room(const Output& out) const noexcept {
 
 template <class F>
 Status FbankBlocksOf<F>::process(const Block& in, Output& out) noexcept {
-  const std::int64_t dropped = std::min(skip_, in.count);
-  skip_ -= dropped;
-  out.first = grid_ + fbank_->next_frame();
+  const std::int64_t dropped = grid_.drop(in.count);
+  out.first = grid_.index(fbank_->next_frame());
   const auto count = static_cast<std::size_t>(in.count - dropped);
   const auto step = fbank_->push(std::span<const float>(in.as<float>() + dropped, count), room(out));
   out.count = static_cast<std::int64_t>(step.frames);
@@ -78,7 +75,7 @@ Status FbankBlocksOf<F>::process(const Block& in, Output& out) noexcept {
 
 template <class F>
 Status FbankBlocksOf<F>::flush(Output& out) noexcept {
-  out.first = grid_ + fbank_->next_frame();
+  out.first = grid_.index(fbank_->next_frame());
   out.count = static_cast<std::int64_t>(fbank_->flush(room(out)));
   out.end = out.count == 0;
   return {};

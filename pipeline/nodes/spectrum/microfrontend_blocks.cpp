@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
-
 namespace runnel::pipeline {
 
 Status MicrofrontendBlocks::take_input(const features::MicrofrontendOptions& options, const Choices& choices,
@@ -50,15 +48,13 @@ Status MicrofrontendBlocks::describe_output(PrepareContext& context) noexcept {
 
 std::int64_t MicrofrontendBlocks::reset(std::int64_t first) noexcept {
   front_end_->reset();
-  grid_ = ceil_div(first, front_end_->grid().shift);
-  skip_ = grid_ * front_end_->grid().shift - first;
-  return grid_;
+  grid_.set_hop(front_end_->grid().shift);
+  return grid_.reset(first);
 }
 
 Status MicrofrontendBlocks::process(const Block& in, Output& out) noexcept {
-  const std::int64_t dropped = std::min(skip_, in.count);
-  skip_ -= dropped;
-  out.first = grid_ + front_end_->next_frame();
+  const std::int64_t dropped = grid_.drop(in.count);
+  out.first = grid_.index(front_end_->next_frame());
   const std::size_t dims = front_end_->dims();
   RUNNEL_ASSIGN(const std::span<const float> samples,
                 input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)},

@@ -8,6 +8,7 @@
 #include "features/microfrontend/microfrontend.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/finite_input.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 
@@ -38,8 +39,7 @@ class MicrofrontendBlocks {
   std::optional<features::Microfrontend> front_end_;
   DType out_type_ = DType::uint16;
   std::uint16_t* values_ = nullptr;  // of one process(), where another type comes out
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the next frame that was number 0 of front_end_
+  WindowGrid grid_;
 };
 
 }  // namespace runnel::pipeline

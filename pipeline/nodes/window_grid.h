@@ -1,4 +1,4 @@
-// What nodes share that cut a stream into windows.
+// Window grid: where the windows of nodes that cut a stream begin, and how lengths of windows are written.
 #pragma once
 
 #include <cstdint>

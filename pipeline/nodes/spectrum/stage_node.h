@@ -1,15 +1,14 @@
-// Nodes around a features::FrameStage: frames in, frames out.
+// The base of nodes that turn frames into frames with a memory of the frames around them.
 #pragma once
 
-#include "features/frames/deltas.h"
-#include "features/frames/frame_stack.h"
 #include "features/frames/frame_stage.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/finite_input.h"
+#include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
 
-// Derived classes make the stage and hand it to start().
+// Frames in, frames out, through a features::FrameStage that the derived class makes and hands to start().
 class StageNode : public Node {
  public:
   std::string_view non_finite = "zero";
@@ -29,35 +28,10 @@ class StageNode : public Node {
 
   features::FrameStage* stage_ = nullptr;
   FiniteInput input_;
-  std::size_t dims_ = 0;  // of the output
-  std::int64_t skip_ = 0, next_ = 0;
+  std::size_t dims_ = 0;   // of the output
+  std::int64_t next_ = 0;  // index of the next output frame
+  WindowGrid grid_;
   bool ended_ = false;
-};
-
-class Deltas final : public StageNode {
- public:
-  static const NodeType type;
-
-  std::int32_t window = 5, order = 2;
-  bool with_static = true;
-
-  Status prepare(PrepareContext& context) noexcept override;
-
- private:
-  features::Deltas deltas_;
-};
-
-class Stack final : public StageNode {
- public:
-  static const NodeType type;
-
-  std::int32_t frames = 7, step = 6;
-  bool pad = true;
-
-  Status prepare(PrepareContext& context) noexcept override;
-
- private:
-  features::FrameStack stack_;
 };
 
 }  // namespace runnel::pipeline

@@ -1,4 +1,4 @@
-#include "pipeline/nodes/frame_lengths.h"
+#include "pipeline/nodes/window_grid.h"
 
 #include <algorithm>
 #include <charconv>

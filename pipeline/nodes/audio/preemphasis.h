@@ -1,0 +1,29 @@
+// Pre-emphasis of the whole stream: features::Preemphasis as a node. Front ends have one of their own, which
+// works frame by frame.
+#pragma once
+
+#include "features/samples/sample_filter.h"
+#include "pipeline/node.h"
+#include "pipeline/nodes/finite_input.h"
+
+namespace runnel::pipeline {
+
+class Preemphasis final : public Node {
+ public:
+  static const NodeType type;
+
+  float coefficient = 0.97F;
+  std::string_view non_finite = "zero";
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+
+ private:
+  FiniteInput input_;
+  features::Preemphasis filter_;
+  std::size_t channels_ = 1;
+};
+
+}  // namespace runnel::pipeline

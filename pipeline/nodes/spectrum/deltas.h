@@ -1,0 +1,22 @@
+// Deltas of frames over time: features::Deltas as a node.
+#pragma once
+
+#include "features/frames/deltas.h"
+#include "pipeline/nodes/spectrum/stage_node.h"
+
+namespace runnel::pipeline {
+
+class Deltas final : public StageNode {
+ public:
+  static const NodeType type;
+
+  std::int32_t window = 5, order = 2;
+  bool with_static = true;
+
+  Status prepare(PrepareContext& context) noexcept override;
+
+ private:
+  features::Deltas deltas_;
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,22 @@
+// Several frames as one: features::FrameStack as a node.
+#pragma once
+
+#include "features/frames/frame_stack.h"
+#include "pipeline/nodes/spectrum/stage_node.h"
+
+namespace runnel::pipeline {
+
+class Stack final : public StageNode {
+ public:
+  static const NodeType type;
+
+  std::int32_t frames = 7, step = 6;
+  bool pad = true;
+
+  Status prepare(PrepareContext& context) noexcept override;
+
+ private:
+  features::FrameStack stack_;
+};
+
+}  // namespace runnel::pipeline
