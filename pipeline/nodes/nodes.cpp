@@ -22,6 +22,7 @@
 #include "pipeline/nodes/spectrum/inverse_stft.h"
 #include "pipeline/nodes/spectrum/mask.h"
 #include "pipeline/nodes/spectrum/microfrontend.h"
+#include "pipeline/nodes/spectrum/spectral_centroid.h"
 #include "pipeline/nodes/spectrum/spectral_flux.h"
 #include "pipeline/nodes/spectrum/stack.h"
 #include "pipeline/nodes/spectrum/stft.h"
@@ -56,6 +57,7 @@ constexpr DeviceNode kRows[] = {
     node<Mask>("Mask", "pipeline/nodes/spectrum/mask.h"),
     node<Deltas>("Deltas", "pipeline/nodes/spectrum/deltas.h"),
     node<Stack>("Stack", "pipeline/nodes/spectrum/stack.h"),
+    node<SpectralCentroid>("SpectralCentroid", "pipeline/nodes/spectrum/spectral_centroid.h"),
     node<SpectralFlux>("SpectralFlux", "pipeline/nodes/spectrum/spectral_flux.h"),
     node<Framing>("Framing", "pipeline/nodes/sensor/framing.h"),
     node<Statistics>("Statistics", "pipeline/nodes/sensor/statistics.h"),
