@@ -38,7 +38,7 @@ class Blocks {
     const auto* const name = reinterpret_cast<const char*>(rest_.data());
     block.name.assign(name, std::find(name, name + kName, '\0'));
     if (std::any_of(name + block.name.size(), name + kName, [](char letter) { return letter != '\0'; }))
-      return fail() << "a name with bytes behind its end";
+      return fail() << "a name with bytes after its end";
     const auto size = number_at<std::uint32_t>(rest_, kName);
     const std::size_t padded = (std::size_t{size} + 15) / 16 * 16;
     if (padded > rest_.size() - kBlockHead)
@@ -147,7 +147,7 @@ Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
                                       << " bytes that are no command stream (COP1 or COP2, words of 4 bytes)";
   RUNNEL_ASSIGN(const Block weights, blocks.take("weight_data"));
   RUNNEL_ASSIGN(out.weights, data_of(weights, named_data));
-  // Older payloads hold the scratch memory itself, as zeros.
+  // Older payloads contain the scratch memory, as zeros.
   RUNNEL_ASSIGN(const Block scratch, blocks.next("scratch_size"));
   if (scratch.external || (scratch.name != "scratch_size" && scratch.name != "scratch_data"))
     return Status(Code::invalid_data) << "block \"scratch_size\" is missing; found another one";
@@ -166,7 +166,7 @@ Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
   RUNNEL_ASSIGN(const Block end, blocks.take("vela_end_stream"));
   if (!end.data.empty() || blocks.left() != 0)
     return Status(Code::invalid_data) << "block \"vela_end_stream\": " << end.data.size() + blocks.left()
-                                      << " bytes in it and behind it, expected none";
+                                      << " bytes in it and after it, expected none";
   return out;
 }
 

@@ -213,7 +213,7 @@ TEST(NpuFirmware, FaultsAndSilenceHaveTheirSentences) {
                            "call 7: the device reports a command that it does not know",
                            "call 11: the device reports weights that it cannot decode",
                            "call 15: the device reports a fault of its own memory",
-                           "call 19: the device reports an interrupt in front of the end",
+                           "call 19: the device reports an interrupt before the end",
                            "call 23: the device did not answer in time"}) {
     EXPECT_NE(output.said.find(line), std::string::npos) << line << " in " << output.said;
   }

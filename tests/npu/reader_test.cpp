@@ -102,7 +102,7 @@ TEST(Decoder, RefusesWhatItCannotRead) {
   EXPECT_EQ(decode_all({0xffff0000}), "");
   EXPECT_EQ(decode_all({}), "command stream, word 0: the end without STOP");
   EXPECT_EQ(decode_all({0x0000012f}), "command stream, word 1: the end without STOP");
-  EXPECT_EQ(decode_all({0xffff0000, 5}), "command stream, word 0: STOP, and 1 words behind it");
+  EXPECT_EQ(decode_all({0xffff0000, 5}), "command stream, word 0: STOP, and 1 words after it");
   EXPECT_EQ(decode_all({0x00000004}), "command stream, word 0: command 4 is not known");
   EXPECT_EQ(decode_all({0x00004007, 0}), "command stream, word 0: command 7 of two words is not known");
   EXPECT_EQ(decode_all({0x00004020}), "command stream, word 0: WEIGHT_BASE without its second word");

@@ -76,7 +76,7 @@ TEST(VelaStream, NameIsOnlyAPrefix) {
   EXPECT_EQ(refusal(payload), "block \"cmd_data\" is missing; found another one");
   payload = tiny_vela_stream();
   payload[kCommands + 12] = std::byte{'x'};
-  EXPECT_EQ(refusal(payload), "block \"cmd_data\": a name with bytes behind its end");
+  EXPECT_EQ(refusal(payload), "block \"cmd_data\": a name with bytes after its end");
 }
 
 TEST(VelaStream, BlockIsLargerThanThePayload) {
@@ -131,7 +131,7 @@ TEST(VelaStream, ShapeOverflows) {
 TEST(VelaStream, BytesBehindTheEnd) {
   Bytes payload = tiny_vela_stream();
   payload.resize(payload.size() + 16);
-  EXPECT_EQ(refusal(payload), "block \"vela_end_stream\": 16 bytes in it and behind it, expected none");
+  EXPECT_EQ(refusal(payload), "block \"vela_end_stream\": 16 bytes in it and after it, expected none");
 }
 
 TEST(VelaStream, NamedDataIsFoundByItsWholeKey) {
