@@ -1,4 +1,4 @@
-// The matrix that makes cepstral coefficients of log-mel energies.
+// DCT matrix: cepstral coefficients from log-mel energies.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct DctSpec {
 };
 
 // matrix[i][k], rows of `stride` floats: the orthonormal DCT-II sqrt(2/B) cos(pi/B (i + 1/2) k) (sqrt(1/B)
-// for k = 0) times the lifter. Columns behind the coefficients are 0.
+// for k = 0) times the lifter. Columns after the coefficients are 0.
 constexpr void fill_dct(const DctSpec& spec, std::size_t stride, float* matrix) noexcept {
   using exact::constant::turn;
   const auto coefficients = static_cast<std::size_t>(spec.coefficients);
