@@ -1,4 +1,4 @@
-// The elementary functions of base/exact_math.h under the names that the features use.
+// The elementary functions of base/exact_math.h under this folder's names.
 #pragma once
 
 #include "base/exact_math.h"

@@ -20,7 +20,7 @@ std::string_view choice_at(std::string_view choices, std::size_t index) noexcept
 bool in_range(const ParameterFacts& parameter, double value) noexcept {
   if (parameter.type == Type::choice)
     return value >= 0 && !choice_at(parameter.choices, static_cast<std::size_t>(value)).empty();
-  // A limit such as 0.01 has no exact single-precision value: compare in the precision of the option.
+  // A limit such as 0.01 has no exact single-precision value: compare in the option's precision.
   return static_cast<float>(value) >= static_cast<float>(parameter.least) &&
          (parameter.type == Type::integer ? value <= parameter.most
                                           : static_cast<float>(value) <= static_cast<float>(parameter.most));

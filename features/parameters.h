@@ -1,5 +1,4 @@
-// Options by name, for command lines, graph text and help pages: what the option tables of all front ends
-// share.
+// Options by name, for command lines, graph text and help pages: the option tables of all front ends.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +13,18 @@
 
 namespace runnel::features {
 
-// One option: its name, what it means, and what is allowed.
+// One option: name, meaning and allowed values.
 struct ParameterFacts {
   enum class Type : std::uint8_t { real, integer, boolean, choice };
   std::string_view name;
   Type type;
   std::string_view unit;       // "Hz", "ms" or empty
-  double least = 0, most = 0;  // of numbers
+  double least = 0, most = 0;  // limits of numbers
   std::string_view choices;    // of Type::choice: names separated by '|', in the order of the enumeration
   std::string_view help;
 };
 
-// An option of the struct `Options`, and how it is read and written.
+// An option of the struct `Options`, with its getter and setter.
 template <class Options>
 struct ParameterOf : ParameterFacts {
   double (*get)(const Options&) noexcept;  // booleans are 0 and 1, choices count from 0
@@ -35,7 +34,7 @@ struct ParameterOf : ParameterFacts {
 // The i-th of names separated by '|', empty beyond the last.
 std::string_view choice_at(std::string_view choices, std::size_t index) noexcept;
 bool in_range(const ParameterFacts& parameter, double value) noexcept;
-// False when the text is no value of this type; the range is not looked at.
+// False when the text is not a value of this type; does not check the range.
 bool parse(const ParameterFacts& parameter, std::string_view text, double& value) noexcept;
 // Appends `value` as text that parse() reads back to the same value.
 void append_value(Text& text, const ParameterFacts& parameter, double value) noexcept;
@@ -44,7 +43,7 @@ void append_range(Text& text, const ParameterFacts& parameter) noexcept;
 // invalid_argument with name, value and range.
 Status refuse_value(const ParameterFacts& parameter, std::string_view value) noexcept;
 
-// Is the value in `options` allowed? invalid_argument with name, value and range otherwise.
+// Checks the value in `options`. Error: invalid_argument with name, value and range.
 template <class Options>
 Status check(const ParameterOf<Options>& parameter, const Options& options) noexcept {
   const double now = parameter.get(options);
@@ -57,9 +56,9 @@ Status check(const ParameterOf<Options>& parameter, const Options& options) noex
   return refuse_value(parameter, value.view());
 }
 
-// Sets one option from text; booleans are true, false, 1, 0, yes, no, on, off. Errors: not_found for an
-// unknown name, with the nearest known one; invalid_argument with name, value and what is allowed. `options`
-// is unchanged then.
+// Sets one option from text; booleans are true, false, 1, 0, yes, no, on, off. Errors leave `options`
+// unchanged: not_found for an unknown name, with the nearest known one; invalid_argument with name, value and
+// what is allowed.
 template <class Options>
 Status set_by_name(std::span<const ParameterOf<Options>> table, Options& options, std::string_view name,
                    std::string_view value) noexcept {
@@ -81,12 +80,13 @@ Status set_by_name(std::span<const ParameterOf<Options>> table, Options& options
   return status;
 }
 
-// A complete set of options. Its values do not depend on defaults that could change.
+// A complete set of options, independent of defaults that could change.
 template <class Options>
 struct PresetOf {
   std::string_view name, help;
   Options options;
-  // What the recipe does to samples before, and to frames after: nodes of a graph, as text; empty: nothing.
+  // The recipe's processing of samples before, and of frames after the front end: nodes of a graph, as
+  // text; empty: none.
   std::string_view before = {}, after = {};
 };
 
@@ -113,7 +113,7 @@ Result<Options> find_preset(std::span<const PresetOf<Options>> presets, std::str
   return status;
 }
 
-// Makers of table entries for the members of a struct of options.
+// Builders of table entries for the members of a struct of options.
 template <class>
 struct OptionMember;
 template <class O, class T>

@@ -9,7 +9,7 @@
 namespace runnel::features {
 namespace {
 
-// Squared windows that add up to less, as a share of their largest sum, cannot be divided by.
+// The smallest sum of squared windows to divide by, as a share of their largest sum.
 constexpr float kSmallestNorm = 1e-6F;
 
 constexpr std::size_t padded(std::size_t floats) { return align_up(floats, 16); }
@@ -129,7 +129,7 @@ std::size_t InverseStft::push(const float* frame, std::span<float> out) noexcept
   for (std::size_t i = 0; i < length; ++i) sum_[i] += from[i] * window_[i];
   for (std::size_t i = 0; i < length; ++i) norm_[i] += window_[i] * window_[i];
   ++frames_;
-  given_ = std::max(given_, start_);  // what the caller had no room for is gone
+  given_ = std::max(given_, start_);  // samples that did not fit are dropped
   return give(grid_.start_of(frames_), out);
 }
 

@@ -1,8 +1,8 @@
-// Complex short-time spectra of a stream and the way back: overlap-add with the squares of the window as
-// norm, so that istft(stft(x)) is x wherever frames cover it.
+// STFT and inverse STFT of a stream: overlap-add, normalised by the squared window, so that istft(stft(x)) is
+// x wherever frames cover it.
 //
-// The way there is the front end of kind stft (fbank.h); frame_options() gives its settings. A frame holds
-// the real parts of all n_fft/2 + 1 bins, then their imaginary parts, not scaled.
+// The forward transform is the front end of kind stft (fbank.h); frame_options() gives its settings. A frame
+// holds the unscaled real parts of all n_fft/2 + 1 bins, then their imaginary parts.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ struct StftOptions {
   std::int32_t win_length = 0;  // 0: n_fft
   std::int32_t hop_length = 0;  // 0: n_fft / 4
   WindowType window_type = WindowType::hann;
-  // Frames centred on multiples of the hop; false: frame f starts at f * hop, and samples under no whole
-  // frame, or only under a window's zero, are lost.
+  // Frames centred on multiples of the hop; false: frame f starts at f * hop, and samples outside whole
+  // frames, or only under a zero of a window, are lost.
   bool center = true;
   Padding pad_mode = Padding::reflect;
 };
 
-// The front end that computes the spectra. Errors: invalid_argument with parameter, value and range, among
-// them a hop at which some sample would be covered by no window.
+// The front end that computes the spectra. Errors: invalid_argument with parameter, value and range, also for
+// a hop that leaves samples uncovered by windows.
 Result<FbankOptions> frame_options(const StftOptions& options, float sample_frequency) noexcept;
 
 // spectrum *= mask, bin by bin: spectrum has real parts, then imaginary parts, of mask.size() bins.
@@ -43,13 +43,12 @@ class InverseStft {
   static Result<InverseStft> make(const StftOptions& options, Isa isa, Memory& memory) noexcept;
   static Result<std::size_t> memory_bytes(const StftOptions& options) noexcept;
 
-  // One frame of dims() values; writes the samples that no later frame changes, and returns how many, at most
-  // max_samples(). The bits of a sample depend on the frames that cover it only.
+  // Takes one frame of dims() values; writes the samples that no later frame changes, and returns how many,
+  // at most max_samples(). The bits of a sample depend only on the frames that cover it.
   std::size_t push(const float* frame, std::span<float> out) noexcept;
   // After the last frame: the rest, at most max_samples() per call; 0 when nothing is left. `samples`: length
-  // of the recording when it is known, so that its end is complete and nothing comes after it. Without it, a
-  // centred
-  // transform ends at the last frame's centre, as torch.istft does, and any other where its last frame ends.
+  // of the recording if known, so that the output is complete and ends there. Without it, a centred transform
+  // ends at the last frame's centre, as torch.istft does, any other at the end of its last frame.
   std::size_t flush(std::span<float> out, std::int64_t samples = -1) noexcept;
   void reset() noexcept;
 

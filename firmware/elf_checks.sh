@@ -1,8 +1,8 @@
-# What an image of firmware/ must not have, read from its file; for the scripts that build images.
-# Functions of arithmetic in double precision: none of them may be called for a frame, or to prepare with tables in flash memory.
+# Checks that an image of firmware/ has no heap, exceptions or double precision; for scripts that build images.
+# Functions of double-precision arithmetic: none may be called for a frame, or to prepare with tables in flash memory.
 double_precision='__aeabi_(d[a-z]|[a-z]+2d|c?d)|^(sqrt|pow|exp|log|sin|cos)$'
 
-# No heap, no exceptions and their tables (the linker's own entry of 8 bytes says that there are none), no constructors.
+# No heap, no exceptions or their tables (the linker's entry of 8 bytes means none), no constructors.
 check_image() {
   local image=$1 section size
   if arm-none-eabi-nm --demangle "$image" | grep -E ' (_?(malloc|calloc|realloc|free)(_r)?|operator (new|delete).*|__cxa_(throw|begin_catch)|_Unwind_RaiseException|__gxx_personality.*)$' >&2; then

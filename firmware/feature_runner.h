@@ -1,8 +1,8 @@
-// Runs a front end over a file: what the images below have in common. Words of the command line:
+// Runs a front end over a file, for the feature images. Command line:
 //     PROGRAM INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...
 //     PROGRAM INPUT OUTPUT tables=constant
-// The second form is one set of options whose tables the compiler has made. INPUT: samples as they lie in
-// memory; OUTPUT: frames. Samples are pushed 10 ms (of 16 kHz) at a time. Prints what it took.
+// The second form uses one set of options with compile-time tables. INPUT: raw samples; OUTPUT: frames.
+// Pushes 10 ms (at 16 kHz) at a time. Prints resources used.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ inline int fail(std::string_view what) noexcept {
 // Options by name, after `preset=NAME`, which comes first if at all.
 template <class Options, class Preset>
 Status read_options(const Arguments& arguments, Options& options, Preset preset_named) noexcept {
-  // The C++ library reads numbers of text by words, wherever they start.
+  // The C++ library reads numbers in text with unaligned words.
   struct WithoutTrap {
     WithoutTrap() { trap_unaligned(false); }
     ~WithoutTrap() { trap_unaligned(true); }
@@ -54,7 +54,7 @@ Status read_options(const Arguments& arguments, Options& options, Preset preset_
   return {};
 }
 
-// `flush(frames)` writes what follows at the end of the recording and returns how many frames.
+// `flush(frames)` writes the frames at the end of the recording and returns their number.
 template <class Sample, class Value, class FrontEnd, class Flush>
 int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t prepared, std::size_t memory,
                   Flush flush) noexcept {
@@ -85,8 +85,8 @@ int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t
   return 0;
 }
 
-// The whole image. preset(name): options; make(options, memory) and make_constant(memory): a front end, or
-// why not; flush as above.
+// The whole image. preset(name): options; make(options, memory) and make_constant(memory): a front end or an
+// error; flush as above.
 template <class Sample, class Value, class Options, class Preset, class Make, class MakeConstant, class Flush>
 int feature_image(std::span<std::byte> storage, Preset preset, Make make, MakeConstant make_constant,
                   Flush flush) noexcept {

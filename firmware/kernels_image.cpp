@@ -1,5 +1,5 @@
-// Integer kernels of this processor against the plain loops that define them, over random shapes. Prints the
-// first case that differs and ends with 1.
+// Compares this processor's integer kernels with their reference loops on random shapes. Prints the first
+// difference and ends with 1.
 #include <cstring>
 
 #include "firmware/feature_runner.h"
@@ -13,7 +13,7 @@ using namespace runnel;
 using namespace runnel::firmware;
 using namespace runnel::kernels;
 
-// Room after and before everything shows what a kernel writes there.
+// Margins before and after every buffer detect writes there.
 constexpr std::int32_t kMost = 4096, kMargin = 64, kChannels = 80;
 alignas(16) std::byte x_memory[2 * kMost + 2 * kMargin], w_memory[8 * kMost],
     y_memory[2][2 * kMost + 2 * kMargin];
@@ -30,7 +30,7 @@ class Random {
   std::int32_t in(std::int32_t low, std::int32_t high) noexcept {
     return low + static_cast<std::int32_t>(next() % static_cast<std::uint32_t>(high - low + 1));
   }
-  // Mostly ordinary, sometimes the ends of the range.
+  // Mostly ordinary values, sometimes the ends of the range.
   void fill(std::byte* to, std::size_t bytes) noexcept {
     const std::uint32_t kind = next() % 8;
     for (std::size_t i = 0; i < bytes; ++i)
@@ -48,7 +48,7 @@ std::int32_t out_size(std::int32_t in, std::int32_t pad, std::int32_t kernel, st
   return room < 0 ? 0 : room / stride + 1;
 }
 
-// False where there is no such convolution.
+// False for an impossible convolution.
 bool make_conv(ConvSpec& spec) noexcept {
   spec.dtype = random.next() % 4 == 0 ? DType::int16 : DType::int8;
   const std::uint32_t kind = random.next() % 5;  // dense in a row, pointwise, depthwise, grouped, any
@@ -93,7 +93,7 @@ void make_requant(ConvSpec& spec) noexcept {
   how.rounding = static_cast<Rounding>(random.next() % 4);
   const bool scaled = how.rounding == Rounding::tflite_double || how.rounding == Rounding::single;
   how.count = random.next() % 2 == 0 ? 1 : spec.out_channels;
-  const bool odd = random.next() % 4 == 0;  // shifts that no ordinary model has
+  const bool odd = random.next() % 4 == 0;  // shifts that ordinary models do not have
   for (std::int32_t i = 0; i < kChannels; ++i) {
     multipliers[i] = random.next() % 50 == 0
                          ? 0
@@ -119,7 +119,7 @@ bool compare_conv(int number, int& compared) noexcept {
   if (!make_conv(spec)) return true;
   make_requant(spec);
   const std::size_t element = size_of(spec.dtype);
-  // Aligned to what the type needs and no more.
+  // Aligned as the type needs, and no more.
   std::byte* const x = x_memory + kMargin + element * (random.next() % 4);
   spec.weights = w_memory + element * (random.next() % 4);
   random.fill(x_memory, sizeof x_memory);

@@ -1,9 +1,9 @@
-// Runs a model file over an input file, as Session steps it. Words of the command line:
+// Runs a model file over an input file with Session. Command line:
 //     PROGRAM MODEL INPUT OUTPUT [block=N] [save=K] [whole=1] [profile=1]
 // INPUT: the frames of the graph's inputs, block by block; a file that ends inside a block (one input) ends
-// the recording there, and what is still inside is flushed. OUTPUT: what each run brought, output by output.
-// save=K: after K blocks the session is saved, spoilt, and restored. whole=1: one clip at once. profile=1:
-// instructions of each step. Prints what it took.
+// the recording there, and the rest is flushed. OUTPUT: the results of each run, output by output. save=K:
+// after K blocks, saves, spoils and restores the session. whole=1: one clip at once. profile=1: instructions
+// of each step. Prints resources used.
 #include <algorithm>
 #include <cstring>
 
@@ -66,7 +66,7 @@ alignas(64) std::byte file[200 * 1024];
 alignas(64) std::byte storage[160 * 1024];
 alignas(64) std::byte saved[48 * 1024];
 
-// Instructions of each step, without those of looking at the clock.
+// Instructions of each step, without those for reading the clock.
 class StepCounts final : public StepObserver {
  public:
   void begin() noexcept { last_ = instructions(); }
@@ -118,7 +118,7 @@ bool read_wanted(const Arguments& arguments, Wanted& wanted) noexcept {
   return true;
 }
 
-// Another stream in the same memory, then back to where it was.
+// Runs another stream in the same memory, then restores this one.
 Status save_and_restore(Session& session, std::span<std::byte> state) noexcept {
   if (session.saved_bytes() > sizeof saved)
     return Status(Code::out_of_memory) << "a saved session has " << session.saved_bytes() << " bytes";

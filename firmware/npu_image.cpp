@@ -1,10 +1,9 @@
 // The driver of an NPU on a board that has none: a model with segments for an Ethos-U is stepped by Session,
-// and the device is a block of registers in RAM that plays back what the simulator did. Words of the command
-// line:
+// and the device is a block of registers in RAM that plays back what the simulator did. Command line:
 //     PROGRAM MODEL INPUT OUTPUT RUNS
-// RUNS: records of firmware/npu/recorded_run.h. Before it plays one back the device compares what its
-// registers point to: the stream, constants, histories, inputs. One bit that differs is a bus error. The
-// interrupt is a real one. Prints each run that failed, and what it took.
+// RUNS: records of firmware/npu/recorded_run.h. Before playback the device compares the memory that its
+// registers point to: stream, constants, histories, inputs. A single wrong bit is a bus error. The interrupt
+// is real. Prints each failed run, and resources used.
 #include <algorithm>
 #include <cstring>
 
@@ -28,7 +27,7 @@ using namespace runnel::firmware;
 namespace reg = npu::device_register;
 namespace status_bit = npu::device_status;
 
-// The processor's interrupts: this one is that of the NPU on boards like this one.
+// The NPU's interrupt on boards like this one.
 constexpr std::uint32_t kNpuInterrupt = 56, kVectors = 16 + kNpuInterrupt + 1;
 alignas(512) std::uint32_t vectors[kVectors];
 volatile std::uint32_t& system_register(std::uint32_t address) noexcept {
@@ -40,7 +39,7 @@ volatile std::uint32_t& of_interrupt(std::uint32_t base) noexcept {
 constexpr std::uint32_t kInterruptBit = 1u << kNpuInterrupt % 32, kEnable = 0xE000E100,
                         kSetPending = 0xE000E200, kVectorTable = 0xE000ED08;
 
-// The table of start-up, with one more handler after it.
+// The start-up table plus one more handler.
 void catch_interrupt() noexcept {
   const auto* const now = reinterpret_cast<const std::uint32_t*>(system_register(kVectorTable));
   std::copy_n(now, 16, vectors);
@@ -147,7 +146,7 @@ class PlayedDevice final : public npu::Device {
 npu::Driver* the_driver = nullptr;
 volatile std::uint32_t interrupts = 0;
 
-// Asleep until the handler has been there; a device that is silent for this long is broken.
+// Sleeps until the handler has run; a device that is silent for this long is broken.
 bool PlayedDevice::wait() noexcept {
   for (int i = 0; i < 10000; ++i) {
     if (the_driver->interrupted()) return true;

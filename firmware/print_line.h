@@ -1,4 +1,4 @@
-// A line of an image's talk.
+// Prints a line of an image's messages.
 #pragma once
 
 #include "base/status.h"
@@ -6,7 +6,7 @@
 
 namespace runnel::firmware {
 
-// The pieces, one after another as a Text has them, and the end of the line.
+// Prints the pieces in order, appended to a Text, and a line end.
 template <class... Pieces>
 void print_line(const Pieces&... pieces) noexcept {
   Text line;

@@ -1,6 +1,5 @@
-// Reads a word from an address that is no multiple of 4: start-up has asked for a fault (99). With the word
-// "without" the trap is taken off first, and the image ends with 0, so that it is the trap and nothing else
-// that ends the other run.
+// Reads a word from an address that is not a multiple of 4, which faults (99). With the argument "without" it
+// removes the trap first and ends with 0, which proves that only the trap ends the other run.
 #include <cstdint>
 #include <string_view>
 

@@ -25,8 +25,8 @@ constexpr U85Blocks kU85Blocks[] = {
     {512, 16384, 32768, {0, 0, 16, 16, 0, 0}},    {1024, 16384, 65536, {0, 0, 32, 32, 16, 0}},
     {2048, 32768, 131072, {0, 0, 64, 64, 0, 16}},
 };
-// Units of the input's memory (depth in bytes) for blocks that read up to 16 bytes of channels, up to 32, and
-// more; `row`: with micro-blocks of 1 x 4.
+// Allocation units of the input's memory (depth in bytes) for blocks that read up to 16 bytes of channels, up
+// to 32, and more; `row`: for micro-blocks of 1 x 4.
 struct InputUnits {
   std::int32_t macs;
   MicroBlock square[3], row[3];
@@ -84,7 +84,7 @@ Result<const Accelerator*> find_accelerator(std::uint32_t config) noexcept {
     if (static_cast<std::uint32_t>(known.product) != product ||
         static_cast<std::uint32_t>(known.macs) != macs)
       continue;
-    // The word of the U85 holds ports and decoders there.
+    // In the U85's word these bits are ports and decoders.
     if (known.product == Product::u85 || static_cast<std::uint32_t>(known.banks * known.cores) == kib)
       return &known;
   }

@@ -1,5 +1,4 @@
-// Which Arm Ethos-U a command stream is made for, and what follows from that: micro-blocks and the banks of
-// its memory.
+// Accelerator: the Arm Ethos-U that a command stream is made for, with its micro-blocks and memory banks.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace runnel::npu {
 
 enum class Product : std::uint8_t { u55, u65, u85 };
 
-// Banks that a buffer in the accelerator's own memory (SHRAM, 1 KiB banks) is rounded up to.
+// Granules, in banks of 1 KiB, that buffers in the accelerator's own memory (SHRAM) are rounded up to.
 struct BankGranules {
   std::uint8_t ifm8, ifm16, elementwise8, elementwise16, ifm32, acc16, acc32, acc40;
 };
@@ -32,25 +31,25 @@ struct Accelerator {
   [[nodiscard]] std::uint32_t table_base() const noexcept {
     return banks < 2 ? 0 : static_cast<std::uint32_t>(banks - 2) * 1024;
   }
-  // Channels of the input that are multiplied side by side.
+  // Input channels multiplied in parallel.
   [[nodiscard]] static constexpr std::int32_t ifm_ublock_depth() noexcept { return 8; }
 };
 
-// What a U85 has instead of one micro-block and SHRAM.
+// The U85's counterpart of one micro-block and SHRAM.
 struct U85Blocks {
   std::int32_t macs;
-  std::int32_t ifm_bytes, accumulator_bytes;  // memories that hold two blocks each
-  // Channels of the micro-block that an operation names by its number: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x
-  // 4 (height x width); 0: this one does not have it.
+  std::int32_t ifm_bytes, accumulator_bytes;  // memories of two blocks each
+  // Channels of each micro-block, by its number in an operation: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x 4
+  // (height x width); 0: not available.
   std::int32_t depths[6];
 };
 struct MicroBlock {
-  std::int32_t height = 0, width = 0, depth = 0;  // 0: there is none of that number
+  std::int32_t height = 0, width = 0, depth = 0;  // 0: no micro-block of that number
 };
 const U85Blocks& u85_blocks(const Accelerator& accelerator) noexcept;
 MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) noexcept;
-// What of the input's memory is given away at once for an operation with that micro-block whose blocks read
-// `depth` channels: deep pieces are small. Depth in channels.
+// Allocation unit of the input's memory for an operation with that micro-block whose blocks read `depth`
+// channels: deep units are small. Depth in channels.
 MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth,
                           std::int32_t element) noexcept;
 

@@ -1,4 +1,4 @@
-// How an Ethos-U55 or U65 scales and rounds.
+// Scaling and rounding of Ethos-U55 and U65.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace runnel::npu {
 
 __extension__ using Wide = __int128;
 
-// value * multiplier / 2^shift, shift 0 to 63, |value| < 2^94. For shifts above 31 the rounding `tfl` rounds
-// twice: to the upper word, and ties away from zero.
+// value * multiplier / 2^shift, shift 0 to 63, |value| < 2^94. For shifts above 31, `tfl` rounds twice: to
+// the upper word, then with ties away from zero.
 constexpr Wide scale_and_round(Wide value, Scale scale, Rounding rounding) noexcept {
   const Wide product = value * Wide{scale.multiplier};
   if (scale.shift == 0) return product;
@@ -29,13 +29,13 @@ constexpr std::int64_t divide_half_away(std::int64_t value, std::int64_t count) 
   return value >= 0 ? (value + count / 2) / count : -((-value + count / 2) / count);
 }
 
-// To the accumulator's width, as a register that overflows.
+// Wraps to the accumulator's width, as an overflowing register does.
 constexpr std::int64_t wrap(std::int64_t value, int bits) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << (64 - bits)) >> (64 - bits);
 }
 
 constexpr std::int64_t clamp_between(Wide value, std::int64_t low, std::int64_t high) noexcept {
-  // Also where the limits are the wrong way round.
+  // Also for swapped limits.
   const Wide raised = value < low ? Wide{low} : value;
   return static_cast<std::int64_t>(raised > high ? Wide{high} : raised);
 }

@@ -8,7 +8,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::size_t kState = 3, kMask = 7, kWindow = 4;  // numbers of each
+constexpr std::size_t kState = 3, kMask = 7, kWindow = 4;  // values per entry
 constexpr std::int64_t kMost = std::int64_t{1} << 31;
 
 streaming::NodeRule window(std::span<const std::int64_t> numbers) noexcept {
@@ -21,7 +21,7 @@ streaming::NodeRule window(std::span<const std::int64_t> numbers) noexcept {
   return rule;
 }
 
-// One block is behind the other in memory then, and each a run of bytes.
+// Blocks are then contiguous and consecutive in memory.
 bool frames_lie_together(const Shape& shape, std::int64_t time) noexcept {
   if (time < 0 || time >= shape.rank) return false;
   for (int axis = 0; axis < time; ++axis) {
@@ -85,7 +85,7 @@ bool is_stepped(const Model& model, const fb::Operator& op) noexcept {
   return !DelegateSegment(model, op).part("block_command_stream").empty();
 }
 
-// The program for whole clips keeps no frames from block to block: of a block as long as its clip it would
+// The program for whole clips keeps no frames between blocks: on a block as long as its clip it would
 // compute something else.
 Status check_stepped(const PrepareContext& context) noexcept {
   const auto inputs = DelegateSegment(context.model(), context.op()).inputs();
@@ -112,8 +112,8 @@ Result<BlockProgram> read_block_program(const Model& model, const fb::Operator& 
   const auto numbers = delegate.attributes().integers("stream_window");
   if (numbers.size() != kWindow || numbers[1] < 1 || numbers[1] >= kMost ||
       frames[0] != frames[1] * numbers[1]) {
-    return fail() << "attribute block_frames says " << frames[0] << " frames for " << frames[1]
-                  << ", which attribute stream_window does not";
+    return fail() << "attribute block_frames has " << frames[0] << " frames for " << frames[1]
+                  << ", unlike attribute stream_window";
   }
   if (delegate.inputs().size() != 1 || delegate.outputs().size() != 1 || delegate.inputs()[0] < 0) {
     return fail() << "a stepped segment of " << delegate.inputs().size() << " inputs and "

@@ -57,7 +57,7 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator,
       return inside(what, extent_of(op.dma, place),
                     place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
     };
-    // The extents of three dimensions may pass 64 bits; those of memory do not.
+    // Extents in three dimensions may exceed 64 bits; extents of memory do not.
     constexpr std::int64_t kMost = std::int64_t{1} << 45;
     const std::int64_t row = (op.dma.length + op.dma.skip0) * op.dma.rows;
     if (op.dma.length * op.dma.rows > kMost / op.dma.planes || row > kMost || row < -kMost)
@@ -66,7 +66,7 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator,
     return check("the target", op.dma.target);
   }
   if (!op.computes()) return {};
-  // A map that was never read from registers is a scalar.
+  // A map whose registers were never read is a scalar.
   if (op.ifm.width0 > 0) RUNNEL_TRY(inside("IFM", extent_of(op.ifm), area(op.ifm.region)));
   if (op.ifm2.width0 > 0) RUNNEL_TRY(inside("IFM2", extent_of(op.ifm2), area(op.ifm2.region)));
   if (op.ofm.width0 > 0) RUNNEL_TRY(inside("OFM", extent_of(op.ofm), area(op.ofm.region)));
@@ -101,7 +101,7 @@ std::uint64_t work_of(const Operation& op) noexcept {
   if (op.kind != OperationKind::elementwise) {
     work *= op.kernel.taps_y();
     work *= op.kernel.taps_x();
-    // Channels are read in bricks, whole ones also where there are fewer.
+    // Channels are read in whole bricks, even where fewer exist.
     if (op.kind == OperationKind::conv || op.is(PoolMode::reduce_sum)) work *= (op.ifm.depth + 31) / 32 * 32;
   }
   if (op.kind == OperationKind::conv || op.kind == OperationKind::depthwise) {

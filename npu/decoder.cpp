@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostWords = std::size_t{1} << 22;  // 16 MiB
 
-// Reads registers into one operation; remembers the first that was never set.
+// Reads registers into one operation; remembers the first one that was never set.
 class Builder {
  public:
   Builder(const Registers& registers, const Accelerator& accelerator, Operation& op) noexcept
@@ -146,7 +146,7 @@ class Builder {
       refuse(fail() << "clip range " << clip << ", expected 0, 2, 3 or 5");
     if (op_.raw_output()) return;
     zero_point(op_.ofm, kOfm);
-    // In the output's own type.
+    // In the output's type.
     op_.activation.low = signed_of(Short::activation_min, op_.ofm.is_signed || op_.ofm.element != 1);
     op_.activation.high = signed_of(Short::activation_max, op_.ofm.is_signed || op_.ofm.element != 1);
   }
@@ -240,7 +240,7 @@ class Builder {
     if (!sum) return;
     if (op_.operand_to_scale > 2) refuse(fail() << "operand to scale 3, expected 0 to 2");
     op_.opa_scale = scale(Long::opa_scale);
-    // Beside one operand that is scaled the other one is only shifted.
+    // One operand is scaled, the other one only shifted.
     if (op_.operand_to_scale == 0) op_.opb_scale = scale(Long::opb_scale);
   }
   void second() noexcept {
@@ -265,7 +265,7 @@ class Builder {
     };
     map(op_.ifm2, kIfm2, size(0, op_.ofm.height), size(1, op_.ofm.width), size(2, op_.ofm.depth), "IFM2");
   }
-  // What is known of the U85: its input maps may be broadcast, too, and a scalar is a register of its own.
+  // As far as the U85 is known: input maps may be broadcast too, and a scalar has its own register.
   void second_of_u85(bool unary) noexcept {
     const std::uint16_t first = registers_.get(static_cast<Short>(0x108));
     if ((first & 1) != 0) op_.ifm.height = 1;

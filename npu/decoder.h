@@ -1,4 +1,4 @@
-// From the words of a command stream to operations, one after the other.
+// Decoder: from the words of a command stream to operations, in order.
 #pragma once
 
 #include "npu/operation.h"
@@ -8,14 +8,13 @@ namespace runnel::npu {
 
 class Decoder {
  public:
-  // The accelerator must live as long.
+  // The accelerator must outlive the decoder.
   Decoder(Words commands, const Accelerator& accelerator) noexcept
       : words_(commands), accelerator_(&accelerator) {}
 
-  // The next operation; false after STOP, which is the last one. Errors: invalid_data naming the word of the
-  // stream: a command that the product does not have, a payload or STOP that is missing, words after STOP,
-  // an operation that reads a register nobody has set, or a value that means nothing. After an error there is
-  // no going on.
+  // The next operation; false after STOP, the last one. Errors: invalid_data naming the word of the stream: a
+  // command that the product does not have, a missing payload or STOP, words after STOP, an operation that
+  // reads a register never set, or a meaningless value. Do not call it again after an error.
   Result<bool> next(Operation& out) noexcept;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::size_t kMostScratch = std::size_t{1} << 28, kAlignment = 16;
 
 std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Made when it is first asked for: firmware has no static constructors.
+// Constructed on first use: firmware has no static constructors.
 Status& the_status() noexcept {
   static Status status;
   return status;
@@ -26,9 +26,9 @@ Status& the_status() noexcept {
 struct DeviceSegment : BoundOperator {
   std::span<const std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;  // bytes
-  std::size_t state = 0, fast_state = 0;      // where they lie in the session's operator state
+  std::size_t state = 0, fast_state = 0;      // their offsets in the session's operator state
   std::span<const PortPlace> inputs, outputs;
-  std::size_t runs = 1;  // of the program in each call, on one block after the other
+  std::size_t runs = 1;  // of the program in each call, on consecutive blocks
   BlockProgram blocks;   // of a stream
 };
 
@@ -42,7 +42,7 @@ Result<Sizes> sizes_of(const DelegateSegment& delegate) noexcept {
   return sizes;
 }
 
-// Everything that a program touches lies inside its regions, and neither constants nor inputs are written.
+// Checks that a program touches only its regions and writes neither constants nor inputs.
 Status check_program(std::span<const std::byte> payload, const std::uint64_t (&regions)[kRegions],
                      std::uint32_t read_only) noexcept {
   RUNNEL_ASSIGN(const Payload read, read_payload(payload));
@@ -103,10 +103,10 @@ void reset_blocks(const BoundOperator& self, std::byte* state) noexcept {
   std::memset(state + segment.fast_state, 0, segment.fast_scratch);
 }
 
-// One run of the program, on the block of this number after the beginning of each tensor. The device wants
-// addresses at multiples of 16: tensors that do not lie at one are copied, `beside` has room for them.
+// Runs the program on block number `block` of each tensor. The device needs addresses at multiples of 16:
+// other tensors are copied to `copies`.
 void run_program(const DeviceSegment& segment, const RunContext& context, std::size_t block) noexcept {
-  std::byte *const scratch = context.state + segment.state, *beside = context.scratch;
+  std::byte *const scratch = context.state + segment.state, *copies = context.scratch;
   std::span<const std::byte> memories[kRegions] = {
       segment.constants,
       {scratch, segment.scratch},
@@ -118,9 +118,9 @@ void run_program(const DeviceSegment& segment, const RunContext& context, std::s
       if (!port.own()) continue;
       std::byte* place = tensor(port);
       if (reinterpret_cast<std::uintptr_t>(place) % kAlignment != 0) {
-        std::memcpy(beside, place, port.bytes);
-        place = beside;
-        beside += aligned(port.bytes);
+        std::memcpy(copies, place, port.bytes);
+        place = copies;
+        copies += aligned(port.bytes);
       }
       computed[port.region] = place;
       memories[port.region] = {place, port.bytes};
@@ -143,7 +143,7 @@ void run_program(const DeviceSegment& segment, const RunContext& context, std::s
     else if (from != tensor(port))
       std::memcpy(tensor(port), from, port.bytes);
   }
-  // Of several runs the first failure stays.
+  // The first failure of several runs stays.
   if (block == 0 || the_status().ok()) the_status() = status;
 }
 
@@ -240,11 +240,11 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
   RUNNEL_TRY(fits);
   bound->state = context.request_state(bound->scratch);
   bound->fast_state = context.request_state(bound->fast_scratch);
-  std::size_t beside = 0;
+  std::size_t copies = 0;
   for (const auto& ports : {bound->inputs, bound->outputs}) {
-    for (const PortPlace& port : ports) beside += port.own() ? aligned(port.bytes) : 0;
+    for (const PortPlace& port : ports) copies += port.own() ? aligned(port.bytes) : 0;
   }
-  if (beside > 0) context.request_scratch(beside);
+  if (copies > 0) context.request_scratch(copies);
   return static_cast<const BoundOperator*>(bound);
 }
 

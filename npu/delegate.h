@@ -1,5 +1,5 @@
-// The device as the back end of delegate segments: models with parts for an Ethos-U run on it, without a heap
-// after preparing.
+// Delegate: the device as the back end of delegate segments. Models with parts for an Ethos-U run on it,
+// without a heap after preparing.
 #pragma once
 
 #include "inference/operator.h"
@@ -7,16 +7,16 @@
 
 namespace runnel::npu {
 
-// For tables of operators, beside those of the CPU. check() reads the whole command stream: what leaves its
-// memory is refused before it is run. Each session has the scratch memory of each segment in its state, so
-// that what an NPU keeps from run to run is reset, copied and saved with the session. A run takes one of the
-// drivers that were added (driver.h). Inputs and outputs with a region of their own are read and written
-// where they lie, if that is at a multiple of 16 bytes; others are copied into the scratch memory and out of
-// it. Streams are stepped by the program for blocks. Preparing fails with not_found where there is no driver,
-// with mismatch where none fits, with unsupported for another size of clip or block.
+// For tables of operators, in addition to the CPU's. check() reads the whole command stream and refuses
+// accesses outside its memory before any run. Each session has the scratch memory of each segment in its
+// state, so that data that an NPU keeps between runs is reset, copied and saved with the session. A run takes
+// one of the added drivers (driver.h). Inputs and outputs with a region of their own are used in place if
+// they are at a multiple of 16 bytes; others are copied into and out of the scratch memory. The program for
+// blocks steps streams. Preparing fails with not_found without a driver, with mismatch where none fits, with
+// unsupported for another size of clip or block.
 extern const OperatorDefinition ethos_u_v1;
 
-// What went wrong in the last run of any segment; its outputs are zeros then.
+// The status of the last run of any segment; after a failure its outputs are zeros.
 const Status& last_run() noexcept;
 
 }  // namespace runnel::npu

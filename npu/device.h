@@ -1,5 +1,5 @@
-// An Ethos-U55 or U65 as software sees it: registers, an interrupt, and memory that both reach. The layer
-// that a board or a test replaces.
+// Device: an Ethos-U55 or U65 as software sees it: registers, an interrupt, and shared memory. The layer that
+// a board or a test replaces.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kRun = 1u << 0, kClearInterrupt = 1u << 1, kClock
                                kPowerMayStop = 1u << 3;
 }  // namespace device_command
 
-// What counters may count (kPmuEvent); the device has more of them.
+// Events for counters (kPmuEvent); the device has more of them.
 enum class PmuEvent : std::uint16_t {
   none = 0,
   cycles = 17,
@@ -51,15 +51,15 @@ class Device {
  public:
   virtual std::uint32_t read(std::uint32_t offset) noexcept = 0;
   virtual void write(std::uint32_t offset, std::uint32_t value) noexcept = 0;
-  // Until the interrupt is raised; false when that took longer than the board allows. A board with an
-  // interrupt handler sleeps here until the handler has called Driver::handle_interrupt; one without it reads
-  // the status.
+  // Waits until the interrupt is raised; false when that takes longer than the board allows. A board
+  // with an interrupt handler sleeps until the handler has called Driver::handle_interrupt; one without
+  // polls the status.
   virtual bool wait() noexcept = 0;
-  // What the device sees under an address of this program.
+  // The device's address for an address of this program.
   virtual std::uint64_t address_of(const void* memory) noexcept {
     return reinterpret_cast<std::uintptr_t>(memory);
   }
-  // Caches: what this program wrote has to reach memory, and what it reads afterwards has to come from there.
+  // Caches: flush() writes this program's data to memory; after invalidate() it reads from memory.
   virtual void flush(std::span<const std::byte> memory) noexcept { static_cast<void>(memory); }
   virtual void invalidate(std::span<const std::byte> memory) noexcept { static_cast<void>(memory); }
 
@@ -67,10 +67,10 @@ class Device {
   ~Device() = default;
 };
 
-// Registers at an address, the interrupt by reading the status, no caches.
+// Memory-mapped registers, the interrupt by polling the status, no caches.
 class MappedDevice final : public Device {
  public:
-  // `polls`: how often wait() looks.
+  // `polls`: how often wait() reads the status.
   MappedDevice(volatile std::uint32_t* registers, std::uint32_t polls) noexcept
       : registers_(registers), polls_(polls) {}
   std::uint32_t read(std::uint32_t offset) noexcept override { return registers_[offset / 4]; }

@@ -10,8 +10,7 @@ using namespace device_register;
 constexpr std::uint32_t kKeptCommands = device_command::kClockMayStop | device_command::kPowerMayStop;
 // Outstanding reads and writes of each port, less one.
 constexpr std::uint32_t kAxiLimits = 31u << 16 | 15u << 24;
-// Of kPmuControl: counting, and both kinds of counters from 0. Of kPmuEnable: all four, and the one of
-// cycles.
+// kPmuControl: count, and reset both kinds of counters. kPmuEnable: all four, and the cycle counter.
 constexpr std::uint32_t kPmuCount = 1, kPmuFromZero = 7, kPmuAll = 15u | 1u << 31;
 
 Driver* the_drivers = nullptr;
@@ -59,7 +58,7 @@ Status Driver::init() noexcept {
   return {};
 }
 
-// The same product, and an architecture that is as new as the stream's.
+// Checks for the same product and an architecture as new as the stream's.
 Status Driver::fit(std::uint32_t config, std::uint32_t id) noexcept {
   RUNNEL_ASSIGN(const Accelerator* const wanted, find_accelerator(config));
   if (wanted != accelerator_)
@@ -181,7 +180,7 @@ Status Driver::finish() noexcept {
   }
   running_ = false;
   if (observer_ != nullptr) observer_->end(*this, user_, status);
-  // What went wrong first is the answer, also when the reset fails.
+  // The first failure is returned, even when the reset fails too.
   if (!status.ok() && !reset().ok()) accelerator_ = nullptr;
   return status;
 }

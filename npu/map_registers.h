@@ -1,4 +1,4 @@
-// Which registers say where a feature map lies: what the decoder reads and the encoder of streams writes.
+// The registers of a feature map's place, which the decoder reads and the stream encoder writes.
 #pragma once
 
 #include "npu/registers.h"
@@ -9,7 +9,7 @@ namespace runnel::npu {
 struct MapRegisters {
   Short precision, zero_point, width0, height0, height1, region;
   Long base0, stride_x, stride_y, stride_c;
-  bool output;  // its precision has other places for the same fields
+  bool output;  // its precision register has the same fields at other bits
 };
 inline constexpr MapRegisters kIfm{Short::ifm_precision,
                                    Short::ifm_zero_point,

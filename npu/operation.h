@@ -1,5 +1,5 @@
-// One operation of a command stream, with everything that registers said about it at that point. What the
-// disassembler prints, the validator judges and the simulator does.
+// One operation of a command stream, with the state of its registers at that point. The disassembler prints
+// it, the validator judges it and the simulator runs it.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ enum class Layout : std::uint8_t { nhwc, nhcwb16 };
 enum class Rounding : std::uint8_t { tfl, truncate, natural };
 enum class Upscale : std::uint8_t { none, nearest, zeros };
 
-// Three-dimensional maps of elements, in up to four tiles that meet in one point: 0 at the left above, 1
-// right of it, 2 and 3 below.
+// Three-dimensional maps of elements, in up to four tiles that meet at one point: 0 top left, 1 right of it,
+// 2 and 3 below.
 struct FeatureMap {
   std::int32_t height = 0, width = 0,
-               depth = 0;    // as the operation needs it; each 1 to 65,536 where the stream is sound
-  std::uint8_t element = 1;  // bytes: 1, 2, 4; 8 is the register's value that means nothing
+               depth = 0;    // as the operation needs it; each 1 to 65,536 in a valid stream
+  std::uint8_t element = 1;  // bytes: 1, 2, 4; 8: the register's meaningless value
   bool is_signed = false;
   Layout layout = Layout::nhwc;
   std::uint8_t region = 0;
@@ -90,14 +90,13 @@ struct Dma {
   std::int64_t length = 0;  // bytes in a row
   std::int64_t rows = 1, planes = 1;
   std::int64_t skip0 = 0,
-               skip1 =
-                   0;  // bytes that the ends of several dimensions leave out after each row and each plane
+               skip1 = 0;  // bytes that multi-dimensional ends skip after each row and each plane
 };
 
 struct Operation {
   OperationKind kind = OperationKind::stop;
   std::uint8_t mode = 0;    // as in PoolMode, ElementwiseMode; U85 knows more of them
-  std::uint16_t param = 0;  // of the command itself: how many may be outstanding, masks
+  std::uint16_t param = 0;  // of the command: how many may be outstanding, masks
   std::uint32_t word = 0;   // of the command in the stream
   std::uint32_t index = 0;  // of the operation in the stream
 
@@ -109,7 +108,7 @@ struct Operation {
   Upscale upscale = Upscale::none;
   Kernel kernel;
   std::uint8_t weight_region = 0, scale_region = 0;
-  std::int32_t cores = 1;  // that share the output's channels, each with streams of its own
+  std::int32_t cores = 1;  // that share the output's channels, each with its own streams
   Bytes weights[4], scales[2];
   bool has_scales = false;
   bool global_scale = false;  // ofm_scale instead of one scale for each channel
@@ -117,7 +116,7 @@ struct Operation {
   std::uint8_t operand_to_scale = 0;
   Rounding rounding = Rounding::tfl;
   Activation activation;
-  // How the work is cut into blocks; of no consequence for the result but for the depth.
+  // The block; only its depth affects the result.
   std::int32_t block_height = 0, block_width = 0, block_depth = 0;
   std::int32_t ib_end = 0, ab_start = 0, ifm2_ib_start = 0;
   std::uint8_t acc_format = 0;
@@ -134,7 +133,7 @@ struct Operation {
   [[nodiscard]] bool is(ElementwiseMode wanted) const noexcept {
     return kind == OperationKind::elementwise && elementwise() == wanted;
   }
-  // Results of 32 bits that go through no table keep neither zero point nor limits.
+  // 32-bit results without a table have neither zero point nor limits.
   [[nodiscard]] bool raw_output() const noexcept { return ofm.element == 4 && !activation.table(); }
 };
 
@@ -142,7 +141,7 @@ struct Operation {
 struct Extent {
   std::int64_t low = 0, high = 0;
 };
-// Every tile that is reached counts.
+// Includes every tile that is reached.
 Extent extent_of(const FeatureMap& map) noexcept;
 // Of one end of a copy.
 Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept;
@@ -156,7 +155,7 @@ inline std::int64_t address_of(const FeatureMap& map, std::int32_t y, std::int32
          static_cast<std::int64_t>(right ? x - map.width0 : x) *
              (map.layout == Layout::nhwc ? map.stride_x : 16 * std::int64_t{map.element});
 }
-// "CONV", "MAX", "MUL", "DMA", ...: the operation, for pooling and element-wise ones what is computed.
+// "CONV", "MAX", "MUL", "DMA", ...: the operation; for pooling and element-wise ones, their mode.
 std::string_view name_of(const Operation& op) noexcept;
 
 }  // namespace runnel::npu

@@ -1,4 +1,4 @@
-// What the driver of an Ethos-U is given for one run: a few actions, and among them the command stream.
+// Driver payload of an Ethos-U: the actions of one run, the command stream among them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace runnel::npu {
 class Words {
  public:
   Words() noexcept = default;
-  // Bytes after the last whole word are not seen.
+  // Ignores bytes after the last whole word.
   explicit Words(std::span<const std::byte> bytes) noexcept : bytes_(bytes.first(bytes.size() / 4 * 4)) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / 4; }

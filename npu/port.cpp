@@ -5,14 +5,14 @@
 namespace runnel::npu {
 namespace {
 
-// Attributes of a segment's ports: those of the program for whole clips, and of the one for blocks.
+// Names of the port attributes, for the program for whole clips and the one for blocks.
 struct PortAttributes {
   std::string_view offsets[2], regions[2];  // inputs, outputs
 };
 constexpr PortAttributes kWhole{{"input_offsets", "output_offsets"}, {"input_regions", "output_regions"}},
     kBlock{{"block_input_offsets", "block_output_offsets"}, {"block_input_regions", "block_output_regions"}};
 
-// Where port `index` lies, whose size is known; no region belongs to two ports.
+// Reads the place of port `index` of known size; no region belongs to two ports.
 Status read_place(const DelegateSegment& delegate, const PortAttributes& names, bool output,
                   std::size_t index, std::size_t scratch, PortPlace& port) noexcept {
   const auto offsets = delegate.attributes().integers(names.offsets[output]);
@@ -44,7 +44,7 @@ Status read_place(const DelegateSegment& delegate, const PortAttributes& names, 
       return fail(Code::invalid_data) << users << " inputs and outputs lie in region " << region;
     if (port.tensor < 0) return fail(Code::invalid_data) << "memory that is kept lies in region " << region;
   }
-  if (offsets[index] < 0) return fail(Code::unsupported) << "the file does not say where it lies";
+  if (offsets[index] < 0) return fail(Code::unsupported) << "the file does not state its place";
   const std::size_t memory = region == kScratch ? scratch : port.bytes;
   if (!range_inside(static_cast<std::uint64_t>(offsets[index]), port.bytes, memory)) {
     return fail(Code::invalid_data) << port.bytes << " bytes at " << offsets[index] << ", outside of the "

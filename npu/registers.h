@@ -1,4 +1,4 @@
-// The commands of an Ethos-U: setters of registers, and operations that use what has been set.
+// Commands of an Ethos-U: register setters, and operations that use the registers.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace runnel::npu {
 
-// Commands of one word that do something.
+// Commands of one word that start an operation.
 enum class OpCode : std::uint16_t {
   stop = 0x000,
   irq = 0x001,
@@ -118,7 +118,7 @@ std::string_view long_name(Product product, std::uint16_t code) noexcept;
 // "CONV", ...; empty for a code that the product does not know.
 std::string_view operation_name(Product product, std::uint16_t code) noexcept;
 
-// What has been set so far; registers keep their values from operation to operation.
+// The registers set so far, which keep their values from operation to operation.
 class Registers {
  public:
   static constexpr std::uint16_t kFirstShort = 0x100, kShorts = 0x100, kLongs = 0x101;

@@ -8,7 +8,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kFirstBank = 2;  // those in front hold output
+constexpr std::int32_t kFirstBank = 2;  // the earlier ones hold output
 constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDepth = 128, kMostPad = 127,
                        kMostStride = 3, kMostSubKernel = 8, kMostU85Block = 128, kMostU85Depth = 1024;
 
@@ -22,7 +22,7 @@ std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kern
   return round_up(size, ublock);
 }
 
-// Checks one operation. Sentences are built in a Status, which needs no heap.
+// Checks one operation. A Status holds the sentence, without a heap.
 class Check {
  public:
   Check(const Operation& op, const Accelerator& accelerator, ViolationSink& sink) noexcept
@@ -158,7 +158,7 @@ class Check {
            ", expected at most 3");
   }
 
-  // Element-wise operations and changes of size go past both memories.
+  // Element-wise operations and resizing use neither memory.
   void u85() noexcept {
     const std::int32_t height = op_.block_height, width = op_.block_width, depth = op_.block_depth;
     expect(height <= kMostU85Block && width <= kMostU85Block && depth <= kMostU85Depth, rule::kBlock,
@@ -189,8 +189,8 @@ class Check {
            blocks.ifm_bytes);
   }
 
-  // Arm's compiler falls back to one block of the input where two do not fit; more channels at once, of
-  // sparse weights, only take more.
+  // Arm's compiler falls back to one block of the input where two do not fit; more channels at once, for
+  // sparse weights, only need more.
   void u85_convolution(const MicroBlock& micro, std::int64_t most) noexcept {
     constexpr std::int32_t kByParts = 16, kByDepth = 64, kByDepthOfNarrow = 32, kNarrow = 256,
                            kDeepMicro = 16;
@@ -271,7 +271,7 @@ BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept {
     const std::int64_t acc_granule = op.acc_format == 0   ? granules.acc32
                                      : op.acc_format == 1 ? granules.acc40
                                                           : granules.acc16;
-    // Of a single row, which is computed four columns at a time, no second one is held.
+    // A single row is computed four columns at a time and needs no second row.
     const bool row = accelerator.ublock_height == 2 && op.ofm.height == 1 && op.kernel.height == 1;
     const std::int64_t elements =
         (row ? 1 : std::int64_t{op.block_height}) * op.block_width * round_up(op.block_depth, 8);

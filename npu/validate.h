@@ -1,4 +1,4 @@
-// What the hardware would not take, or would take and do harm with.
+// Validator: finds operations that the hardware would refuse or execute harmfully.
 #pragma once
 
 #include <span>
@@ -26,12 +26,11 @@ class ViolationSink {
 
 struct ValidatorLimits {
   std::span<const std::uint64_t> regions;       // bytes of each; empty: not known, and not checked
-  std::uint64_t work = std::uint64_t{1} << 36;  // of all operations together (bounds.h)
+  std::uint64_t work = std::uint64_t{1} << 36;  // limit for all operations together (bounds.h)
 };
 
-// Judges operations one after the other. U55 and U65: everything below; U85: regions, alignment, shapes,
-// work, and of blocks what is known: the limits, micro-blocks, and the memories of accumulators and of the
-// input.
+// Judges operations in order. U55 and U65: everything below; U85: regions, alignment, shapes, work, and the
+// known rules of blocks: limits, micro-blocks, and the memories of accumulators and input.
 class Validator {
  public:
   Validator(const Accelerator& accelerator, const ValidatorLimits& limits, ViolationSink& sink) noexcept
@@ -51,13 +50,13 @@ class Validator {
 struct Block {
   std::int32_t height = 0, width = 0, depth = 0;
 };
-// What of the input is read for one block of the output (U55, U65): with whole micro-blocks, of large kernels
-// 8 x 8 taps at a time, and of the channels of a convolution 16 or 32 at a time.
+// The input block of one output block (U55, U65): whole micro-blocks, at most 8 x 8 taps of a large kernel at
+// a time, and 16 or 32 channels of a convolution at a time.
 Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept;
 
 // Banks that buffers take in the accelerator's memory (U55, U65).
 struct BankUse {
-  std::int32_t ifm = 0;  // one buffer of the input; element-wise operations on two maps have two
+  std::int32_t ifm = 0;  // one input buffer; element-wise operations on two maps have two
   std::int32_t accumulators = 0;
   std::int32_t usable = 0;  // banks before tables and reserved ones
 };

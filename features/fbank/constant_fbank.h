@@ -1,5 +1,5 @@
-// A front end whose recipe is known to the compiler, with its tables in ROM: the bits of Fbank, and of its
-// code only what the recipe asks for.
+// Front end with a compile-time recipe and tables in ROM: the bits of Fbank, and only the code that
+// the recipe needs.
 #pragma once
 
 #include "features/fbank/fbank_steps.h"
@@ -7,8 +7,8 @@
 
 namespace runnel::features {
 
-// Recipe::kTables: FbankTables as a constant, one filter at a time, of options that Fbank::make() accepts;
-// see has_constant_form().
+// Recipe::kTables: constant FbankTables, one filter at a time, for options that Fbank::make()
+// accepts; see has_constant_form().
 constexpr bool has_constant_form(const FbankOptions& options) noexcept {
   return options.fft == FftChoice::own && options.log_max != LogMax::global &&
          is_constant_fft(unchecked_shape_of(options).fft_size);
@@ -25,7 +25,7 @@ class ConstantFbank : public FbankSteps<ConstantFbank<Recipe>, FramerOf<Constant
   using Steps = FbankSteps<ConstantFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>>;
 
  public:
-  // Takes its memory. Error: out_of_memory.
+  // Allocates. Error: out_of_memory.
   Status init(Memory& memory) noexcept {
     RUNNEL_TRY(this->framer_.init(memory));
     RUNNEL_TRY(this->take_arrays(memory));
@@ -36,7 +36,7 @@ class ConstantFbank : public FbankSteps<ConstantFbank<Recipe>, FramerOf<Constant
  private:
   friend Steps;
   static constexpr fbank::TableLayout kLayout{Recipe::kTables.options, Recipe::kTables.shape};
-  // As MelBank has them.
+  // As in MelBank.
   static constexpr MelRows kRows = {
       .filters = Recipe::kTables.options.num_mel_bins,
       .lanes = 1,

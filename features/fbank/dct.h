@@ -1,4 +1,4 @@
-// The matrix that makes cepstral coefficients of log-mel energies.
+// DCT matrix: cepstral coefficients from log-mel energies.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,8 @@
 // pre-emphasis, window, FFT, power, mel bank, logarithm, limit below the maximum; for MFCC the orthonormal
 // DCT-II and the lifter; scale of the output.
 //
-// The same recording gives the same bits however it is cut into pieces, on every instruction set and machine.
-// Memory is taken once, in make(); nothing allocates afterwards. What is only read may lie in flash memory
-// (fbank_tables.h).
+// The same recording gives the same bits however it is cut into blocks, on every instruction set and machine.
+// Only make() allocates. Read-only data may be in flash memory (fbank_tables.h).
 //
 //     Result<Fbank> fbank = Fbank::make(options, best_isa(), memory);
 //     while (read(samples)) { auto step = fbank->push(samples, frames); use(frames, step.frames); }
@@ -29,31 +28,29 @@
 
 namespace runnel::features {
 
-// One stream. Not thread-safe; movable; the Memory (and an FFT brought along) must outlive it.
+// One stream. Not thread-safe; movable; the Memory (and a given FFT) must outlive it.
 class Fbank : public FbankSteps<Fbank, Framer> {
   struct Empty {};
 
  public:
   explicit Fbank(Empty) noexcept {}  // for make_in()
-  // `fft`: a transform of the size shape_of(options) says, required when options.fft is fftw, otherwise
-  // nullptr for runnel's own. Errors: those of shape_of() and MelBank; unsupported when options.fft is fftw
-  // and none is given; mismatch when its size differs; out_of_memory.
+  // `fft`: a transform of the size in shape_of(options), required when options.fft is fftw; nullptr: runnel's
+  // own. Errors: those of shape_of() and MelBank; unsupported when options.fft is fftw and none is given;
+  // mismatch when its size differs; out_of_memory.
   static Result<Fbank> make(const FbankOptions& options, Isa isa, Memory& memory,
                             RealFft* fft = nullptr) noexcept;
-  // With tables that are made already; they must outlive this. Takes no arithmetic in double precision.
-  // Errors: mismatch when they are for another number of filters side by side than `isa` has, and not for
-  // one; those of an FFT brought along; out_of_memory.
+  // With existing tables, which must outlive this; needs no double precision. Errors: mismatch when their
+  // number of parallel filters is neither 1 nor that of `isa`; those of a given FFT; out_of_memory.
   static Result<Fbank> make(const FbankTables& tables, Isa isa, Memory& memory,
                             RealFft* fft = nullptr) noexcept;
-  // The same where it is to be: a copy on the way would be the largest part of a microcontroller's stack.
-  // After a failure `place` is of no use.
+  // The same, constructed in `place`: a temporary would be the largest part of a microcontroller's stack.
+  // After a failure `place` is unusable.
   static Status make_in(std::optional<Fbank>& place, const FbankTables& tables, Isa isa, Memory& memory,
                         RealFft* fft = nullptr) noexcept;
-  // One that computes what `first` computes, with a stream of its own: tables and the memory of the frame at
-  // hand are those of `first`, which must outlive it, and both are used by one thread. `first` uses no
-  // transform that was brought along. Errors: unsupported when it does; out_of_memory.
+  // A second stream like `first`, sharing its tables and frame memory: `first` must outlive it, and one
+  // thread uses both. Errors: unsupported when `first` uses a given FFT; out_of_memory.
   static Status make_like(std::optional<Fbank>& place, const Fbank& first, Memory& memory) noexcept;
-  // The same with the tables of Recipe::kOptions, which the compiler makes.
+  // The same with the compile-time tables of Recipe::kOptions.
   template <class Recipe>
   static Result<Fbank> make_of(Isa isa, Memory& memory) noexcept {
     static constexpr FbankTables kTables = ConstantFbankTables<Recipe>::view();
@@ -61,12 +58,12 @@ class Fbank : public FbankSteps<Fbank, Framer> {
   }
   // Bytes that make(options) takes of a 64-byte aligned Memory.
   static Result<std::size_t> memory_bytes(const FbankOptions& options, Isa isa) noexcept;
-  // The same of options that shape_of() accepts, with so many filters side by side (kernels_for(isa).lanes).
+  // The same for options that shape_of() accepts, with `lanes` parallel filters (kernels_for(isa).lanes).
   static constexpr std::size_t memory_bytes_of(const FbankOptions& options, std::int32_t lanes = 1) noexcept {
     const FbankShape shape = unchecked_shape_of(options);
     return align_up(fbank_table_sizes(options, shape, lanes).bytes(), 64) + state_bytes_of(options, shape);
   }
-  // Of these, what make(tables) and make_of() take.
+  // The part that make(tables) and make_of() take.
   static constexpr std::size_t state_bytes_of(const FbankOptions& options) noexcept {
     return state_bytes_of(options, unchecked_shape_of(options));
   }
@@ -74,8 +71,8 @@ class Fbank : public FbankSteps<Fbank, Framer> {
   Fbank(Fbank&&) noexcept = default;
   Fbank& operator=(Fbank&&) noexcept = default;
 
-  // What this reads: to be written down for other machines when it was made for one filter at a time
-  // (Isa::reference).
+  // The tables, which can be written out for other machines if made for one filter at
+  // a time (Isa::reference).
   [[nodiscard]] const FbankTables& tables() const noexcept { return tables_; }
 
  private:

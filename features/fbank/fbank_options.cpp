@@ -6,7 +6,7 @@
 namespace runnel::features {
 namespace {
 
-// Frames that wait for the recording's maximum.
+// Checks the memory of frames that wait for the recording's maximum.
 Status check_held(const FbankOptions& o, std::size_t values) noexcept {
   constexpr std::int64_t kMost = std::int64_t{1} << 28;
   if (o.log_max != LogMax::global || o.max_frames <= kMost / static_cast<std::int64_t>(values + 32))

@@ -1,6 +1,5 @@
-// Everything that decides what a spectral front end computes: log-mel, MFCC, spectrogram or STFT. Names are
-// those of torchaudio where it has them; they are the same in command lines, graph text, model files and
-// here.
+// Options of spectral front ends: log-mel, MFCC, spectrogram or STFT. Names follow torchaudio where it has
+// them and are the same in command lines, graph text, model files and here.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +12,25 @@
 
 namespace runnel::features {
 
-// fbank: mel energies. mfcc: cepstral coefficients made of them. spectrogram: all floor(n_fft/2) + 1 bins.
-// stft: the complex spectrum, real parts of all bins, then imaginary parts; frames lie in the middle of the
-// transform.
+// fbank: mel energies. mfcc: their cepstral coefficients. spectrogram: all floor(n_fft/2) + 1 bins. stft: the
+// complex spectrum, real parts of all bins, then imaginary parts; frames are centred in the transform.
 enum class FeatureKind : std::uint8_t { fbank, mfcc, spectrogram, stft };
-// The range in which the recipe sees samples: [-1, 1), or that of int16. It shifts logarithms by 2 ln 32768
-// and moves floors and dither.
+// The recipe's range of samples: [-1, 1), or that of int16. It shifts logarithms by 2 ln 32768 and moves
+// floors and dither.
 enum class SampleScale : std::uint8_t { unit, int16 };
 enum class FftChoice : std::uint8_t { own, fftw };
 enum class EmptyFilters : std::uint8_t { refuse, floor };
-// Samples that are infinite or not a number: replaced by 0 and counted, or the end of the stream with an
-// error.
+// Infinite and NaN samples: replaced by 0 and counted, or an error that ends the stream.
 enum class NonFinite : std::uint8_t { zero, error };
 // ln, log10 or 10 log10.
 enum class LogType : std::uint8_t { ln, log10, db };
-// Logarithms are at least log_max_range below this maximum: none; of the whole recording (frames come out at
-// its end only, max_frames at most); of all frames so far, the present one included; or log_max_value.
+// The maximum that limits logarithms from below (to log_max_range less): none; of the whole recording (frames
+// appear only at its end, at most max_frames); of all frames up to the present one; or log_max_value.
 enum class LogMax : std::uint8_t { none, global, running, fixed };
-// Frames longer than the FFT: refused, or only their first n_fft samples count, as in numpy.fft.rfft(frame,
-// n_fft).
+// Frames longer than the FFT: refused, or only their first n_fft samples count, as
+// in numpy.fft.rfft(frame, n_fft).
 enum class LongFrames : std::uint8_t { refuse, cut };
-// Where log energy comes from: the samples, as raw_energy says, or the sum of the power spectrum.
+// Source of the log energy: the samples (see raw_energy) or the sum of the power spectrum.
 enum class EnergySource : std::uint8_t { samples, spectrum };
 
 // The defaults are those of Kaldi's fbank, without dither.
@@ -46,8 +43,8 @@ struct FbankOptions {
   std::int32_t hop_length = 0;     // samples; 0: from frame_shift
   bool snip_edges = true;
   bool center =
-      false;  // frames are centred on multiples of the shift, as in torch.stft; snip_edges does not count
-  Padding pad_mode = Padding::mirror;  // outside of the recording, with center or without snip_edges
+      false;  // frames are centred on multiples of the shift, as in torch.stft; snip_edges is ignored
+  Padding pad_mode = Padding::mirror;  // outside the recording, with center or without snip_edges
   bool drop_last_frame = false;        // with center
   SampleScale scale = SampleScale::unit;
   float dither = 0;  // standard deviation of added Gaussian noise, in units of the scaled samples
@@ -84,8 +81,8 @@ struct FbankOptions {
   bool htk_compat = false;
   std::int32_t num_ceps = 13;
   float cepstral_lifter = 22;
-  // Of the values, in the end: (x + output_offset) * output_scale, rounded to multiples of 1 / output_steps
-  // (0: not), limited to 0 .. 1.
+  // Final step: (x + output_offset) * output_scale, rounded to multiples of 1 / output_steps (0: not),
+  // limited to 0 .. 1.
   float output_offset = 0, output_scale = 1;
   std::int32_t output_steps = 0;
   bool output_limit = false;
@@ -94,7 +91,7 @@ struct FbankOptions {
   friend bool operator==(const FbankOptions&, const FbankOptions&) = default;
 };
 
-// What follows from valid options.
+// Sizes that follow from valid options.
 struct FbankShape {
   FrameGrid grid;
   std::size_t fft_size = 0;
@@ -105,8 +102,8 @@ struct FbankShape {
   [[nodiscard]] constexpr std::size_t spectrum() const noexcept { return fft_size / 2 + 1; }  // bins
 };
 
-// Of options that are known to be valid: shape_of() checks them. The frame length in samples is
-// int(float(rate) * 0.001f * ms), in single precision, as in Kaldi.
+// For valid options; shape_of() checks them. The frame length in samples is int(float(rate) * 0.001f * ms),
+// in single precision, as in Kaldi.
 constexpr FbankShape unchecked_shape_of(const FbankOptions& o) noexcept {
   const auto samples_of = [&o](float milliseconds) {
     const float per_ms = o.sample_frequency * 0.001F;

@@ -1,5 +1,4 @@
-// The options of the float front end one by one, for tables made of them at compile time. Everybody else uses
-// fbank_parameters.h.
+// Table of the float front end's options, for compile-time tables. All other code uses fbank_parameters.h.
 #pragma once
 
 #include "features/fbank/fbank_parameters.h"

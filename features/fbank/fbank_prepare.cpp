@@ -1,4 +1,4 @@
-// Makes the tables of the front end on the machine: double precision, which nothing else of it needs.
+// Computes the front end's tables at run time: the only part that needs double precision.
 #include <cstring>
 
 #include "features/fbank/fbank.h"

@@ -1,8 +1,8 @@
-// The presets of the float front end as constants, for tables that the compiler makes (fbank_tables.h):
+// Presets of the float front end as constants, for compile-time tables (fbank_tables.h):
 //
 //     struct Mine {
-//       static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) {
-//       o.num_mel_bins = 40; });
+//       static constexpr FbankOptions kOptions =
+//           changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
 //     };
 #pragma once
 
@@ -21,7 +21,7 @@ constexpr FbankOptions changed(FbankOptions options, Change change) {
 
 namespace fbank_table {
 
-// Every field is written out: a preset must not move when a default does.
+// Every field is written out: a preset must not change when a default does.
 inline constexpr FbankOptions kKaldi{.kind = FeatureKind::fbank,
                                      .sample_frequency = 16000,
                                      .frame_length = 25,
@@ -86,7 +86,7 @@ inline constexpr FbankOptions kTorchaudio = changed(kKaldi, [](FbankOptions& o) 
   o.num_mel_bins = 128;
   o.low_freq = 0;
   o.mel_shape = MelShape::hz;
-  // 128 bins are more than 400 points resolve on the HTK scale; torchaudio warns and gives zeros.
+  // 400 points cannot resolve 128 bins on the HTK scale; torchaudio warns and gives zeros.
   o.empty_filters = EmptyFilters::floor;
   o.use_log_fbank = false;
 });
@@ -257,9 +257,9 @@ inline constexpr Preset kPresets[] = {
 
 }  // namespace fbank_table
 
-void there_is_no_such_preset();  // nowhere: the compiler says its name
+void there_is_no_such_preset();  // not defined: the compiler names it in its error
 
-// The preset of that name; for the compiler, which refuses a name that there is not.
+// The preset of that name; an unknown name does not compile.
 consteval FbankOptions constant_preset(std::string_view name) {
   for (const Preset& preset : fbank_table::kPresets) {
     if (preset.name == name) return preset.options;

@@ -1,6 +1,5 @@
-// The steps of a spectral front end (fbank.h says which), for front ends whose recipe comes while the program
-// runs (Fbank) and for those that have it as a constant (constant_fbank.h), where the compiler leaves out
-// what the recipe does not ask for.
+// The steps of a spectral front end (listed in fbank.h), for recipes at run time (Fbank) and for constant
+// ones (constant_fbank.h), where the compiler removes the steps that the recipe does not need.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +18,8 @@
 
 namespace runnel::features {
 
-// Self has: tables(), its recipe; kernels(), Kernels or ScalarKernels; forward(in, re, im), the transform;
-// mel_rows(); dct().
+// Self has: tables(), its recipe; kernels(), Kernels or ScalarKernels; forward(in, re, im), the
+// transform; mel_rows(); dct().
 template <class Self, class Frames>
 class FbankSteps {
  public:
@@ -28,15 +27,15 @@ class FbankSteps {
     std::size_t samples;  // taken
     std::size_t frames;   // written
   };
-  // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes the frames that are complete,
-  // dims() values each, one after the other. It stops early only when frames_out is full, at a sample that is
-  // not finite under non_finite=error, or, under log_max=global, when the recording is too long (see
-  // status()). Room for max_frames(samples.size()) frames is always enough.
+  // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes complete frames in order,
+  // dims() values each. It stops early only when frames_out is full, at a non-finite sample under
+  // non_finite=error, or, under log_max=global, when the recording is too long (see status()). Room for
+  // max_frames(samples.size()) frames always suffices.
   Step push(std::span<const float> samples, std::span<float> frames_out) noexcept;
-  // The same for 16-bit samples: exactly what the floats sample / 32768 would give.
+  // The same for 16-bit samples, with exactly the result of the floats sample / 32768.
   Step push(std::span<const std::int16_t> samples, std::span<float> frames_out) noexcept;
-  // The recording has ended: writes the frames that are still missing, as many as fit; 0 when there are none
-  // left. After flush() only flush() and reset() are of use: push() takes nothing.
+  // The recording has ended: writes the remaining frames, as many as fit; 0 when there are none left. After
+  // flush() only flush() and reset() are of use: push() takes nothing.
   std::size_t flush(std::span<float> frames_out) noexcept;
   // As new: the next sample is number 0.
   void reset() noexcept;
@@ -52,11 +51,11 @@ class FbankSteps {
   [[nodiscard]] std::int64_t next_frame() const noexcept { return holds() ? given_ : framer_.next_frame(); }
   [[nodiscard]] std::int64_t samples_received() const noexcept { return framer_.received(); }
   [[nodiscard]] std::int64_t non_finite_samples() const noexcept { return non_finite_; }
-  // invalid_data after a sample was refused, naming it, or a recording too long for max_frames; ok otherwise.
+  // invalid_data after a refused sample, naming it, or for a recording too long for max_frames; ok otherwise.
   [[nodiscard]] Status status() const noexcept;
 
  protected:
-  // Sizes of its own arrays, in floats.
+  // Sizes of the arrays, in floats.
   struct Arrays {
     std::size_t frame, half, values, cepstra, noisy, held;
     constexpr Arrays(const FbankOptions& o, const FbankShape& shape) noexcept
@@ -76,7 +75,7 @@ class FbankSteps {
     return has_mel(o) ? static_cast<std::size_t>(o.num_mel_bins) : shape.dims;
   }
   Status take_arrays(Memory& memory) noexcept;
-  // Of them, only what a stream keeps from frame to frame: the others stay where they are.
+  // Allocates only the arrays that a stream keeps between frames; the others stay shared.
   Status take_held(Memory& memory) noexcept;
 
   Frames framer_;
@@ -84,11 +83,10 @@ class FbankSteps {
  private:
   [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
   [[nodiscard]] Self& self() noexcept { return static_cast<Self&>(*this); }
-  // Where a frame begins among the zeros of a longer FFT. The power spectrum does not depend on it, but
-  // rounding errors do; they decide the accuracy of bins far below the frame's strongest. Of all positions
-  // these had the smallest worst error over the recordings and settings of the oracle, measured against
-  // double precision: one for mel bins, one for a spectrum's own. Complex spectra are those of frames in the
-  // middle.
+  // Offset of a frame among the zeros of a longer FFT. The power spectrum does not depend on it, but rounding
+  // errors do, which limit the accuracy of bins far below the frame's strongest. Of all offsets these had the
+  // smallest worst error over the oracle's recordings and settings, against double precision: one for mel
+  // bins, one for spectra. Complex spectra have the frame in the middle.
   static constexpr std::size_t offset_of(FeatureKind kind, std::size_t free) noexcept {
     if (kind == FeatureKind::stft) return free / 2;
     const std::size_t offset = kind == FeatureKind::spectrogram ? 8 : 12;
@@ -97,7 +95,7 @@ class FbankSteps {
   // Values before the result; floats of a held frame.
   [[nodiscard]] std::size_t count() const noexcept { return count_of(options(), shape()); }
   [[nodiscard]] std::size_t stride() const noexcept { return Arrays(options(), shape()).stride(); }
-  // Energies that the mel bank writes.
+  // Number of energies that the mel bank writes.
   [[nodiscard]] std::size_t written_filters() const noexcept {
     const auto filters = static_cast<std::size_t>(options().num_mel_bins);
     return self().tables().lanes == 1 ? filters : (filters + 15) / 16 * 16;
@@ -109,16 +107,16 @@ class FbankSteps {
   std::size_t take_frames(std::span<float> frames_out, std::size_t already) noexcept;
   std::size_t give_held(std::span<float> frames_out) noexcept;
   [[nodiscard]] bool holds() const noexcept { return options().log_max == LogMax::global; }
-  // One frame: from samples to the values before the limit; `energy` is written when it is used.
+  // One frame, from samples to the values before the limit; writes `energy` if it is used.
   void analyse(const float* samples, float* values, float* energy) noexcept;
-  // From there to the result.
+  // From these values to the result.
   void conclude(float* values, float energy, float* out) noexcept;
   void take_logarithm(float* values, std::size_t count) const noexcept;
   void limit(float* values, std::size_t count) noexcept;
   void scale_output(float* out) const noexcept;
 
   float* frame_ = nullptr;    // [fft_size], zeros around the frame
-  float* re_ = nullptr;       // [spectrum + 1], then the power, and a zero after the bins of the mel bank
+  float* re_ = nullptr;       // [spectrum + 1], then the power, and a zero after the mel bank's bins
   float* im_ = nullptr;       // [spectrum + 1]
   float* values_ = nullptr;   // [padded filters or bins]
   float* cepstra_ = nullptr;  // [padded coefficients]
@@ -169,15 +167,14 @@ void FbankSteps<Self, Frames>::reset() noexcept {
   held_frames_ = given_ = 0;
 }
 
-// A frame that hangs over the start may wait for what it mirrors, and come together with the next one.
+// A frame that overlaps the start may wait for the samples that it mirrors and come with the next one.
 template <class Self, class Frames>
 std::size_t FbankSteps<Self, Frames>::max_frames(std::size_t samples) const noexcept {
   const auto shift = static_cast<std::size_t>(shape().grid.shift);
   return samples / shift + (shape().grid.placement == FramePlacement::inside ? 1 : 2);
 }
 
-// At the end at most the frames that begin before it and were not complete: their starts span less than a
-// frame length.
+// At most the incomplete frames that begin before the end: their starts span less than a frame length.
 template <class Self, class Frames>
 std::size_t FbankSteps<Self, Frames>::max_flush_frames() const noexcept {
   if (holds()) return static_cast<std::size_t>(options().max_frames);
@@ -343,11 +340,11 @@ void FbankSteps<Self, Frames>::analyse(const float* samples, float* values, floa
   }
 }
 
-// The logarithms' lower end, below the maximum.
+// The lower limit of logarithms, relative to the maximum.
 template <class Self, class Frames>
 void FbankSteps<Self, Frames>::limit(float* values, std::size_t count) noexcept {
   if (options().log_max == LogMax::running || options().log_max == LogMax::global) {
-    // Under global every frame has been seen before the first one is limited.
+    // Under global, all frames are seen before the first one is limited.
     if (!holds()) {
       for (std::size_t i = 0; i < count; ++i) {
         if (!any_ || values[i] > largest_) largest_ = values[i];

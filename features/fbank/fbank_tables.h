@@ -1,19 +1,19 @@
-// What the float front end reads and never writes: its recipe, window, mel bank, DCT, and the tables of its
-// FFT. Fbank::make(options) makes them in memory; for devices they are constants, which lie in flash memory,
-// so that preparing takes no arithmetic:
+// Read-only tables of the float front end: recipe, window, mel bank, DCT, and the tables of its FFT.
+// Fbank::make(options) computes them in memory; on devices they are constants in flash memory, so that
+// preparing takes no arithmetic:
 //
 //     struct Mine { static constexpr FbankOptions kOptions = ...; };         // made by the compiler
 //     alignas(64) std::byte storage[Fbank::state_bytes_of(Mine::kOptions)];
 //     Result<Fbank> fbank = Fbank::make_of<Mine>(best_isa(), memory);
 //
-// or, with arrays that a program on another machine wrote down (Fbank::tables() of a front end made there
-// with Isa::reference):
+// or, with arrays that another machine wrote out (Fbank::tables() of a front end made
+// there with Isa::reference):
 //
 //     const float kFloats[] = {0x1.8p-1F, ...};   const std::int32_t kIntegers[] = {...};
 //     constexpr FbankTables kTables = fbank_tables(kOptions, kFloats, kIntegers);
 //     Result<Fbank> fbank = Fbank::make(kTables, best_isa(), memory);
 //
-// Whoever makes them, they are the same bytes, and the same code runs on them.
+// Either way the bytes are the same, and the same code uses them.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,12 @@
 namespace runnel::features {
 
 struct FbankTables {
-  FbankOptions options;        // valid ones: shape_of() accepts them, and check_mel() their bank
+  FbankOptions options;        // valid: accepted by shape_of(), and their bank by check_mel()
   FbankShape shape;            // of these options
   float log_energy_floor = 0;  // with energy_floor
   std::int32_t lanes =
-      1;  // of the mel bank: filters side by side. Every machine takes one; hosts prefer their own.
-  // fbank_table_sizes() of them, 64-byte aligned for speed. They must outlive what reads them.
+      1;  // parallel filters of the mel bank. Every machine accepts 1; hosts prefer their own.
+  // fbank_table_sizes() elements, 64-byte aligned for speed. They must outlive their readers.
   const float* floats = nullptr;
   const std::int32_t* integers = nullptr;
 };
@@ -52,8 +52,8 @@ namespace fbank {
 
 constexpr std::size_t padded(std::size_t count) noexcept { return align_up(count, 16); }
 
-// Where things lie among the floats: the window at 0, then this. The mel bank is last, because only its sizes
-// take arithmetic.
+// Offsets among the floats: the window at 0, then these. The mel bank is last, because only its
+// sizes need arithmetic.
 struct TableLayout {
   std::size_t dct, dct_stride, fft, mel;
   constexpr TableLayout(const FbankOptions& o, const FbankShape& shape) noexcept
@@ -63,12 +63,12 @@ struct TableLayout {
         mel(fft + (o.fft == FftChoice::own ? real_fft_table_floats(shape.fft_size) : 0)) {}
 };
 
-// What ln is multiplied with.
+// The factor of ln.
 constexpr double log_unit(LogType type) noexcept {
   return type == LogType::ln ? 1 : type == LogType::log10 ? 0.434294481903251827651 : 4.34294481903251827651;
 }
 
-// A part of what shape_of() and check_mel() check, for the compiler.
+// A compile-time subset of the checks of shape_of() and check_mel().
 constexpr bool is_consistent(const FbankOptions& o, const FbankShape& shape) noexcept {
   if (shape.grid.length < 2 || shape.grid.shift < 1 || shape.fft_size > kMaxFftSize) return false;
   if (shape.used < static_cast<std::size_t>(shape.grid.length) && o.long_frames == LongFrames::refuse)
@@ -82,7 +82,7 @@ constexpr bool is_consistent(const FbankOptions& o, const FbankShape& shape) noe
 
 }  // namespace fbank
 
-// Of valid options.
+// For valid options.
 constexpr FbankTableSizes fbank_table_sizes(const FbankOptions& options, const FbankShape& shape,
                                             std::int32_t lanes = 1) noexcept {
   FbankTableSizes sizes{fbank::TableLayout(options, shape).mel, 0};
@@ -94,8 +94,8 @@ constexpr FbankTableSizes fbank_table_sizes(const FbankOptions& options) noexcep
   return fbank_table_sizes(options, unchecked_shape_of(options));
 }
 
-// Fills arrays of these sizes, which hold zeros before. An FFT whose size has a prime factor above 31 gets
-// incomplete tables (see real_fft_tables_are_constant): those are made by Fbank::make(options).
+// Fills zeroed arrays of these sizes. An FFT size with a prime factor above 31 gets incomplete tables (see
+// real_fft_tables_are_constant), which Fbank::make(options) completes.
 constexpr void fill_fbank_tables(const FbankOptions& o, const FbankShape& shape, std::int32_t lanes,
                                  float* floats, std::int32_t* integers) noexcept {
   const fbank::TableLayout layout(o, shape);
@@ -116,7 +116,7 @@ constexpr void fill_fbank_tables(const FbankOptions& o, const FbankShape& shape,
   if (has_mel(o)) fill_mel_rows(shape.mel, lanes, floats + layout.mel, integers);
 }
 
-// Tables that are made already, by fill_fbank_tables() or by Fbank::make(options).
+// From arrays filled by fill_fbank_tables() or Fbank::make(options).
 constexpr FbankTables fbank_tables(const FbankOptions& o, const FbankShape& shape, std::int32_t lanes,
                                    const float* floats, const std::int32_t* integers) noexcept {
   FbankTables tables{.options = o,
@@ -136,7 +136,7 @@ constexpr FbankTables fbank_tables(const FbankOptions& o, const float* floats,
   return fbank_tables(o, unchecked_shape_of(o), 1, floats, integers);
 }
 
-// The tables of Recipe::kOptions as a constant: struct Mine { static constexpr FbankOptions kOptions{...}; };
+// Constant tables of Recipe::kOptions: struct Mine { static constexpr FbankOptions kOptions{...}; };
 template <class Recipe>
 class ConstantFbankTables {
  public:

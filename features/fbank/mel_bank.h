@@ -1,6 +1,6 @@
 // Mel filter banks: overlapping triangles, equally spaced in mel between two frequencies, on the bins of an
-// FFT. Recipes differ in the mel scale, in the axis on which the sides of the triangles are straight, and in
-// whether the triangles have equal heights or equal areas.
+// FFT. Recipes differ in the mel scale, in the axis on which the triangles' sides are straight, and in equal
+// heights or equal areas.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace runnel::features {
 
 // Errors: invalid_argument naming the parameter (num_mel_bins, low_freq, high_freq), its value and what is
-// allowed, among them a triangle without FFT bins.
+// allowed, also for a triangle without FFT bins.
 Status check_mel(const MelSpec& spec) noexcept;
 
 // Weights exist for bins strictly inside a triangle (with corners on bins, its peak is inside and weighs 1);
@@ -25,7 +25,7 @@ class MelBank {
   Status init(const MelSpec& spec, std::int32_t lanes, Memory& memory) noexcept;
   // Bytes that init() takes; 0 when it would fail.
   static std::size_t memory_bytes(const MelSpec& spec, std::int32_t lanes) noexcept;
-  // With the arrays that fill_mel_rows() makes for this bank and so many lanes; they must outlive this.
+  // With the arrays of fill_mel_rows() for this bank and number of lanes; they must outlive this.
   void init(const MelSpec& spec, std::int32_t lanes, const float* weights,
             const std::int32_t* integers) noexcept {
     const std::int32_t groups = (spec.filters + lanes - 1) / lanes;
@@ -37,9 +37,9 @@ class MelBank {
              .weights = weights};
   }
 
-  // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, those
-  // beyond the last filter 0, or, with one lane, not at all. Kernels of any width take one lane; otherwise
-  // lanes are theirs.
+  // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, 0 after
+  // the last filter, or, with one lane, only those of filters. Kernels of any width accept one lane;
+  // otherwise lanes must equal theirs.
   void apply(const Kernels& kernels, const float* power, float* energies) const noexcept {
     kernels.mel(rows_, power, energies);
   }
@@ -47,7 +47,7 @@ class MelBank {
   [[nodiscard]] std::size_t padded_filters() const noexcept {
     return (static_cast<std::size_t>(rows_.filters) + 15) / 16 * 16;
   }
-  // What apply() writes.
+  // The number of energies that apply() writes.
   [[nodiscard]] std::size_t written_filters() const noexcept {
     return rows_.lanes == 1 ? static_cast<std::size_t>(rows_.filters) : padded_filters();
   }

@@ -1,6 +1,5 @@
-// The triangles of a mel filter bank and the sparse rows made of them, in a form that the compiler can
-// evaluate. Weights are computed in double precision and rounded once, so that a bank is the same on every
-// machine.
+// Triangles of a mel filter bank and their sparse rows, as constexpr functions. Weights are computed in
+// double precision and rounded once, so that a bank is the same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +37,10 @@ constexpr double hz_of(double mel, MelScale scale = MelScale::htk) noexcept {
 
 struct MelSpec {
   std::int32_t filters = 23;
-  double low_hz = 20, high_hz = 8000;  // of the whole bank; 0 <= low < high <= rate / 2
+  double low_hz = 20, high_hz = 8000;  // limits of the bank; 0 <= low < high <= rate / 2
   double rate_hz = 16000;
   std::size_t fft_size = 512;
-  // A triangle that holds no FFT bin: refused, or its energy is 0 (so that the output is the log's floor).
+  // A triangle without FFT bins: refused, or its energy is 0 (the output is then the log's floor).
   bool allow_empty = false;
   MelScale scale = MelScale::htk;
   MelNorm norm = MelNorm::none;
@@ -82,8 +81,7 @@ constexpr double corner_of(const MelSpec& spec, std::int32_t corner) noexcept {
   }
   double hz = corner_hz(spec, corner);
   if (spec.shape == MelShape::hz) return hz;
-  // The upper end lies just below the bin that it would fall on; so do the implementations that are followed
-  // here.
+  // The upper end is just below the bin that it would fall on, as in the implementations followed here.
   if (corner == spec.filters + 1) hz -= 0.001;
   const std::size_t bins = spec.shape == MelShape::bins ? spec.fft_size : spec.fft_size / 2 + 1;
   const double place = static_cast<double>(bins + 1) * hz / spec.rate_hz;
@@ -92,14 +90,14 @@ constexpr double corner_of(const MelSpec& spec, std::int32_t corner) noexcept {
 
 }  // namespace mel
 
-// One triangle of a bank: its corners on the axis on which its sides are straight, and the bins inside,
-// [first, last).
+// One triangle of a bank: its corners on the axis where its sides are straight, and the bins
+// inside, [first, last).
 struct Triangle {
   double left, centre, right;
   std::int32_t first, last;
 
   [[nodiscard]] constexpr std::int32_t bins() const noexcept { return last - first; }
-  // Height 1 at the peak; of bin k, first <= k < last. Greater than 0.
+  // Weight of bin k, first <= k < last: above 0, and 1 at the peak.
   [[nodiscard]] constexpr double weight(std::int32_t k, const MelSpec& spec) const noexcept {
     const double at = mel::place_of_bin(k, spec);
     if (at == centre) return 1;
@@ -128,8 +126,8 @@ constexpr Triangle triangle_of(const MelSpec& spec, std::int32_t filter) noexcep
     if (t.last > bins) t.last = bins;
     return t;
   }
-  // From the corner frequencies to bins; the comparison on the axis decides, so begin one bin early and end
-  // when it says so.
+  // From corner frequencies to bins. The comparison on the axis decides: begin one bin early and end
+  // when it fails.
   const double bins_per_hz = static_cast<double>(spec.fft_size) / spec.rate_hz;
   const double guess = (spec.shape == MelShape::hz ? t.left : hz_of(t.left, spec.scale)) * bins_per_hz - 2;
   t.first = guess > 0 ? static_cast<std::int32_t>(guess) : 0;
@@ -139,13 +137,13 @@ constexpr Triangle triangle_of(const MelSpec& spec, std::int32_t filter) noexcep
   return t;
 }
 
-// What the weights of the filter are multiplied with.
+// The factor of the filter's weights.
 constexpr double height_of(const MelSpec& spec, std::int32_t filter) noexcept {
   return spec.norm == MelNorm::none ? 1
                                     : 2 / (mel::corner_hz(spec, filter + 2) - mel::corner_hz(spec, filter));
 }
 
-// Sizes of the arrays of MelRows (simd/kernels.h) for `lanes` filters side by side.
+// Sizes of the arrays of MelRows (simd/kernels.h) for `lanes` parallel filters.
 struct MelRowSizes {
   std::size_t weights = 0;  // floats
   std::size_t groups = 0;   // of `lanes` filters
@@ -168,7 +166,7 @@ constexpr MelRowSizes mel_row_sizes(const MelSpec& spec, std::int32_t lanes) noe
   return sizes;
 }
 
-// weights: mel_row_sizes() of them; integers: the first rows of all groups and the end, then the bins.
+// weights: mel_row_sizes().weights floats; integers: the first rows of all groups and the end, then the bins.
 constexpr void fill_mel_rows(const MelSpec& spec, std::int32_t lanes, float* weights,
                              std::int32_t* integers) noexcept {
   const auto wide = static_cast<std::size_t>(lanes);
@@ -191,7 +189,7 @@ constexpr void fill_mel_rows(const MelSpec& spec, std::int32_t lanes, float* wei
       const bool empty = t.is_empty(spec);
       const double height = empty ? 0 : height_of(spec, filter);
       if (lanes == 1) bins[group] = t.first;
-      // Shorter filters read the bin that is zero.
+      // Shorter filters read the zero bin.
       for (std::int32_t i = 0; i < longest; ++i) {
         const std::size_t at = static_cast<std::size_t>(row + i) * wide + lane;
         const bool inside = i < t.bins();

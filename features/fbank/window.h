@@ -18,12 +18,10 @@ enum class WindowType : std::uint8_t {
   blackman,     // c - 0.5 cos(a i) + (0.5 - c) cos(2 a i)
   sine,         // sin(a i / 2)
   rectangular,  // 1
-  sqrt_hann,    // sin(a i / 2), periodic: analysis and synthesis together are hann (spectra that come back,
-                // stft.h)
+  sqrt_hann,    // sin(a i / 2), periodic: analysis times synthesis is hann (stft.h)
 };
 
-// Point i of a window of `count` points; `blackman_coeff` is c, the others do not use it. A window of one
-// point is 1.
+// Point i of a window of `count` points; `blackman_coeff` is c of blackman. A window of one point is 1.
 constexpr double window_at(WindowType type, double blackman_coeff, std::int64_t i,
                            std::int64_t count) noexcept {
   using exact::constant::turn;

@@ -40,7 +40,7 @@ void ComplexFft::finish_tables(float* tables) noexcept {
   float* from_im = plan_.count % 2 == 0 ? im : other_im;
   std::fill_n(from_re, size, 0.0F);
   std::fill_n(from_im, size, 0.0F);
-  // The filter carries the factor of the inverse transform; a power of two, so nothing is rounded.
+  // The filter includes the factor of the inverse transform, a power of two, so nothing is rounded.
   const float factor = 1.0F / static_cast<float>(size);
   for (std::size_t j = 0; j < size_; ++j) {
     for (const std::size_t place : {j, (size - j) % size}) {
@@ -72,7 +72,7 @@ void ComplexFft::run(float* re, float* im, float* other_re, float* other_im) con
   std::fill(from_re + size_, from_re + inner, 0.0F);
   std::fill(from_im + size_, from_im + inner, 0.0F);
   run_passes(a_re, a_im, b_re, b_im);
-  // The inverse transform is the forward one with real and imaginary parts exchanged, before and after it.
+  // The inverse transform is the forward one with real and imaginary parts exchanged before and after it.
   kernels_->multiply(a_re, a_im, filter_, filter_ + wide, inner, from_re, from_im);
   run_passes(a_im, a_re, b_im, b_re);
   kernels_->multiply(a_re, a_im, chirp_re, chirp_im, size_, re, im);

@@ -1,5 +1,5 @@
-// The forward real transform of a size that is known to the compiler, with factors in ROM (fft_tables.h): the
-// passes of that size and no others.
+// Forward real transform of a compile-time size, with factors in ROM (fft_tables.h): only that size's
+// passes are compiled.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class ConstantFft {
   // As RealFft::forward(); tables: real_fft_table_floats(kSize).
   void forward(const float* tables, const float* in, float* re, float* im) noexcept {
     float *work_re = work_, *work_im = work_ + fft::padded(kCount);
-    // The passes go to and fro between the result's place and the workspace, and end in the workspace.
+    // The passes alternate between the result's arrays and the workspace, and end in the workspace.
     bool in_work = kPlan.count % 2 == 0;
     ScalarKernels::deinterleave(in, kCount, in_work ? work_re : re, in_work ? work_im : im);
     const float* at = tables + real_fft_factor_floats(kSize);

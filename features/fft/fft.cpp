@@ -34,7 +34,7 @@ void OwnFft::finish_tables(float* tables) noexcept {
 void OwnFft::forward(const float* in, float* re, float* im) noexcept {
   if (size_ % 2 != 0) return forward_odd(in, re, im);
   const std::size_t count = size_ / 2;
-  // The passes go to and fro between the result's place and the workspace, and end in the workspace.
+  // The passes alternate between the result's arrays and the workspace, and end in the workspace.
   const bool here = complex_.starts_in_result();
   kernels_->deinterleave(in, count, here ? work_re_ : re, here ? work_im_ : im);
   complex_.run(work_re_, work_im_, re, im);

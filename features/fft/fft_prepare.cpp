@@ -1,4 +1,4 @@
-// Makes tables of the FFT on the machine: double precision, which nothing else of it needs.
+// Computes the FFT's tables at run time: the only part that needs double precision.
 #include <algorithm>
 
 #include "features/fft/fft.h"

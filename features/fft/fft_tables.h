@@ -1,5 +1,5 @@
-// What the transforms read and never write: their plan, twiddle factors and roots, made on the machine or by
-// the compiler. Factors are correctly rounded for all practical purposes (base/exact_math.h).
+// Read-only tables of the transforms: plan, twiddle factors and roots, computed at run time or at compile
+// time. Factors are correctly rounded for all practical purposes (base/exact_math.h).
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace runnel::features {
 // The largest supported size of a real transform.
 inline constexpr std::size_t kMaxFftSize = std::size_t{1} << 20;
 
-// How a complex transform is done (complex_fft.h).
+// Plan of a complex transform (complex_fft.h).
 struct FftPlan {
   static constexpr int kMaxPasses = 21;
   int count = 0;  // of passes; a single point has none
   std::int32_t radix[kMaxPasses] = {};
-  std::size_t inner = 0;  // points of the passes; with a chirp more than those of the transform
+  std::size_t inner = 0;  // points of the passes; with a chirp, more than the transform's
   bool chirp = false;
 };
 
 namespace fft {
 
-// A prime factor above this costs more by its definition than by Bluestein's three larger transforms.
+// A larger prime factor costs more by definition of the DFT than by Bluestein's three larger transforms.
 inline constexpr std::size_t kMostDirect = 31;
 
 // Arrays begin at multiples of 64 bytes.
@@ -41,9 +41,9 @@ constexpr bool find_passes(std::size_t n, FftPlan& plan) noexcept {
     rest /= radix;
     plan.radix[plan.count++] = static_cast<std::int32_t>(radix);
   };
-  // Fours first: they make the stride a multiple of the vector width soonest. (An eight in place of a four
-  // and a two would save a pass, a tenth of the time, but the weakest bins of Whisper's 400 points came out
-  // up to 3.6 times as far from double precision.)
+  // Fours first: they make the stride a multiple of the vector width soonest. (An eight instead of a four and
+  // a two would save a pass, a tenth of the time, but the weakest bins of Whisper's 400 points were up to 3.6
+  // times as far from double precision.)
   while (rest % 4 == 0) add(4);
   for (std::size_t radix = 2; rest > 1; ++radix) {
     if (radix > kMostDirect) return false;
@@ -93,7 +93,7 @@ constexpr float* fill_passes(const FftPlan& plan, float* at) noexcept {
   return at;
 }
 
-// exp(-pi i j^2 / n): cosines, then, padded(n) after them, sines.
+// exp(-pi i j^2 / n): cosines, then, padded(n) later, sines.
 constexpr void fill_chirp(std::size_t n, float* chirp) noexcept {
   for (std::size_t j = 0; j < n; ++j) {
     const auto square = static_cast<std::uint64_t>(j) * j;
@@ -121,8 +121,8 @@ constexpr std::size_t complex_fft_work_floats(std::size_t n) noexcept {
   return plan.chirp ? 4 * fft::padded(plan.inner) : 0;
 }
 
-// Of n real points, 1 to kMaxFftSize. Even sizes have factors of the last step in front: cosines, then sines,
-// for k <= n / 4.
+// Of n real points, 1 to kMaxFftSize. Even sizes begin with the last step's factors: cosines, then sines, for
+// k <= n / 4.
 constexpr std::size_t real_fft_factor_floats(std::size_t n) noexcept {
   return n % 2 == 0 ? fft::padded(2 * (n / 4 + 1)) : 0;
 }
@@ -133,13 +133,13 @@ constexpr std::size_t real_fft_work_floats(std::size_t n) noexcept {
   if (n % 2 == 0) return 2 * fft::padded(n / 2) + complex_fft_work_floats(n / 2);
   return 4 * fft::padded(n) + complex_fft_work_floats(n);
 }
-// Sizes whose tables fill_real_fft_tables() makes completely. The others have a filter that a transform makes
-// (OwnFft::finish_tables).
+// Sizes whose tables fill_real_fft_tables() completes. Other sizes have a filter that needs
+// a transform (OwnFft::finish_tables).
 constexpr bool real_fft_tables_are_constant(std::size_t n) noexcept {
   return !fft_plan_of(n % 2 == 0 ? n / 2 : n).chirp;
 }
 
-// real_fft_table_floats(n) floats, which hold zeros before.
+// Fills real_fft_table_floats(n) zeroed floats.
 constexpr void fill_real_fft_tables(std::size_t n, float* at) noexcept {
   const std::size_t count = n % 2 == 0 ? n / 2 : n, half = count / 2;
   if (n % 2 == 0) {

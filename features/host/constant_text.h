@@ -1,4 +1,4 @@
-// Numbers and options as C++ that gives the same bits again: what the writers of tables share.
+// Numbers and options as C++ text that reproduces their bits, for the writers of tables.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ std::string list_of(std::span<const T> values) {
   return text;
 }
 
-// The members of `options`, whose type in C++ is `type`. Parameters have the names and the order of the
-// members.
+// The members of `options`, whose type in C++ is `type`. Parameters have the names and the order
+// of the members.
 template <class Options>
 std::string members_of(std::span<const ParameterOf<Options>> parameters, const Options& options,
                        std::string_view type) {

@@ -1,6 +1,6 @@
-// FFTW (single precision) behind RealFft: fft=fftw. FFTW is GPL, so a program that links this is too; hence
-// RUNNEL_FFTW=OFF. Its results differ from runnel's own transform in the last bits and may differ between
-// machines.
+// FFTW (single precision) as a RealFft: fft=fftw. FFTW is GPL, and so is a program that links this;
+// hence RUNNEL_FFTW=OFF. Its results differ from runnel's own transform in the last bits and may
+// differ between machines.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace runnel::features {
 
-// Does this build contain FFTW?
+// Whether this build contains FFTW.
 bool have_fftw() noexcept;
 
 // Any n from 1 to kMaxFftSize. Planning is deterministic (FFTW_ESTIMATE) and may be done from

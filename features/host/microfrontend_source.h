@@ -1,5 +1,5 @@
-// Writes the tables of the fixed-point front end as C++, for programs that carry them in flash memory
-// (features/microfrontend/microfrontend_tables.h).
+// Writes the fixed-point front end's tables as C++, for programs that keep them in
+// flash memory (features/microfrontend/microfrontend_tables.h).
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace runnel::features {
 
-// A struct `name` with kOptions and kTables, the MicrofrontendTables of these options; the text includes no
-// headers, it needs features/microfrontend/microfrontend_tables.h in front. Its numbers are those that
+// A struct `name` with kOptions and kTables, the MicrofrontendTables of these options; include
+// features/microfrontend/microfrontend_tables.h before it. Its numbers are those that
 // Microfrontend::make(options) computes on every machine. Errors: those of Microfrontend::make().
 Result<std::string> microfrontend_source(const MicrofrontendOptions& options, std::string_view name);
 

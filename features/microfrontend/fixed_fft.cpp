@@ -25,7 +25,7 @@ Status FixedFft::init(std::size_t n, const std::int16_t* factors, Isa isa, Memor
 
 void FixedFft::forward(const std::int16_t* in, std::int16_t* out) noexcept {
   const std::size_t half = size_ / 2;
-  // The passes go to and fro between the result's place and the work array, and end in the latter.
+  // The passes alternate between the result and the work array, and end in the latter.
   std::size_t passes = 0;
   for (std::size_t groups = 1, radix = fixed::first_radix(half); groups < half; groups *= radix, radix = 4)
     ++passes;

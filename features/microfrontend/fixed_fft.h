@@ -1,11 +1,11 @@
-// Fourier transform of 16-bit integers with 16-bit results, for machines without floating point.
+// Fixed-point FFT: 16-bit integers with 16-bit results, for machines without floating point.
 //
-// The n real samples are taken as n/2 complex ones. Passes of radix 4 (and one of radix 2 before them
-// where n/2 is no power of 4), decimation in time; every pass divides its operands by its radix, and the
-// separation of even and odd samples by 2, so that nothing overflows: the result is X[k] / n, rounded in
-// every pass. Products have 15 fractional bits, factors are multiples of 1/32767. This is the arithmetic of
-// KissFFT with 16-bit integers (M. Borgerding), to the bit, in Stockham's self-sorting order. Complex numbers
-// are pairs, real part first.
+// The n real samples are transformed as n/2 complex ones. Passes of radix 4 (after one of radix 2 where n/2
+// is not a power of 4), decimation in time. Every pass divides its operands by its radix, and the separation
+// of even and odd samples by 2, so that nothing overflows: the result is X[k] / n, rounded in every pass.
+// Products have 15 fractional bits, factors are multiples of 1/32767. This is the arithmetic of KissFFT with
+// 16-bit integers (M. Borgerding), to the bit, in Stockham's self-sorting order. Complex numbers are pairs,
+// real part first.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,10 @@ class FixedFft {
  public:
   static constexpr std::size_t kMin = 8, kMax = 32768;
 
-  // n: a power of two, kMin .. kMax. `factors`: as fill_fft_factors() makes them, e.g. in flash memory, to
-  // outlive the transform; nullptr: they are made here. Errors: invalid_argument; out_of_memory with the
-  // bytes needed.
+  // n: a power of two, kMin .. kMax. `factors`: from fill_fft_factors(), e.g. in flash memory, must outlive
+  // the transform; nullptr: computed here. Errors: invalid_argument; out_of_memory with the bytes needed.
   Status init(std::size_t n, const std::int16_t* factors, Isa isa, Memory& memory) noexcept;
-  // Bytes that init() takes, without and with factors of its own.
+  // Bytes that init() takes, with given factors and without.
   static constexpr std::size_t work_bytes(std::size_t n) noexcept { return n * sizeof(std::int16_t); }
   static constexpr std::size_t memory_bytes(std::size_t n) noexcept {
     return work_bytes(n) + fixed::fft_factor_halves(n) * sizeof(std::int16_t);

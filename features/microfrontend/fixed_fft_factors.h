@@ -1,4 +1,4 @@
-// The factors of the fixed-point FFT, made on the machine or by the compiler.
+// Factors of the fixed-point FFT, computed at run time or at compile time.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,10 @@ constexpr void fft_factor(double x, std::int16_t* pair) noexcept {
   pair[1] = static_cast<std::int16_t>(floor_to_int(32767 * -at.sin + 0.5));
 }
 
-// Of the first pass, with `half` complex points: 2 where they are no power of 4.
+// Radix of the first pass for `half` complex points: 2 if that is not a power of 4.
 constexpr std::size_t first_radix(std::size_t half) noexcept { return (half & 0x5555'5555U) == 0 ? 2 : 4; }
 
-// Those of all passes in the order in which they are used, n/2 - 1 pairs with room for n/2, and those of the
-// last step, n/4 pairs.
+// Factors of all passes in order of use, n/2 - 1 pairs with room for n/2, then of the last step, n/4 pairs.
 constexpr std::size_t fft_factor_halves(std::size_t n) noexcept { return 2 * (n / 2 + n / 4); }
 constexpr void fill_fft_factors(std::size_t n, std::int16_t* factors) noexcept {
   const std::size_t half = n / 2;

@@ -46,8 +46,7 @@ Status Microfrontend::start(Isa isa, Memory& memory) noexcept {
   return {};
 }
 
-// One function for each, so that a program with constant tables is linked without the arithmetic that makes
-// them.
+// Separate functions, so that a program with constant tables links no code that computes them.
 Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, Isa isa,
                                           Memory& memory) noexcept {
   Microfrontend m;

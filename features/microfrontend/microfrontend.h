@@ -1,14 +1,13 @@
-// The fixed-point front end of TensorFlow Lite Micro (its microfrontend), to the bit: for models that were
-// trained with it, and for processors without floating point.
+// TensorFlow Lite Micro's fixed-point front end (microfrontend), to the bit: for models trained with it, and
+// for processors without floating point.
 //
-// Per frame: window in 12 fractional bits, scaled up by the whole bits that are free; 16-bit FFT
-// (fixed_fft.h); energies; mel channels with 12-bit weights, square root, scale undone; noise reduction;
-// per-channel amplitude normalisation
-// (PCAN); logarithm. Noise reduction carries an estimate from frame to frame: the features of a frame depend
-// on everything since the last reset. Arithmetic is in integers; floating point only makes tables, in make()
-// or by the compiler.
+// Per frame: window in 12 fractional bits, scaled up by the free bits; 16-bit FFT (fixed_fft.h); energies;
+// mel channels with 12-bit weights, square root, scale undone; noise reduction; per-channel amplitude
+// normalisation (PCAN); logarithm. Noise reduction keeps an estimate from frame to frame: the features of a
+// frame depend on everything since the last reset. Arithmetic is in integers; only tables need floating
+// point, in make() or at compile time.
 //
-// The same samples give the same frames however they are cut into pieces. Memory is taken once, in make().
+// The same samples give the same frames however they are cut into blocks. Only make() allocates.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +26,14 @@ namespace runnel::features {
 // One stream. Not thread-safe; movable; the Memory must outlive it.
 class Microfrontend {
  public:
-  // `isa` changes speed only. Errors: those of shape_of(); invalid_argument when the channels reach beyond
+  // `isa` affects only speed. Errors: those of shape_of(); invalid_argument for channels beyond
   // the spectrum; out_of_memory.
   static Result<Microfrontend> make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept;
-  // With tables of these options that are made already (host/microfrontend_source.h writes them) and outlive
-  // this: they lie in flash memory, and nothing is computed here.
+  // With existing tables of these options, for example in flash memory (host/microfrontend_source.h writes
+  // them), which must outlive this. Computes nothing.
   static Result<Microfrontend> make(const MicrofrontendOptions& options, const MicrofrontendTables& tables,
                                     Isa isa, Memory& memory) noexcept;
-  // The same with the tables of Recipe::kOptions (microfrontend_tables.h), which the compiler makes.
+  // The same with the compile-time tables of Recipe::kOptions (microfrontend_tables.h).
   template <class Recipe>
   static Result<Microfrontend> make_of(Isa isa, Memory& memory) noexcept {
     constexpr MicrofrontendTables kTables = ConstantMicrofrontendTables<Recipe>::view();
@@ -52,7 +51,7 @@ class Microfrontend {
                                            std::size_t channels) noexcept {
     return words(length, fft_size, channels) * sizeof(std::uint32_t) + FixedFft::work_bytes(fft_size);
   }
-  // Of options that shape_of() accepts.
+  // The same for options that shape_of() accepts.
   static constexpr std::size_t memory_bytes_of(const MicrofrontendOptions& options) noexcept {
     const MicrofrontendShape shape = unchecked_shape_of(options);
     return memory_bytes(static_cast<std::size_t>(shape.grid.length), shape.fft_size,
@@ -69,14 +68,14 @@ class Microfrontend {
     std::size_t samples;  // taken
     std::size_t frames;   // written
   };
-  // Takes samples and writes the frames that are complete, dims() values each. It stops early only when
-  // frames_out is full; room for max_frames(samples.size()) frames is always enough. The end of a recording
-  // needs nothing: frames that are not complete do not exist.
+  // Takes samples and writes complete frames, dims() values each. It stops early only when frames_out is
+  // full; room for max_frames(samples.size()) frames always suffices. The end of a recording needs no call:
+  // incomplete frames do not exist.
   Step push(std::span<const std::int16_t> samples, std::span<std::uint16_t> frames_out) noexcept;
-  // The same for samples in [-1, 1): 16-bit ones divided by 32768 give exactly their frames; others are
-  // rounded to 16 bits, what is no number to 0.
+  // The same for samples in [-1, 1): 16-bit samples / 32768 give exactly the frames of the 16-bit samples;
+  // others are rounded to 16 bits, NaN to 0.
   Step push(std::span<const float> samples, std::span<std::uint16_t> frames_out) noexcept;
-  // As new: the next sample is number 0, and nothing is known of the noise.
+  // Initial state: the next sample is number 0, and the noise estimate is empty.
   void reset() noexcept;
 
   [[nodiscard]] std::size_t dims() const noexcept { return static_cast<std::size_t>(options_.num_mel_bins); }
@@ -89,8 +88,8 @@ class Microfrontend {
   // Number of the next frame since reset.
   [[nodiscard]] std::int64_t next_frame() const noexcept { return next_; }
 
-  // What TensorFlow Lite Micro's examples and microWakeWord make of a value for models with int8 input: 0 ..
-  // 666 in 256 steps.
+  // A value as int8 model input, as in TensorFlow Lite Micro's examples and microWakeWord: 0 .. 666
+  // in 256 steps.
   static constexpr std::int8_t to_int8(std::uint16_t value) noexcept {
     const std::int32_t scaled = (value * 256 + 333) / 666 - 128;
     return static_cast<std::int8_t>(scaled > 127 ? 127 : scaled);
@@ -102,14 +101,14 @@ class Microfrontend {
 
  private:
   Microfrontend() noexcept = default;
-  // State in words of 32 bits, without that of the FFT.
+  // State in 32-bit words, without the FFT's.
   static constexpr std::size_t words(std::size_t length, std::size_t fft_size,
                                      std::size_t channels) noexcept {
     const std::size_t bins = fft_size / 2 + 1;
     const std::size_t halves = length + fft_size + 2 * bins;
     return bins + 2 * channels + (halves + 1) / 2;
   }
-  // Everything but the tables, which are asked for after the state.
+  // Allocates everything but the tables, which follow the state.
   Status take_state(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept;
   Status make_tables(Memory& memory) noexcept;
   Status start(Isa isa, Memory& memory) noexcept;
@@ -129,7 +128,7 @@ class Microfrontend {
   std::uint32_t* energy_ = nullptr;   // [bins]
   std::uint32_t* signal_ = nullptr;   // [channels]
   std::uint32_t* noise_ = nullptr;    // [channels]
-  std::int16_t* samples_ = nullptr;   // [length]: the frame that is being filled
+  std::int16_t* samples_ = nullptr;   // [length]: the frame being filled
   std::int16_t* frame_ = nullptr;     // [fft_size], zeros after the frame
   std::int16_t* spectrum_ = nullptr;  // [bins] pairs
   std::int64_t next_ = 0;

@@ -5,7 +5,7 @@
 namespace runnel::features::fixed {
 namespace {
 
-// Of numbers of 32 or 64 bits, one result bit at a time.
+// Integer square root of 32 or 64 bits, one result bit at a time.
 template <class Unsigned>
 constexpr Unsigned root_by_bits(Unsigned x) noexcept {
   Unsigned root = 0;
@@ -42,8 +42,7 @@ constexpr auto kLogDeviation = [] {
 
 std::uint32_t square_root(std::uint64_t x) noexcept {
 #if defined(__SSE2__) || defined(__aarch64__)
-  // Where double precision has a square root of its own, it is at most one off, which integers put right: the
-  // same result.
+  // A hardware square root in double precision is at most one off, which integers correct: the same result.
   if (x < std::uint64_t{1} << 62) {
     auto root = static_cast<std::uint64_t>(__builtin_sqrt(static_cast<double>(x)));
     if (root * root > x) --root;

@@ -1,11 +1,11 @@
-// The arithmetic of a frame of the fixed-point front end, function by function.
+// Arithmetic of the fixed-point front end.
 #pragma once
 
 #include <cstdint>
 
 namespace runnel::features::fixed {
 
-// A sample as it comes, or in [-1, 1): rounded to 16 bits, saturated; what is no number becomes 0.
+// A 16-bit sample unchanged, or one in [-1, 1) rounded to 16 bits, saturated; NaN becomes 0.
 constexpr std::int16_t to_int16(std::int16_t sample) noexcept { return sample; }
 constexpr std::int16_t to_int16(float sample) noexcept {
   const float scaled = sample * 32768.0F;
@@ -23,8 +23,8 @@ constexpr std::uint16_t noise_fraction(float fraction) noexcept {
 // Rounded to the nearest integer.
 std::uint32_t square_root(std::uint64_t x) noexcept;
 
-// A parabola through three points of the interval [2^k, 2^(k+1)) in which `x` lies; `table` as Microfrontend
-// makes it.
+// A parabola through three points of the interval [2^k, 2^(k+1)) around `x`;
+// `table`: MicrofrontendTables' gains.
 std::int16_t interpolate_gain(std::uint32_t x, const std::int16_t* table) noexcept;
 inline constexpr int kSnrBits = 12;
 // Signal-to-noise ratios in kSnrBits: x^2 / 4 below 2, x - 1 above, in 6 fractional bits.

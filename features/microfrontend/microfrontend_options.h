@@ -1,4 +1,4 @@
-// Everything that decides what the fixed-point front end computes; presets, and the options by name.
+// Options of the fixed-point front end, its presets, and options by name.
 #pragma once
 
 #include <bit>
@@ -21,7 +21,7 @@ struct MicrofrontendOptions {
   std::int32_t num_mel_bins = 32;
   float low_freq = 125;    // Hz
   float high_freq = 7500;  // Hz
-  // Noise reduction: per channel an estimate that follows the signal, which is subtracted from it.
+  // Noise reduction: per channel, subtracts an estimate that follows the signal.
   std::int32_t smoothing_bits = 10;  // fractional bits of the estimate
   float even_smoothing = 0.025F;     // how fast it follows in channels 0, 2, ..
   float odd_smoothing = 0.06F;       // in channels 1, 3, ..
@@ -36,14 +36,14 @@ struct MicrofrontendOptions {
   std::int32_t scale_shift = 6;
 };
 
-// What follows from valid options.
+// Sizes that follow from valid options.
 struct MicrofrontendShape {
   FrameGrid grid;
   std::size_t fft_size = 0;
-  int correction_bits = 0;  // what the FFT's size adds to the weight of the filter bank, in bits
+  int correction_bits = 0;  // bits that the FFT's size adds to the filter bank's weights
 };
 
-// Of options that are known to be valid: shape_of() checks them.
+// For valid options; shape_of() checks them.
 constexpr MicrofrontendShape unchecked_shape_of(const MicrofrontendOptions& options) noexcept {
   const auto samples = [&](float milliseconds) {
     return static_cast<std::int64_t>(static_cast<double>(options.sample_frequency) *
@@ -68,8 +68,8 @@ std::span<const MicrofrontendPreset> microfrontend_presets() noexcept;
 // Errors: not_found with the nearest known name, or all of them.
 Result<MicrofrontendOptions> microfrontend_preset(std::string_view name) noexcept;
 
-// Checks every option and those that depend on each other. Errors: invalid_argument with the option, its
-// value and what is allowed.
+// Checks every option and their combinations. Errors: invalid_argument with the option, its value and
+// what is allowed.
 Result<MicrofrontendShape> shape_of(const MicrofrontendOptions& options) noexcept;
 
 }  // namespace runnel::features

@@ -1,5 +1,5 @@
-// The options of the fixed-point front end one by one, for tables made of them at compile time. Everybody
-// else uses microfrontend_options.h.
+// Table of the fixed-point front end's options, for compile-time tables. All other
+// code uses microfrontend_options.h.
 #pragma once
 
 #include "features/microfrontend/microfrontend_options.h"

@@ -1,5 +1,4 @@
-// The presets of the fixed-point front end as constants, for tables that the compiler makes
-// (microfrontend_tables.h).
+// Presets of the fixed-point front end as constants, for compile-time tables (microfrontend_tables.h).
 #pragma once
 
 #include "features/microfrontend/microfrontend_options.h"

@@ -1,5 +1,5 @@
-// What the fixed-point front end reads and never writes: made on the machine, or by the compiler, so that it
-// lies in flash memory. Floating point appears only here.
+// Read-only tables of the fixed-point front end, computed at run time, or at compile time for flash memory.
+// Only this file uses floating point.
 #pragma once
 
 #include <bit>
@@ -13,14 +13,14 @@
 
 namespace runnel::features {
 
-// Three numbers for each power of two, and two before them.
+// Two numbers, then three for each power of two.
 inline constexpr std::size_t kGainEntries = 125;
 
-// Where the tables lie.
+// Pointers to the tables.
 template <class Int16, class Uint16>
 struct MicrofrontendTablesOf {
   Int16* window = nullptr;   // [length]
-  Int16* rising = nullptr;   // [bins]: weight of a bin in the channel in which it lies
+  Int16* rising = nullptr;   // [bins]: weight of a bin in its channel
   Int16* falling = nullptr;  // [bins]: in the next one
   Uint16* begin = nullptr;   // [channels + 1]
   Uint16* width = nullptr;   // [channels + 1]
@@ -39,9 +39,9 @@ constexpr std::size_t microfrontend_table_halves(std::size_t length, std::size_t
 
 namespace fixed {
 
-// ln(1 + x) for x >= 0, in single precision throughout: the error of up to one unit in the last place that
-// the original's library has here decides weights that lie half way. 1 + x = 2^k (1 + f), and with s = f / (2
-// + f)
+// ln(1 + x) for x >= 0, in single precision throughout: the original's library has an error of up to one
+// unit in the last place here, which decides weights that lie half way. 1 + x = 2^k (1 + f), and with s = f
+// / (2 + f)
 //     ln(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)),
 // R a polynomial fitted to 2 atanh(s) (the method of FDLIBM, Sun Microsystems 1993).
 constexpr float log1p_single(float x) noexcept {
@@ -73,8 +73,7 @@ constexpr void fill_window(std::span<std::int16_t> window) noexcept {
   const auto step =
       static_cast<float>(exact::kPi * 2.0 / static_cast<double>(static_cast<float>(window.size())));
   for (std::size_t i = 0; i < window.size(); ++i) {
-    // Angle and cosine in single precision, as the original has them: it decides coefficients that lie half
-    // way.
+    // Angle and cosine in single precision, as in the original: this decides coefficients that lie half way.
     const auto angle = static_cast<float>(static_cast<double>(step) * (static_cast<double>(i) + 0.5));
     const auto cosine =
         static_cast<float>(exact::constant::turn(static_cast<double>(angle) / (2 * exact::kPi)).cos);
@@ -86,7 +85,7 @@ constexpr void fill_window(std::span<std::int16_t> window) noexcept {
 // 1127 ln(1 + hz / 700) in single precision.
 constexpr float mel(float hz) noexcept { return 1127.0F * log1p_single(hz / 700.0F); }
 
-// A weight and what is missing to 1, in 12 fractional bits.
+// A weight and its complement to 1, in 12 fractional bits.
 constexpr void split_weight(float weight, std::int16_t& rising, std::int16_t& falling) noexcept {
   rising = static_cast<std::int16_t>(floor_to_int(static_cast<double>(weight * 4096.0F) + 0.5));
   falling = static_cast<std::int16_t>(floor_to_int((1.0 - static_cast<double>(weight)) * 4096.0 + 0.5));
@@ -149,8 +148,8 @@ constexpr void fill_gains(const MicrofrontendOptions& options, int correction_bi
 
 }  // namespace fixed
 
-// All of them, for valid options; the arrays hold zeros. When end_bin then is not below the number of bins,
-// the channels reach beyond the spectrum.
+// Fills zeroed arrays, for valid options. If the resulting end_bin is not below the number of bins, the
+// channels reach beyond the spectrum.
 constexpr void fill_microfrontend_tables(const MicrofrontendOptions& options, const MicrofrontendShape& shape,
                                          MutableMicrofrontendTables& tables) noexcept {
   fixed::fill_window({tables.window, static_cast<std::size_t>(shape.grid.length)});
@@ -159,8 +158,7 @@ constexpr void fill_microfrontend_tables(const MicrofrontendOptions& options, co
   fixed::fill_fft_factors(shape.fft_size, tables.factors);
 }
 
-// The tables of Recipe::kOptions as a constant: struct Mine { static constexpr MicrofrontendOptions
-// kOptions{...}; };
+// Constant tables of Recipe::kOptions: struct Mine { static constexpr MicrofrontendOptions kOptions{...}; };
 template <class Recipe>
 class ConstantMicrofrontendTables {
  public:

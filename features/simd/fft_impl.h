@@ -76,8 +76,8 @@ RUNNEL_LANES_INLINE void gather_points(Complex<W>* x, const float* re, const flo
   for (int k = 0; k < R; ++k) x[k] = {load<W>(re + k * step), load<W>(im + k * step)};
 }
 
-// Passes never write where they read: a last vector that reaches over the end is moved back to end there, and
-// computes a few results twice.
+// Passes never write where they read: a last vector that would pass the end is moved back to end there and
+// recomputes a few results.
 template <int W>
 RUNNEL_LANES_INLINE std::size_t last_start(std::size_t at, std::size_t count) {
   return at + W <= count ? at : count - W;
@@ -165,8 +165,8 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
-// Radix 4 without vectors: kTogether neighbours, `stride` from group to group of the results and `step` from
-// point to point, with one address for each row of them, since loads of floats take no index.
+// Radix 4 without vectors: kTogether neighbours, `stride` between groups of results and `step` between
+// points, with one address per row of them, since float loads take no index.
 template <int kTogether, bool kTurn>
 RUNNEL_LANES_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w,
                                float* to_re, float* to_im, std::size_t stride) {

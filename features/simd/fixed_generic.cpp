@@ -3,7 +3,7 @@
 
 namespace runnel::features {
 
-// Vectors where every machine of the kind has them; elsewhere there is the reference only.
+// Vectors where every machine of the architecture has them; elsewhere only the reference.
 const FixedKernels kFixedGeneric = fixed_table<4>();
 
 }  // namespace runnel::features

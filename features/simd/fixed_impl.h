@@ -1,5 +1,5 @@
-// The loops of the fixed-point front end with W pairs of 16-bit integers side by side. See lanes.h for how
-// this file is compiled.
+// The loops of the fixed-point front end on vectors of W pairs of 16-bit integers. See lanes.h for how this
+// file is compiled.
 #pragma once
 
 #include "features/simd/fixed_lanes.h"
@@ -51,7 +51,7 @@ RUNNEL_LANES_INLINE void fixed_pass_wide(const FixedPass& pass, const std::int16
   }
 }
 
-// The last pass, apart = 1, groups % W == 0: a vector holds the same point of W groups, which lie four apart.
+// The last pass, apart = 1, groups % W == 0: a vector holds the same point of W groups, four apart.
 template <int W>
 RUNNEL_LANES_INLINE void fixed_pass_last(const FixedPass& pass, const std::int16_t* from, std::int16_t* to) {
   const std::size_t step = 2 * pass.groups;

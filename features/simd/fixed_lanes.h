@@ -1,5 +1,5 @@
-// Vectors of W pairs of 16-bit integers, W = 4, 8, 16, for x86. See lanes.h for how such headers are
-// compiled.
+// Vectors of W pairs of 16-bit integers, W = 4, 8, 16, for x86. See lanes.h for how such
+// headers are compiled.
 #pragma once
 
 #include <immintrin.h>
@@ -15,8 +15,8 @@ struct IntLanes {
   typedef std::uint16_t Uh __attribute__((vector_size(W * 4)));
   typedef std::uint32_t U __attribute__((vector_size(W * 4)));
 };
-// The same register as 2 W int16, the same without sign, or W numbers of 32 bits: casts between them keep the
-// bits. Arithmetic in H wraps in practice; it is done in Uh, where that is the rule.
+// The same register as 2 W int16, 2 W unsigned, or W 32-bit numbers: casts keep the bits. Arithmetic that
+// wraps is done in Uh, where wrapping is defined.
 template <int W>
 using H = typename IntLanes<W>::H;
 template <int W>
@@ -89,7 +89,7 @@ RUNNEL_LANES_INLINE H<W> rounded_product(H<W> x, std::int16_t factor) {
 #if defined(__SSSE3__)
   if constexpr (W == 4) return (H<W>)_mm_mulhrs_epi16((__m128i)x, (__m128i)f);
 #endif
-  // SSE2 has no such product: the upper 18 bits of the 32, which fit 16 here, plus one, halved.
+  // SSE2 has no such product: the upper 18 of 32 bits, which fit into 16 here, plus one, halved.
   const Uh<W> upper = ((Uh<W>)high_products<W>(x, f) << 2) | (low_products<W>(x, f) >> 14);
   return (H<W>)(upper + 1) >> 1;
 }
@@ -117,7 +117,7 @@ RUNNEL_LANES_INLINE H<W> merged(U<W> re, U<W> im) {
   return (H<W>)((re & 0xFFFFU) | (im & 0xFFFF0000U));
 }
 
-// The factor of a complex product, in both forms in which it meets the other one.
+// The factor of a complex product, in both forms that the product needs.
 template <int W>
 struct Factor {
   H<W> conjugate, swapped_pair;

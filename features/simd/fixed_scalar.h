@@ -1,5 +1,5 @@
-// The loops of the fixed-point front end one number at a time: what defines the result. Included by each
-// simd/fixed_*.cpp; in an unnamed namespace for the reason that lanes.h gives.
+// Reference loops of the fixed-point front end, one number at a time: they define the result. Included by
+// each simd/fixed_*.cpp; in an unnamed namespace for the reason given in lanes.h.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@ namespace {
 using Int = std::int32_t;
 
 constexpr Int round15(Int product) noexcept { return (product + 16384) >> 15; }
-// Values wrap to 16 bits wherever they are stored.
+// Values wrap to 16 bits when stored.
 constexpr std::int16_t wrap(Int value) noexcept {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(value));
 }
@@ -93,7 +93,7 @@ inline void scalar_unpack_real(const std::int16_t* z, std::size_t count, const s
   for (std::size_t k = 1; k <= count / 2; ++k) scalar_unpack(z, count, k, factors, to);
 }
 
-// -32768 is its own absolute value in 16 bits, and so never the highest.
+// In 16 bits -32768 is its own absolute value, and so never the highest.
 constexpr std::int16_t magnitude(std::int16_t value) noexcept { return value < 0 ? wrap(-value) : value; }
 inline std::int16_t scalar_window(const std::int16_t* x, const std::int16_t* window, std::size_t first,
                                   std::size_t count, std::int16_t highest, std::int16_t* to) noexcept {

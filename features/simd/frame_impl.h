@@ -1,5 +1,5 @@
-// Everything of a frame but the FFT, for any width. See kernels.h for the meaning and lanes.h for how this
-// file is compiled.
+// The loops of a frame other than the FFT, for any width. See kernels.h for their definitions and lanes.h for
+// how this file is compiled.
 #pragma once
 
 #include "features/simd/kernels.h"
@@ -11,7 +11,7 @@
 namespace runnel::features {
 namespace {
 
-// Halves added until one is left: the fixed end of every sum.
+// Adds halves until one lane is left: the fixed end of every sum.
 template <int N>
 RUNNEL_LANES_INLINE float fold(float* lanes) {
   if constexpr (N > 1) {
@@ -24,7 +24,7 @@ RUNNEL_LANES_INLINE float fold(float* lanes) {
 
 constexpr int kSumLanes = 32;
 
-// Without vectors: a few sums at a time, which stay in registers. Each is added up in the same order.
+// Without vectors: a few sums at a time, which stay in registers. Each has the same order.
 template <class Term>
 RUNNEL_LANES_INLINE std::size_t add_lanes_apart(std::size_t count, Term term, float* lanes) {
   constexpr std::size_t kTogether = 8;
@@ -155,8 +155,8 @@ void floor_at(float* x, std::size_t count, float floor) noexcept {
 }
 
 // x = 2^e m with m in [0.75, 1.5): ln x = e ln 2 + ln(1 + f), f = m - 1. ln(1 + f) = f - f^2/2 + f^3 P(f); P
-// was fitted in the minimax sense on [-0.25, 0.5], with less than 2^-27 of the logarithm as its error. The
-// parts are added from small to large.
+// is a minimax fit on [-0.25, 0.5] with an error below 2^-27 of the logarithm. The parts are added from
+// small to large.
 constexpr float kLogCoefficients[] = {0.03767276182770729F,  -0.09116173535585403F, 0.1170065850019455F,
                                       -0.12727780640125275F, 0.14276239275932312F,  -0.16655296087265015F,
                                       0.19999605417251587F,  -0.2500016391277313F,  0.33333340287208557F};
@@ -188,7 +188,7 @@ void log(float* x, std::size_t count, float floor) noexcept {
       });
 }
 
-// Filters one after the other.
+// Filter by filter.
 [[maybe_unused]] void mel_single(const MelRows& rows, const float* power, float* to) noexcept {
   for (std::int32_t b = 0; b < rows.filters; ++b) {
     const float* p = power + rows.bins[b];
@@ -206,14 +206,13 @@ template <int W>
 RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
 #if defined(__AVX512F__)
   if constexpr (W == 16) {
-    // The masked form, because the plain one reads an uninitialised register as its unused default.
+    // Masked, because the plain form reads an uninitialised register as its unused default.
     return (F<16>)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, _mm512_loadu_si512(index), base, 4);
   }
 #endif
 #if defined(__AVX2__)
   if constexpr (W == 8) {
-    // Eight loads put together: the gather instruction takes longer on many processors, and no less on
-    // others.
+    // Eight loads: the gather instruction is slower on many processors and faster on none.
     return F<8>{base[index[0]], base[index[1]], base[index[2]], base[index[3]],
                 base[index[4]], base[index[5]], base[index[6]], base[index[7]]};
   }
@@ -235,16 +234,16 @@ RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::
 }
 
 #if defined(__AVX2__)
-// The same for eight filters, from the first row of their group on: the bins of a filter follow each other,
-// so that four of them come with one load and four rows from a transposition, instead of eight loads put
-// together for each row: a third less time for the 40 filters of 512 points. Filters that have ended read
-// what follows, times 0; where that is infinite the sum is not finite, and is done again as above.
+// The same for eight filters, from the first row of their group on: a filter's bins are consecutive, so one
+// load gives four of them and a transposition gives four rows, instead of eight loads per row: a third less
+// time for the 40 filters of 512 points. Filters that have ended read what follows, times 0; if that is
+// infinite, the sum is not finite and is recomputed as above.
 RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first,
                                            std::int32_t last) {
   const std::size_t top = static_cast<std::size_t>(first) * 8;
   const __m256i bins = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows.bins + top));
   const __m256i starts = _mm256_andnot_si256(_mm256_cmpeq_epi32(bins, _mm256_set1_epi32(rows.zero_bin)),
-                                             bins);  // 0 where there is no filter
+                                             bins);  // 0 without a filter
   alignas(32) std::int32_t start[8];
   _mm256_store_si256(reinterpret_cast<__m256i*>(start), starts);
   const float* from[8];
@@ -277,7 +276,7 @@ RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* pow
 }
 #endif
 
-// W filters side by side, or one after the other where the rows are made for that.
+// W filters in parallel, or filter by filter where the rows are laid out for that.
 template <int W>
 void mel(const MelRows& rows, const float* power, float* to) noexcept {
   if constexpr (W < 8) {
@@ -342,7 +341,7 @@ std::size_t copy_finite(const float* x, std::size_t count, float gain, float* to
   return bad;
 }
 
-// `taps(i)`: W of them from number i on.
+// `taps(i)`: W taps from number i on.
 template <int W, class Taps>
 RUNNEL_LANES_INLINE float dot_of(const float* x, std::size_t count, Taps taps) {
   F<W> sums[16 / W] = {};

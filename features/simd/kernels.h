@@ -1,5 +1,5 @@
-// The front end's inner loops, one table of functions per instruction set. All tables compute the same bits:
-// element-wise operations round alike at any width, and every sum has its order fixed below.
+// Inner loops of the float front end, one table of functions per instruction set. All tables compute the same
+// bits: element-wise operations round alike at any width, and the order of every sum is fixed below.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ struct FftPass {
   const float* roots;
 };
 
-// A filter bank as sparse rows; weights are all >= 0. `lanes` filters are evaluated side by side: entry
-// [row][lane] of the flat arrays. Each filter adds its products in order of rising frequency, starting from
-// +0.
+// A filter bank as sparse rows; all weights are >= 0. `lanes` filters are evaluated in parallel:
+// entry [row][lane] of the flat arrays. Each filter adds its products in order of rising frequency,
+// starting from +0.
 struct MelRows {
   std::int32_t filters, lanes;
-  std::int32_t zero_bin;          // the last one that may be read
+  std::int32_t zero_bin;          // the last bin that may be read
   const std::int32_t* first_row;  // lanes > 1: [groups + 1]; lanes == 1: [filters + 1], in weights
   const std::int32_t* bins;  // lanes > 1: [rows][lanes], a bin that holds zero where a filter is shorter;
                              // lanes == 1: [filters] first bin
@@ -42,8 +42,8 @@ struct Kernels {
   // [2][count/2 + 1] = cosine, sine of exp(-pi i k / count) / 2. re and im: count + 1; may not overlap z.
   void (*unpack_real)(const float* z_re, const float* z_im, std::size_t count, const float* factors,
                       float* re, float* im) noexcept;
-  // Back: the spectrum z of `count` complex pairs from that of their 2*count real points. z may not overlap
-  // re, im.
+  // Inverse: the spectrum z of `count` complex pairs from that of their 2*count real points. z may not
+  // overlap re, im.
   void (*pack_real)(const float* re, const float* im, std::size_t count, const float* factors, float* z_re,
                     float* z_im) noexcept;
   // re[j] * factor, im[j] * factor -> x[2j], x[2j+1], j < count
@@ -71,7 +71,7 @@ struct Kernels {
   // Rows of `stride` floats, a multiple of 16; to has room for stride.
   void (*times_matrix)(const float* x, std::size_t count, const float* matrix, std::size_t stride,
                        float* to) noexcept;
-  // to = x * gain, with x that are not finite replaced by 0; returns how many
+  // to = x * gain, non-finite x replaced by 0; returns the number replaced
   std::size_t (*copy_finite)(const float* x, std::size_t count, float gain, float* to) noexcept;
   // sum of x[i] * taps[i] in 16 interleaved lanes, then halves added; count a multiple of 16
   float (*dot)(const float* x, const float* taps, std::size_t count) noexcept;
@@ -88,7 +88,7 @@ extern const Kernels kKernelsReference;
 #if defined(__SSE2__) || defined(__ARM_NEON)
 extern const Kernels kKernelsGeneric;
 #else
-inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;  // without vectors there is one table
+inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;  // one table without vectors
 #endif
 #ifdef __x86_64__
 extern const Kernels kKernelsAvx2, kKernelsAvx512;

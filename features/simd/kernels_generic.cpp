@@ -2,8 +2,8 @@
 
 namespace runnel::features {
 
-// Four lanes where every machine of the kind has them; elsewhere there is the reference only, which keeps
-// firmware small.
+// Four lanes where every machine of the architecture has them; elsewhere only the reference, which
+// keeps firmware small.
 #if defined(__SSE2__) || defined(__ARM_NEON)
 const Kernels kKernelsGeneric = table<4>();
 #endif

@@ -1,5 +1,4 @@
-// base/float_lanes.h for the features, with what transforms need besides: lanes in another order. Only
-// simd/kernels_*.cpp include this header.
+// base/float_lanes.h with permutations of lanes for transforms. Only simd/kernels_*.cpp include this header.
 #pragma once
 
 #include "base/float_lanes.h"
@@ -119,8 +118,8 @@ template <int W>
 RUNNEL_LANES_INLINE F<W> load_quadrupled(const float* p) {
   if constexpr (W == 8) {
 #ifdef __AVX2__
-    // What compilers make of the line below goes through memory, in pieces that the processor cannot hand on
-    // at once.
+    // Compilers would route the line below through memory, in pieces that the processor cannot
+    // forward at once.
     double two;
     __builtin_memcpy(&two, p, sizeof two);
     return (F<8>)_mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_set1_pd(two)),

@@ -1,5 +1,5 @@
-// Between the spectra of real points and of their complex pairs, for any width. See fft.h, and lanes.h for
-// how this file is compiled.
+// Conversions between the spectra of real points and of their complex pairs, for any width. See fft.h, and
+// lanes.h for how this file is compiled.
 #pragma once
 
 #include "features/simd/fft_impl.h"
@@ -69,7 +69,7 @@ void unpack_real(const float* z_re, const float* z_im, std::size_t count, const 
   for (; k <= half; ++k) unpack_pair<1>(z_re, z_im, count, k, cosine, sine, re, im);
 }
 
-// The way back: E = (X[k] + conj X[count-k]) / 2, O = (X[k] - conj X[count-k]) / 2 * exp(pi i k / count).
+// Inverse: E = (X[k] + conj X[count-k]) / 2, O = (X[k] - conj X[count-k]) / 2 * exp(pi i k / count).
 template <int W>
 RUNNEL_LANES_INLINE void pack_pair(const float* re, const float* im, std::size_t count, std::size_t k,
                                    const float* cosine, const float* sine, float* z_re, float* z_im) {

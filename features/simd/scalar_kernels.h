@@ -1,12 +1,12 @@
-// The inner loops without vectors, by name.
+// Scalar kernels: the inner loops without vectors, by name.
 #pragma once
 
 #include "features/simd/kernels.h"
 
 namespace runnel::features {
 
-// The functions of kKernelsReference by name, for programs that know when they are compiled which ones they
-// need: the others are not linked. What the table has and is missing here no such program needs.
+// The functions of kKernelsReference by name, for programs that choose at compile time and link no others.
+// Functions missing here are not needed by such programs.
 struct ScalarKernels {
   static constexpr std::int32_t lanes = 1;
   static void fft_pass(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,

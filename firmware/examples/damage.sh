@@ -1,4 +1,5 @@
-# Flips bits of the model inside a flash image, one at a time, and expects that each is refused as invalid data; for scripts/firmware_nodes.sh.
+# Flips bits of the model inside a flash image, one at a time, and expects each to be refused as invalid data; for
+# scripts/firmware_nodes.sh.
 elf=$(image "$board" "$name" observed)
 address=$(arm-none-eabi-nm "$elf" | grep " runnel_${name}_model$" | cut -d ' ' -f 1)
 [[ -n $address ]] || die "$elf: no model in it"

@@ -1,8 +1,8 @@
 # The example nodes, for scripts/firmware_nodes.sh. Models of the test data are read from there, never copied.
-# Of a model file, what it says about itself: "front end" or "decision".
+# The "front end" or "decision" stored in a model file.
 stored() { "$runnel" inspect "$1" 2>/dev/null | sed -n "s/^  $2  *//p" | head -n 1; }
 little_endian() { printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24)))"; }
-# One .wav file out of several of the same kind, whose headers have 44 bytes: of each, at most so many bytes of samples.
+# Joins .wav files of one format with headers of 44 bytes, at most MOST bytes of samples from each.
 joined_wav() {   # OUTPUT MOST INPUT...
   local output=$1 most=$2 bytes
   shift 2
@@ -35,9 +35,9 @@ if [[ -n $data ]]; then
   "$runnel" import "$data/trained/har/H1.onnx" -o "$motion" --shape feats=1x6x128 2>/dev/null
   example motion "$motion" "$walk" "csv path='$walk' rate=50" "cmvn mean=0 deviation=1" "detect smoothing_frames=8 threshold=0.6 release=0.4 refractory_frames=8" --channels 6 --sample-rate 50
 
-  # Signals of a plant: classifiers of windows of 100 samples and a recurrent one of 5, on a recording that is made up, in millivolts. One of them in
-  # integers, calibrated with other signals of the kind.
-  leaf_of() {   # OUTPUT SAMPLES GAIN: a slow drift, and every 70 s an answer that fades away
+  # Signals of a plant: classifiers of windows of 100 samples and a recurrent one of 5, on a synthetic recording in
+  # millivolts. One of them in integers, calibrated with other such signals.
+  leaf_of() {   # OUTPUT SAMPLES GAIN: a slow drift, and every 70 s a decaying response
     awk -v count="$2" -v gain="$3" 'BEGIN { print "mV"; for (i = 0; i < count; i++) printf "%.4f\n", gain * (0.2 * sin(i / 40) + (i % 700 < 150 ? exp(-(i % 700) / 30) * sin(i / 3) : 0)) }' >"$1"
   }
   leaf=$work/leaf.csv calibration=$work/leaf_calibration.csv
@@ -57,7 +57,7 @@ if [[ -n $data ]]; then
   plant_example plant_int8 "$work/plant_int8.rnl" "threshold=0.6 $answers"
 fi
 
-# Vibration: the bundled model over a machine that is made up, 4000 samples a second.
+# Vibration: the bundled model on a synthetic machine, 4000 samples a second.
 vibration=$build/models/vibration/vibration.rnl
 if [[ -f $vibration ]]; then
   shaft=$work/shaft.wav made=$build/recordings/vibration

@@ -1,4 +1,4 @@
-// A decision as the line of JSON that the program runnel writes on hosts, digit for digit, without printf.
+// JSON line of a decision, digit for digit as the program runnel writes it on hosts, without printf.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ inline void append_seconds(Text& text, std::int64_t sample, std::int64_t sample_
   text << total / 1000 << '.' << total / 100 % 10 << total / 10 % 10 << total % 10;
 }
 
-// The part before the label's own text is `{"type":"event","source":"...",`, which a host knows better.
+// Without `{"type":"event","source":"...",`, which the host adds before it.
 inline void append_event(Text& text, const runnel_event& event, std::int64_t sample_rate) noexcept {
   text << "{\"type\":\"event\",\"label\":\"" << event.label << "\",\"score\":";
   append_score(text, event.score);

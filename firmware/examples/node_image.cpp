@@ -1,14 +1,13 @@
-// A sensor node around a folder that `runnel embed` has written (RUNNEL_EMBEDDED of the build): samples from
-// a file of the host, decisions on the terminal and into a file. Words of the command line:
+// Sensor node for a folder written by `runnel embed` (RUNNEL_EMBEDDED of the build): samples from a file of
+// the host, decisions to the terminal and to a file. Command line:
 //     PROGRAM RECORDING OUTPUT [KEY=VALUE]...
-// All keys are those of the observed image only; the other one is what would be flashed.
+// Only the observed image has keys; the other one is as it would be flashed.
 // RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the
-// program's type. OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in
-// front of and after the model. piece=N: samples per push (default: the hop). burst=N: that many hops per
-// push, at most 64. late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N
-// pushes the node is saved, spoilt and restored. gate=N: activity gate. memory=N, shift=N: less memory, or
-// from an address that is N bytes off. test=1: the self-test alone. Prints what it took; ends with the code
-// of the call that failed.
+// program's type. OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames before
+// and after the model. piece=N: samples per push (default: the hop). burst=N: N hops per push, at most 64.
+// late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes, saves,
+// spoils and restores the node. gate=N: activity gate. memory=N, shift=N: N bytes less memory, or an address
+// N bytes off. test=1: only the self-test. Prints resources used; ends with the code of the call that failed.
 #include <cstring>
 
 #include RUNNEL_PROGRAM_HEADER
@@ -60,7 +59,7 @@ std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused
   return otherwise;
 }
 
-// Functions that print are not inlined: their lines would lie below the stack of the node.
+// Functions that print are not inlined: their text would deepen the stack of the node.
 [[gnu::noinline]] int failed(runnel_code code) noexcept {
   Text line;
   line << runnel_code_text(code) << ": " << runnel_last_failure();
@@ -69,7 +68,7 @@ std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused
   return static_cast<int>(code);
 }
 
-// After the header of the recording, if it has one that this program knows.
+// Opens the recording and skips its header if it is a known one.
 bool open_recording(HostFile& file, const char* path) noexcept {
   if (!file.open_to_read(path)) return false;
   const std::string_view name(path);
@@ -117,13 +116,13 @@ runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexce
     return runnel_push_float(node, static_cast<const float*>(from), frames);
 }
 
-// Between these two lies the work on one push; a plugin of QEMU counts instructions there (firmware/host).
+// These two enclose the work on one push; a QEMU plugin counts instructions between them (firmware/host).
 extern "C" {
 [[gnu::noipa]] void push_begins() { __asm volatile(""); }
 [[gnu::noipa]] void push_ends() { __asm volatile(""); }
 }
 
-constexpr std::size_t kFirst = 4;  // pushes whose end is told
+constexpr std::size_t kFirst = 4;  // pushes whose end is printed
 
 [[gnu::noinline]] void report(runnel_node* node, std::uint64_t prepared, std::uint64_t per_push,
                               const std::uint64_t (&until)[kFirst]) noexcept {
@@ -146,7 +145,7 @@ constexpr std::size_t kFirst = 4;  // pushes whose end is told
 }
 
 #ifdef RUNNEL_PROGRAM_OBSERVED
-// The node is written away, made unusable, and brought back.
+// Saves the node, makes it unusable, and restores it.
 runnel_code save_and_restore(runnel_node* node) noexcept {
   static unsigned char saved[RUNNEL_PROGRAM_MEMORY + kMore + 256];
   const std::size_t bytes = runnel_saved_bytes(node);
@@ -159,7 +158,7 @@ runnel_code save_and_restore(runnel_node* node) noexcept {
   return runnel_restore(node, saved, bytes);
 }
 
-// What an interrupt would do, with a main loop that looks at the buffer only every few halves.
+// Acts as an interrupt, with a main loop that checks the buffer only every few halves.
 runnel_code serve_late(runnel_node* node, HostFile& in) noexcept {
   runnel_double_buffer buffer = {samples, kPiece, 0, 0};
   bool overrun = false;

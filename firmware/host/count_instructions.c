@@ -1,17 +1,16 @@
-/* A plugin of QEMU (TCG plugins, version 1) that counts the instructions that the emulated processor
- * executes: of the whole run, and of each stretch between two functions of the image.
+/* A QEMU plugin (TCG plugins, version 1) that counts the instructions that the emulated processor executes:
+ * in the whole run, and in each stretch between two functions of the image.
  *
  *     cc -shared -fPIC -O2 count_instructions.c -o count_instructions.so
  *     qemu-system-arm ... -plugin ./count_instructions.so,begin=0x1234,end=0x1240,watch=0x2000
  *
- * begin, end: addresses of two functions that the image calls in turns (arm-none-eabi-nm). watch, any number
- * of times: functions whose calls within stretches are counted, and with them arithmetic instructions in
- * double precision, which larger processors have. When the image has ended, stderr has "executed N stretches
- * N least N mean N most N watched N", all but the first 0 without the addresses. Counted are instructions,
- * not cycles.
+ * begin, end: addresses of two functions that the image calls alternately (arm-none-eabi-nm). watch, any
+ * number of times: functions whose calls within stretches are counted, and with them arithmetic instructions
+ * in double precision, which larger processors have. When the image has ended, stderr has "executed N
+ * stretches N least N mean N most N watched N", all but the first 0 without the addresses. It counts
+ * instructions, not cycles.
  *
- * The header of QEMU's plugins comes with its sources and is in no package; what is used of its interface is
- * declared here. */
+ * No package has the header of QEMU's plugins; the part of its interface that is used is declared here. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>

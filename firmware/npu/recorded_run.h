@@ -1,16 +1,15 @@
-// What one run of an NPU did, as the desk has recorded it and a board without an NPU plays it back: shared by
-// the recorder (tests/firmware/npu_test.cpp) and the image (firmware/npu_image.cpp).
+// Recorded run of an NPU, recorded on a host and played back on a board without an NPU: shared by the
+// recorder (tests/firmware/npu_test.cpp) and the image (firmware/npu_image.cpp).
 #pragma once
 
 #include <cstdint>
 
 namespace runnel::firmware {
 
-// In a file, little endian, one record after the other; after each the bytes of the regions that the run
-// has written, in order.
+// File format: little-endian records, each followed by the bytes of the regions that the run wrote, in order.
 struct RecordedRun {
   static constexpr std::uint32_t kMagic = 0x314e5552;   // "RUN1"
-  static constexpr std::uint32_t kSilent = 0xffffffff;  // as status: the device never raises its interrupt
+  static constexpr std::uint32_t kSilent = 0xffffffff;  // status of a device that never raises its interrupt
   static constexpr std::uint32_t kRegions = 8;
 
   std::uint32_t magic = kMagic;

@@ -2,7 +2,7 @@
 
 namespace {
 
-// Counts down from kReload, then calls the handler and begins again.
+// SysTick counts down from kReload, then calls the handler and restarts.
 volatile std::uint32_t& control() { return *reinterpret_cast<volatile std::uint32_t*>(0xE000E010); }
 volatile std::uint32_t& reload() { return *reinterpret_cast<volatile std::uint32_t*>(0xE000E014); }
 volatile std::uint32_t& current() { return *reinterpret_cast<volatile std::uint32_t*>(0xE000E018); }

@@ -1,5 +1,5 @@
-// Instructions counted in QEMU: its SysTick runs by the count of instructions under -icount shift=6, so that
-// differences are the same in every run. Without -icount, and on real boards, the numbers mean nothing.
+// Instruction counts in QEMU: under -icount shift=6, SysTick advances with the count of instructions, so that
+// differences are the same in every run. Without -icount, and on real boards, the numbers are meaningless.
 #pragma once
 
 #include <cstdint>

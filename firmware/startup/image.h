@@ -1,9 +1,9 @@
-// What every image defines, and the start-up code calls.
+// The function that every image defines and the start-up code calls.
 #pragma once
 
 namespace runnel::firmware {
 
-// The result is the status of the program.
+// Returns the program's exit status.
 int image_main() noexcept;
 
 }  // namespace runnel::firmware

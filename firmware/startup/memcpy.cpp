@@ -1,5 +1,5 @@
 // The C library's memcpy makes unaligned accesses, which trap here (startup.cpp). This one makes none: words
-// where both sides are aligned alike, else bytes.
+// where both sides have the same alignment, else bytes.
 #include <cstddef>
 #include <cstdint>
 

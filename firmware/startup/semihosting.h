@@ -1,5 +1,5 @@
-// Files, text and the end of the program through a debugger or QEMU (Arm semihosting). Fails when neither is
-// there: a board without them stops at the first call.
+// Semihosting: files, text and program exit through a debugger or QEMU (Arm semihosting). A board without
+// either stops at the first call.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace runnel::firmware {
 
-// A file of the machine that runs the debugger.
+// A file on the machine that runs the debugger.
 class HostFile {
  public:
   HostFile() noexcept = default;
@@ -31,7 +31,7 @@ class HostFile {
 };
 
 void print(std::string_view text) noexcept;
-// The words of the command line, each ended by a zero byte in `buffer`; as many as there is room for.
+// The words of the command line, zero-terminated in `buffer`; as many as fit.
 std::size_t command_line(std::span<char> buffer, std::span<const char*> words) noexcept;
 [[noreturn]] void end(std::uint32_t status) noexcept;
 

@@ -10,9 +10,9 @@ namespace runnel::firmware {
 namespace {
 
 constexpr std::uint32_t kPattern = 0xA5C35A3C;
-constexpr std::size_t kMost = 64 * 1024;  // no image needs more, and painting megabytes takes its time
+constexpr std::size_t kMost = 64 * 1024;  // no image needs more, and painting megabytes is slow
 
-// As numbers: for the compiler these are addresses after no object.
+// As integers: to the compiler these addresses belong to no object.
 std::uintptr_t top() noexcept { return reinterpret_cast<std::uintptr_t>(__stack_top_word); }
 std::uint32_t* lowest() noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(__bss_end);
@@ -23,7 +23,7 @@ std::uint32_t* lowest() noexcept {
 
 [[gnu::noinline]] void paint_stack() noexcept {
   const auto* const here = static_cast<std::uint32_t*>(__builtin_frame_address(0)) - 16;
-  // Volatile: nobody reads these words as far as the compiler knows.
+  // Volatile, because the compiler sees no reader of these words.
   for (volatile std::uint32_t* word = lowest(); word < here; ++word) *word = kPattern;
 }
 

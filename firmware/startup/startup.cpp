@@ -1,6 +1,6 @@
-// From reset to image_main() on Cortex-M: vectors, floating-point and vector unit, data, constructors, and
-// its result as the status of the program. A fault, also of an unaligned access, ends it with 99, an
-// interrupt that nobody expects with 98, abort() with 97.
+// Start-up code, from reset to image_main() on Cortex-M: vectors, floating-point and vector unit, data,
+// constructors. image_main's result is the exit status; a fault, including an unaligned access, exits with
+// 99, an unexpected interrupt with 98, abort() with 97.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,13 +12,13 @@ extern "C" {
 using Constructor = void (*)();
 extern std::uint32_t __data_load, __data_start, __data_end, __bss_start, __bss_end;  // from the linker script
 extern Constructor __init_array_start, __init_array_end;
-void __stack_top();  // an address only
+void __stack_top();  // only an address
 void reset_handler();
 void systick_handler();
 void report_fault(const std::uint32_t* frame);
-// Pure virtual functions are never called; their tables name this one all the same.
+// Pure virtual functions are never called, but their tables name this one.
 void __cxa_pure_virtual();
-// What the C library asks of a system. There is no heap, no process, and no way to go on after abort().
+// System functions of the C library. There is no heap, no process, and no continuing after abort().
 void abort() noexcept;
 void _exit(int status) noexcept;
 void* _sbrk(std::ptrdiff_t) noexcept;
@@ -46,7 +46,7 @@ __attribute__((section(".vectors"), used)) const Handler kVectors[16] = {
 
 }  // namespace
 
-// The address says where to look: arm-none-eabi-addr2line.
+// Look the address up with arm-none-eabi-addr2line.
 void report_fault(const std::uint32_t* frame) {
   char text[] = "FAULT AT 0x00000000, CALLED FROM 0x00000000\n";
   for (int digit = 0; digit < 8; ++digit) {

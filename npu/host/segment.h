@@ -1,5 +1,5 @@
-// What a model file holds of one part that an Ethos-U computes: its driver payload, constants, and where
-// inputs and outputs lie.
+// Segment: the part of a model that an Ethos-U computes, with its driver payload, constants, and the places
+// of inputs and outputs.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ namespace runnel::npu {
 struct Port {
   std::string name;
   std::size_t offset = 0, bytes = 0;
-  std::uint8_t fill = 0;  // of memory that is kept from run to run: the byte it begins with
-  bool kept = false;      // an input that nobody brings
+  std::uint8_t fill = 0;  // initial byte of memory kept between runs
+  bool kept = false;      // an input kept between runs, with no tensor
   std::uint8_t region = kScratch;
 };
 
-// A view: it points into the model, or into the bytes that it was read from.
+// A view into the model, or into the bytes that it was read from.
 struct Segment {
   const Accelerator* accelerator = nullptr;
   Payload payload;
@@ -46,7 +46,7 @@ struct Segment {
   }
 };
 
-// How a segment is stepped as a stream, and its program as a segment.
+// The streaming rule of a segment, and its block program as a segment.
 struct SteppedSegment {
   Segment segment;
   BlockProgram blocks;
@@ -56,21 +56,21 @@ struct SteppedSegment {
 Result<SteppedSegment> read_stepped_segment(const Model& model, const fb::Operator& op,
                                             std::size_t most_scratch = std::size_t{1} << 28);
 
-// What the segment was made for, against what there is: the accelerator, the memory mode and the system
-// configuration by name; an empty expectation is not compared. Errors: mismatch naming what differs.
+// The device that a segment was made for, to compare with the actual one: accelerator, memory mode and system
+// configuration by name; empty expectations are not compared. Errors: mismatch naming the difference.
 struct DeviceDescription {
   std::string accelerator, memory_mode, system_config;
 };
 Status check_device(const Model& model, const fb::Operator& op, const DeviceDescription& device);
 
-// The segment of an operator with the kind `ethos-u` (docs/delegates.md); `most_scratch` bounds what files
-// may ask for in scratch memory. Everything is checked: inputs and outputs have places inside the scratch
-// memory as large as their tensors. Errors: invalid_data or unsupported.
+// The segment of an operator with the kind `ethos-u` (docs/delegates.md); `most_scratch` bounds the scratch
+// memory that files may request. Checks everything: inputs and outputs lie inside the scratch memory and have
+// the size of their tensors. Errors: invalid_data or unsupported.
 Result<Segment> read_segment(const Model& model, const fb::Operator& op,
                              std::size_t most_scratch = std::size_t{1} << 28);
 
-// The same from what lies outside of a model: a bare driver payload, which begins with COP1, or a Vela stream
-// of ExecuTorch.
+// The same from outside a model: a bare driver payload, which begins with COP1, or a Vela
+// stream of ExecuTorch.
 Result<Segment> read_segment(std::span<const std::byte> bytes);
 
 }  // namespace runnel::npu

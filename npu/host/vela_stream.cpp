@@ -147,7 +147,7 @@ Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
                                       << " bytes that are no command stream (COP1 or COP2, words of 4 bytes)";
   RUNNEL_ASSIGN(const Block weights, blocks.take("weight_data"));
   RUNNEL_ASSIGN(out.weights, data_of(weights, named_data));
-  // Older payloads hold the scratch memory itself, as zeros.
+  // Older payloads contain the scratch memory, as zeros.
   RUNNEL_ASSIGN(const Block scratch, blocks.next("scratch_size"));
   if (scratch.external || (scratch.name != "scratch_size" && scratch.name != "scratch_data"))
     return Status(Code::invalid_data) << "block \"scratch_size\" is missing; found another one";

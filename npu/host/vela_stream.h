@@ -1,5 +1,5 @@
-// What the Ethos-U back end of ExecuTorch stores with a program: blocks with a name and a size each, one
-// after the other.
+// Vela stream: the data that ExecuTorch's Ethos-U back end stores with a program, a sequence of blocks with
+// name and size.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 
 namespace runnel::npu {
 
-// Data that a program keeps apart and that blocks find by name.
+// Data outside the blocks, which blocks refer to by name.
 struct NamedData {
   std::string key;
   std::span<const std::byte> bytes;
 };
 
-// Where an input or output lies in the scratch memory.
+// The place of an input or output in the scratch memory.
 struct VelaTensor {
   std::array<std::int32_t, 6> shape{};
   std::int32_t element = 0;  // bytes of one element: 1, 2 or 4
@@ -34,8 +34,8 @@ struct VelaStream {
   std::vector<VelaTensor> inputs, outputs;
 };
 
-// Names are compared whole. Blocks may refer to named data of the program instead of holding bytes.
-// Everything is inside: blocks in the payload, inputs and outputs in the scratch memory. Errors: invalid_data
+// Names are compared whole. Blocks may refer to named data of the program instead of holding bytes. Checks
+// that blocks are inside the payload, inputs and outputs inside the scratch memory. Errors: invalid_data
 // naming the block, what was expected and what was found.
 Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
                                     std::span<const NamedData> named_data);

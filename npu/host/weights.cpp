@@ -13,7 +13,7 @@ constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kM
 constexpr std::int32_t kMostMagnitude = 255;
 constexpr int kSymbols = 12, kFewSymbols = 8;  // in a chunk
 
-// Least significant bit first. After the end there are zeros, and `past` says so.
+// Least significant bit first. Past the end it reads zeros and sets `past`.
 class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -37,8 +37,8 @@ class BitReader {
   std::size_t position_ = 0;
 };
 
-// Golomb-Rice numbers whose quotients and remainders come apart, in chunks: a chunk's remainders follow one
-// chunk later.
+// Golomb-Rice numbers with separate quotients and remainders, in chunks: a chunk's remainders follow
+// one chunk later.
 class Lane {
  public:
   void start(std::size_t wanted, std::uint32_t divisor) {
@@ -58,7 +58,7 @@ class Lane {
     open_ = 0;
     ++begun_;
   }
-  // The remainders of the chunk in front; then the present one waits.
+  // Reads the remainders of the previous chunk; the present one then waits.
   void finish_chunk(BitReader& reader) {
     for (const std::uint32_t quotient : waiting_) {
       if (values_.size() == wanted_) break;
@@ -116,7 +116,7 @@ class WeightDecoder {
       divisor =
           palette_.empty() ? palette_bits_ : static_cast<std::uint32_t>(std::bit_width(palette_.size() - 1));
     indices_.start(count, divisor);
-    // A new palette has room for zeros before the first weight.
+    // A new palette allows zeros before the first weight.
     runs_.start(has_runs ? count + (new_palette ? 1 : 0) : 0, zero_divisor);
     RUNNEL_TRY(chunks(has_runs, zero_divisor, uncompressed, divisor, truncated));
     return emit(has_runs, new_palette);
@@ -131,7 +131,7 @@ class WeightDecoder {
     for (std::uint32_t i = 0; size > 0 && i <= size; ++i) palette_.push_back(reader_.take(palette_bits_));
   }
 
-  // Both lanes take turns; zero runs must not fall behind by more than a few.
+  // Both lanes alternate; zero runs may lag by only a few.
   Status chunks(bool has_runs, std::uint32_t zero_divisor, bool uncompressed, std::uint32_t divisor,
                 bool truncated) {
     const int index_symbols = uncompressed && divisor > kMostDivisor ? kFewSymbols : kSymbols,

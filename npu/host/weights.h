@@ -1,5 +1,4 @@
-// Weights and scales as an Ethos-U55 or U65 stores them: a compressed stream in the order in which the
-// hardware wants to have them.
+// Weights and scales as an Ethos-U55 or U65 stores them: a compressed stream in the hardware's order.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +11,11 @@
 
 namespace runnel::npu {
 
-// All weights of a stream, -255 to 255 each, in stream order. Errors: invalid_data when the stream ends
-// inside a slice, holds a value that means nothing, or more than `most` weights.
+// All weights of a stream, -255 to 255 each, in stream order. Errors: invalid_data for a stream that ends
+// inside a slice or holds a meaningless value or more than `most` weights.
 Result<std::vector<std::int16_t>> decode_weights(std::span<const std::byte> stream, std::size_t most);
 
-// What decides where each weight of one core stands.
+// Parameters of the order of one core's weights.
 struct WeightOrder {
   std::int32_t outs = 1, height = 1, width = 1,
                depth = 1;        // of the kernel, without dilation; depth 1 for depthwise
@@ -26,14 +25,14 @@ struct WeightOrder {
   bool wide = false;  // 16-bit input
   std::int32_t dilation_y = 1, dilation_x = 1;
 
-  // How many weights a stream holds, filler included.
+  // The number of weights in a stream, filler included.
   [[nodiscard]] std::size_t count() const;
-  // For each weight of a stream: calls visit(flat index into [outs][height][width][depth]), or visit(-1) for
-  // filler.
+  // For each weight of a stream: calls visit(flat index into [outs][height][width][depth]), or
+  // visit(-1) for filler.
   template <class Visit>
   void walk(const Visit& visit) const;
 };
-// Of one core of an operation.
+// The order for one core of an operation.
 WeightOrder weight_order(const Operation& op, const Accelerator& accelerator, std::int32_t core);
 
 // Weights of one core by position: [outs][height][width][depth]. Errors: as decode_weights; invalid_data when
@@ -61,7 +60,7 @@ void WeightOrder::walk(const Visit& visit) const {
   const auto index = [&](std::int32_t out, std::int32_t y, std::int32_t x, std::int32_t channel) {
     return ((static_cast<std::int64_t>(out) * height + y) * width + x) * depth + channel;
   };
-  // One ublock of outputs of one sub-kernel; the channels [first, end) of the input, ublock by ublock.
+  // One ublock of outputs of one sub-kernel, for the input channels [first, end), ublock by ublock.
   const auto element_walk = [&](std::int32_t out0, std::int32_t y0, std::int32_t x0, std::int32_t rows,
                                 std::int32_t columns, std::int32_t first, std::int32_t end) {
     std::int32_t elements = rows * columns;
@@ -90,8 +89,8 @@ void WeightOrder::walk(const Visit& visit) const {
         const std::int32_t rows = sub_height < height - y0 ? sub_height : height - y0;
         for (std::int32_t x0 = 0; x0 < width; x0 += sub_width) {
           const std::int32_t columns = sub_width < width - x0 ? sub_width : width - x0;
-          // Part-kernel order walks the depth outside of the outputs; depth-first order inside, over whole
-          // blocks.
+          // Part-kernel order iterates the depth outside the outputs; depth-first order inside,
+          // over whole blocks.
           for (std::int32_t in = 0; in < (part_kernel ? in_left : 1); in += kUblock) {
             for (std::int32_t out = out_start; out < out_end; out += ofm_ublock) {
               const std::int32_t first = in_start + in;

@@ -456,9 +456,9 @@ TEST(DeviceStream, NumbersOfBlocksAreChecked) {
   const auto twice = [](const std::string& line) { return line + '\n' + line + '\n'; };
   EXPECT_EQ(refused("block_frames", [](Numbers&) {}), twice(""));
   EXPECT_EQ(refused("block_frames", [](Numbers& v) { v[0] = 1000; }),
-            twice("attribute block_frames says 1000 frames for 1, which attribute stream_window does not"));
+            twice("attribute block_frames has 1000 frames for 1, unlike attribute stream_window"));
   EXPECT_EQ(refused("stream_window", [](Numbers& v) { v[1] = 3; }),
-            twice("attribute block_frames says 1 frames for 1, which attribute stream_window does not"));
+            twice("attribute block_frames has 1 frames for 1, unlike attribute stream_window"));
   EXPECT_EQ(refused("stream_axes", [](Numbers& v) { v[0] = 2; }),
             twice("attribute stream_axes holds 2 and 1"));
   EXPECT_EQ(refused("block_states", [](Numbers& v) { v[0] = -1; }).find("a history of "), 0u);

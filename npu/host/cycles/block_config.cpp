@@ -96,7 +96,7 @@ std::vector<BlockConfig> legal_blocks(const Operation& op, const Accelerator& ac
         tried.block_height = height;
         tried.block_width = width;
         tried.block_depth = depth;
-        // What does not fit does not fit any wider.
+        // A block that does not fit does not fit when wider.
         const auto config = layout_of(tried, accelerator);
         if (!config.ok()) break;
         out.push_back(*config);
@@ -149,7 +149,7 @@ Result<BlockConfig> compilers_block(const Operation& op, const Accelerator& acce
   Operation tried = op;
   for (std::int32_t depth = first_depth(op, accelerator, space); depth <= space.depth;
        depth = next_depth(depth, op, accelerator)) {
-    // What did not fit is not tried with height and width exchanged.
+    // Blocks that did not fit are not tried with height and width exchanged.
     std::set<std::pair<std::int32_t, std::int32_t>> not_tried;
     for (std::int32_t height = accelerator.ublock_height; height <= space.height;
          height += accelerator.ublock_height) {

@@ -9,10 +9,10 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kMostSubKernel = 8;  // taps of a kernel along an axis that are done at a time
-constexpr double kScaleBurst = 256;         // bytes of scales that one latency brings
+constexpr std::int32_t kMostSubKernel = 8;  // taps of a kernel processed at a time along an axis
+constexpr double kScaleBurst = 256;         // bytes of scales per latency
 
-// Cycles for an element of the output, by what makes it, and by the function after it.
+// Cycles per output element, by what computes it and by its activation function.
 enum OutputKind : std::uint8_t {
   kBinary32,
   kUnary32,
@@ -71,7 +71,7 @@ Block smaller(const Block& a, const Block& b) noexcept {
 double elements(const Block& block) noexcept {
   return static_cast<double>(block.height) * block.width * block.depth;
 }
-// Elements with the channels that bricks are filled up with.
+// Elements including the channels that pad bricks.
 double stored(const Block& shape, Layout layout) noexcept {
   return static_cast<double>(shape.height) * shape.width *
          (layout == Layout::nhcwb16 ? static_cast<double>(ceil_div(shape.depth, 16) * 16) : shape.depth);

@@ -1,6 +1,6 @@
-// How long an Ethos-U55 or U65 takes, by the model of Arm's compiler: what limits an operation is either its
-// arithmetic or one of the memories. The figures equal those of that compiler for the same blocks; they are
-// estimates, and silicon was not asked.
+// Cycle model of Ethos-U55 and U65, as in Arm's compiler: either the arithmetic or one of the memories
+// limits an operation. The figures equal that compiler's for the same blocks; they are estimates, not
+// measured on silicon.
 #pragma once
 
 #include <array>
@@ -13,29 +13,29 @@
 
 namespace runnel::npu {
 
-// Elements that an operation moves. Of weights and scales: of the uncompressed tensors, with what is read
-// again for each block.
+// Elements that an operation moves. Weights and scales: of the uncompressed tensors, including repeated reads
+// for each block.
 struct ElementAccess {
   double ifm = 0, ifm2 = 0, ofm = 0, weights = 0, scales = 0;
 };
 
-// Bytes as they are counted, without what short bursts waste.
+// Payload bytes, without the waste of short bursts.
 struct Traffic {
   double read = 0, written = 0;
 };
 
-// One operation as a compiler sees it: depth slices of a convolution, whose weights come one after the other,
+// One operation as a compiler sees it: depth slices of a convolution, whose weights arrive one by one,
 // count as one.
 struct OperationEstimate {
   std::uint32_t first = 0, last = 0;  // indices of operations in the stream
   OperationKind kind = OperationKind::conv;
   std::uint8_t mode = 0;
   std::int64_t macs = 0;
-  double npu = 0;  // cycles: arithmetic, and the transfer of weights and tables that nothing hides
+  double npu = 0;  // cycles: arithmetic, and transfers of weights and tables that are not hidden
   std::array<double, kMemoryAreas> access{};  // cycles that each memory is busy (MemoryArea)
   double total = 0;                           // the largest of them
   std::array<Traffic, kMemoryAreas> traffic{};
-  double utilisation = 0;  // multiply-adds of those that could be done in this time; 0 to 1
+  double utilisation = 0;  // multiply-adds as a share of the possible ones in this time; 0 to 1
 };
 
 struct Estimate {
@@ -54,21 +54,20 @@ class CycleModel {
   static Result<CycleModel> make(const Accelerator& accelerator, const SystemConfiguration& system,
                                  const MemoryMode& mode);
 
-  // Cycles of the arithmetic of one operation that computes, without transfers. It need not come from a
-  // stream; of a planned one these are used: kind, mode; shape, element, layout and region of ifm, ofm and
-  // ifm2 (has_ifm2, scalar; a scalar has shape 1 x 1 x 1); kernel with part_kernel; upscale; block_height,
-  // _width, _depth; acc_format; activation; has_scales and weight_region (the region that scales are read
-  // from).
+  // Cycles of the arithmetic of one computing operation, without transfers. A planned operation, not yet in a
+  // stream, needs: kind, mode; shape, element, layout and region of ifm, ofm and ifm2 (has_ifm2, scalar; a
+  // scalar has shape 1 x 1 x 1); kernel with part_kernel; upscale; block_height, _width, _depth; acc_format;
+  // activation; has_scales and weight_region (the region that scales are read from).
   [[nodiscard]] std::int64_t cycles(const Operation& op) const noexcept;
   [[nodiscard]] std::int64_t macs(const Operation& op) const noexcept;
   [[nodiscard]] ElementAccess access(const Operation& op) const noexcept;
 
-  // Region 0: constants, 2: cache; all others are the arena's.
+  // Region 0: constants, 2: cache; all others: arena.
   [[nodiscard]] MemoryArea area_of(std::uint8_t region) const noexcept;
   [[nodiscard]] double bytes_per_cycle(MemoryArea area) const noexcept;
   // Cycles of a copy.
   [[nodiscard]] double copy_cycles(MemoryArea from, MemoryArea to, double bytes) const noexcept;
-  // `bytes` with what short bursts of this map's blocks waste.
+  // `bytes` plus the waste of short bursts for this map's blocks.
   [[nodiscard]] double with_bursts(const FeatureMap& map, const Operation& op, bool read, MemoryArea area,
                                    double bytes) const noexcept;
 
@@ -90,18 +89,18 @@ class CycleModel {
   const MemoryMode* mode_;
 };
 
-// What the weights and scales of a convolution, whose channels are cut into several operations, take as one
-// stream: compressed anew, which the operations do not say. Arm's compiler counts with it where copies, not
-// products, take the time.
+// Bytes of a convolution's weights and scales compressed as one stream, where its channels are cut into
+// several operations, whose streams do not show it. Arm's compiler uses this size where copies, not products,
+// take the time.
 struct UncutWeights {
-  std::uint32_t first = 0;  // index of the first of the operations
+  std::uint32_t first = 0;  // index of the first operation
   double bytes = 0;
 };
 
-// All operations of one run, in order: those of a stream, or planned ones (then beside what `cycles` uses:
-// index, weights and scales with base and length, ofm.base, copies). Weights outside of region 0 count as
-// copied there, under the operation before as far as that is long enough. Without `uncut` the sum of the
-// streams of a cut convolution stands for it, which differs by a few units of 16 bytes.
+// Estimate for all operations of one run, in order, from a stream or planned (then with the fields for
+// `cycles`, index, weights and scales with base and length, ofm.base, copies). Weights outside region 0 count
+// as copied there, hidden under the previous operation as far as that is long enough. Without `uncut`, the
+// sum of the streams of a cut convolution is used, which differs by a few units of 16 bytes.
 Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
                   std::span<const UncutWeights> uncut = {});
 

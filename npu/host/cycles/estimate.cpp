@@ -20,7 +20,7 @@ std::int64_t channel(const FeatureMap& map, std::int32_t c) noexcept {
   return map.base[0] + (map.layout == Layout::nhwc ? std::int64_t{c} * map.element
                                                    : c / 16 * map.stride_c + c % 16 * map.element);
 }
-// Does `next` compute the channels of the same convolution that follow those of `op`?
+// Whether `next` computes the channels that follow those of `op` in the same convolution.
 bool continues(const Operation& op, const Operation& next) noexcept {
   if (op.kind != next.kind || (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise))
     return false;
@@ -65,7 +65,7 @@ class Estimator {
     finish(one);
   }
 
-  // A copy that is not one of weights or tables: an operation of its own.
+  // A copy of other data than weights and tables counts as an operation.
   void add_copy(const Operation& op) {
     OperationEstimate one;
     one.first = one.last = op.index;
@@ -85,13 +85,12 @@ class Estimator {
     return one.traffic[static_cast<std::size_t>(area)];
   }
 
-  // Arithmetic, and copies that are longer than the time in which they can be made: that of the operation
-  // before.
+  // Arithmetic, and copies as far as they take longer than the previous operation, which hides them.
   void transfers(const Operation& whole, std::span<const Operation> slices, OperationEstimate& one) {
     const bool weighs = whole.kind == OperationKind::conv || whole.kind == OperationKind::depthwise;
     const bool copied = weighs && whole.weight_region != 0;
-    // Time under which the next operation's copies can hide: as it is known before maps have moved from the
-    // arena into the cache, scales there already.
+    // Time that can hide the next operation's copies, as known before maps move from the arena into the
+    // cache; scales are there already.
     const auto alone = [&](std::int32_t depth) {
       Operation part = whole;
       part.ofm.depth = depth;
@@ -152,7 +151,7 @@ class Estimator {
                  bytes = access.weights * ((stored - scales) / original) + scales;
     const MemoryArea area = model_.area_of(whole.weight_region);
     traffic(one, area).read += bytes;
-    // What was copied into SRAM is read beside the arithmetic.
+    // Weights copied into SRAM are read in parallel with the arithmetic.
     if (whole.weight_region == 0)
       one.access[static_cast<std::size_t>(area)] += bytes / model_.bytes_per_cycle(area);
   }
@@ -180,10 +179,10 @@ class Estimator {
   double slack_ = 0;
 };
 
-// Does a copy bring what one of the operations up to the next copies' target reads as weights?
-bool brings_weights(const Dma& dma, std::span<const Operation> behind) noexcept {
+// Whether one of the `following` operations reads this copy's data as weights or scales.
+bool brings_weights(const Dma& dma, std::span<const Operation> following) noexcept {
   if (dma.source.region != 0 || dma.source.internal) return false;
-  for (const Operation& op : behind) {
+  for (const Operation& op : following) {
     if (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise) continue;
     if (op.weight_region != dma.target.region) continue;
     for (const Bytes* stream : {&op.weights[0], &op.scales[0]}) {
@@ -206,8 +205,8 @@ Estimate estimate(std::span<const Operation> operations, const CycleModel& model
     const Operation& op = operations[i];
     if (op.kind == OperationKind::dma) {
       // Double buffers are filled one or two operations ahead.
-      const auto behind = operations.subspan(i + 1, std::min<std::size_t>(operations.size() - i - 1, 16));
-      if (op.dma.target.internal || brings_weights(op.dma, behind)) continue;
+      const auto following = operations.subspan(i + 1, std::min<std::size_t>(operations.size() - i - 1, 16));
+      if (op.dma.target.internal || brings_weights(op.dma, following)) continue;
     }
     if (!op.computes() && op.kind != OperationKind::dma) continue;
     if (!slices.empty() && (op.kind == OperationKind::dma || !continues(slices.back(), op))) {

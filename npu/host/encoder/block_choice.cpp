@@ -65,7 +65,7 @@ Status choose_block(Operation& op, const CycleModel& model) {
   Operation best;
   double least = -1;
   Status none;
-  // Channels side by side, or elements of the kernel.
+  // Channels in parallel, or elements of the kernel.
   for (const bool part_kernel : {false, true}) {
     if (part_kernel && op.kind != OperationKind::conv) break;
     op.kernel.part_kernel = part_kernel;

@@ -1,4 +1,4 @@
-// How the work of an operation is cut into blocks, and in which order its weights come.
+// Block choice: the blocks of an operation and the order of its weights.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace runnel::npu {
 
-// Sets the block and the banks of an operation of which everything else is known (of weights: the kernel),
-// also the format of accumulators and, for convolutions, the order of the weights: the quickest by the model
-// of cycles. Errors: not_found when no block fits.
+// Sets block and banks of an otherwise complete operation (weights: the kernel suffices), the format of
+// accumulators and, for convolutions, the order of weights: the quickest by the cycle model. Errors:
+// not_found when no block fits.
 Status choose_block(Operation& op, const CycleModel& model);
 
-// Whether rows and columns of all maps may change places without another result: where strides say everything
-// about a map, and kernels are not larger one way than the other way. Micro-blocks are not square, so one of
-// the two may be quicker.
+// Whether rows and columns of all maps may be exchanged without changing the result: strides describe the
+// maps completely, and no kernel exceeds the limits after the exchange. Micro-blocks are not square, so one
+// orientation may be quicker.
 bool can_exchange(const Operation& op) noexcept;
-// The same operation with rows and columns exchanged; of kernels with weights by position, those change
-// places as well (exchange_weights).
+// Exchanges rows and columns of an operation; for kernels with weights by position, exchange
+// these too (exchange_weights).
 void exchange(Operation& op) noexcept;
 // [outs][height][width][depth] to [outs][width][height][depth]; `op` is the operation as it was.
 std::vector<std::int16_t> exchange_weights(const Operation& op, const std::vector<std::int16_t>& weights);

@@ -22,7 +22,7 @@ bool whole_bricks(const FeatureMap& map) {
 bool same_shape(const FeatureMap& a, const FeatureMap& b) {
   return a.height == b.height && a.width == b.width && a.depth == b.depth;
 }
-// Copies count bytes; sums over channels and broadcasts want rows.
+// Copies count bytes; sums over channels and broadcasts need rows.
 bool takes_bricks(const Operation& op) {
   return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0;
 }

@@ -49,7 +49,7 @@ BufferId Program::constant(std::vector<std::byte> bytes) {
 void Program::keep_to_end(BufferId id) { buffers_[static_cast<std::size_t>(id)].to_end = true; }
 void Program::keep_from_begin(BufferId id) { buffers_[static_cast<std::size_t>(id)].from_begin = true; }
 
-// The place of the same bytes when they are there already.
+// Returns the offset of equal bytes if they exist already.
 std::size_t Program::append(std::span<const std::byte> bytes) {
   std::string key(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto [found, fresh] = known_.try_emplace(std::move(key), out_.constants.size());
@@ -60,7 +60,7 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
   return found->second;
 }
 
-// Blocks and slices of all steps, one after another.
+// Plans blocks and slices of all steps, in order.
 Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel& model) const {
   std::vector<Step> planned;
   std::vector<Operation> previous, all;
@@ -110,8 +110,7 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel
   return Planned{std::move(planned), estimate(all, model).total};
 }
 
-// Buffers that are worth a try in bricks of channels, in several ways: all that could be, and those whose
-// steps by themselves are quicker with them.
+// Candidate sets of buffers in bricks: all that could be, and those whose steps alone are quicker with them.
 std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
   std::vector<bool> inside;
   for (const Buffer& buffer : buffers_)
@@ -139,7 +138,7 @@ std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
   return out;
 }
 
-// What takes the fewest cycles when it is whole: with rows, or with bricks in one of these ways.
+// Takes the variant with the fewest cycles in total: rows, or one of the brick candidates.
 Result<CompiledProgram> Program::finish() {
   RUNNEL_ASSIGN(const CycleModel model,
                 CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
@@ -162,7 +161,7 @@ Result<CompiledProgram> Program::finish() {
   return best;
 }
 
-// Scales and weights of each core, one after another.
+// Scales, then weights, core by core.
 Status Program::pack(Step& step, Streams& streams) {
   Operation& op = step.op;
   for (Bytes* stream : {&op.weights[0], &op.scales[0]}) *stream = {};
@@ -174,7 +173,7 @@ Status Program::pack(Step& step, Streams& streams) {
     if (outs == 0) continue;
     std::vector<std::int16_t> own;
     std::vector<std::byte> scales;
-    // Cores take channels in turn.
+    // Channels are dealt to the cores in turn.
     for (std::int32_t out = 0; out < outs; ++out) {
       const auto channel = static_cast<std::size_t>(core + out * op.cores);
       const auto first = step.weights.begin() + static_cast<std::ptrdiff_t>(channel * each);
@@ -198,7 +197,7 @@ std::uint8_t Program::region_of(BufferId id) const {
   const auto index = static_cast<std::size_t>(id);
   return buffers_[index].own == 0 && fast_[index] ? std::uint8_t{kFastScratch} : region_or_scratch(id);
 }
-// Before it is known what lies in the fast memory.
+// The region, without the fast memory.
 std::uint8_t Program::region_or_scratch(BufferId id) const {
   const Buffer& buffer = buffers_[static_cast<std::size_t>(id)];
   return buffer.is_constant ? std::uint8_t{kConstants}
@@ -228,7 +227,7 @@ void Program::allocate() {
   for (std::int32_t i = 0; i < steps; ++i) {
     const Step& step = steps_[static_cast<std::size_t>(i)];
     for (const BufferId id : {step.ifm, step.ifm2, step.ofm}) use(id, i, i);
-    // Weights are copied while the step before theirs is computed.
+    // Weights are copied while the previous step is computed.
     use(streams_[static_cast<std::size_t>(i)].copy, std::max(0, i - 1), i);
   }
   fast_.assign(buffers_.size(), false);
@@ -237,7 +236,7 @@ void Program::allocate() {
     items[i].bytes = buffers_[i].bytes;
     if (buffers_[i].from_begin) use(static_cast<BufferId>(i), 0, 0);
     if (buffers_[i].to_end) use(static_cast<BufferId>(i), steps, steps);
-    // What outlives a run or is brought from outside stays where everybody finds it.
+    // Data that outlives a run or comes from outside stays in the shared memory.
     fast_[i] = options_.mode->arena_outside && !buffers_[i].from_begin && !buffers_[i].to_end;
   }
   std::vector<std::int32_t> work(kArenaWork * items.size());
@@ -276,7 +275,7 @@ Result<CompiledProgram> Program::emit() {
   }
   allocate();
   Schedule schedule(*options_.accelerator);
-  // The copy of a step's weights goes before the step before it.
+  // The copy of a step's weights is issued before the previous step.
   const auto copy_weights = [&](std::size_t i) {
     if (i >= steps_.size() || streams_[i].copy == kNoBuffer) return;
     Operation copy;

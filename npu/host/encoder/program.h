@@ -1,5 +1,5 @@
-// A command stream in the making: operations on buffers without addresses, which finish() gives places,
-// weights, waits and registers.
+// Program under construction: operations on buffers without addresses. finish() adds addresses, weights,
+// waits and registers.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,8 @@
 
 namespace runnel::npu {
 
-// Where constants and maps lie follows from the memory mode: weights outside of the memory on the chip are
-// copied first where that takes less time; maps lie outside of it as far as the fast memory has no room for
-// them.
+// The memory mode determines where constants and maps are: weights outside on-chip memory are copied first
+// where that is quicker; maps are outside as far as the fast memory has no room.
 struct ProgramOptions {
   const Accelerator* accelerator = nullptr;     // U55 or U65
   const SystemConfiguration* system = nullptr;  // null: the product's default
@@ -32,14 +31,14 @@ struct ProgramOptions {
 using BufferId = std::int32_t;
 inline constexpr BufferId kNoBuffer = -1;
 
-// An operation whose maps are counted from the beginning of their buffers.
+// An operation whose addresses are relative to its buffers.
 struct Step {
   Operation op;  // regions, streams, blocks and banks are not set yet
   BufferId ifm = kNoBuffer, ifm2 = kNoBuffer, ofm = kNoBuffer;  // copies: from ifm to ofm, places in op.dma
   std::vector<std::int16_t> weights;                            // by position, [outs][height][width][depth]
   std::vector<ScaleRecord> scales;                              // one per output channel
   std::vector<std::byte> table;                                 // of the activation; its slot is not set yet
-  bool copied = false;  // the program's: whether weights are copied into the memory on the chip first
+  bool copied = false;  // set by the program: weights are copied into on-chip memory first
 };
 
 struct CompiledProgram {
@@ -47,22 +46,22 @@ struct CompiledProgram {
   std::size_t scratch = 0, fast_scratch = 0;
   std::vector<std::size_t> offsets;   // of each buffer in its region
   std::vector<std::uint8_t> regions;  // of each buffer
-  std::vector<Operation> operations;  // as a decoder gives them, waits and copies included
+  std::vector<Operation> operations;  // as decoded, waits and copies included
 };
 
 class Program {
  public:
-  // How long a buffer is alive: while its operations run; from the begin, to the end, or across runs.
+  // Lifetime of a buffer: its operations, from the start of a run, to its end, or across runs.
   enum class Lifetime : std::uint8_t { operations, from_begin, to_end, always };
 
   explicit Program(const ProgramOptions& options);
 
   BufferId buffer(std::size_t bytes, Lifetime lifetime = Lifetime::operations);
-  // Memory of somebody else's, a region of its own; kNoBuffer when all regions are taken.
+  // External memory with its own region; kNoBuffer when all regions are taken.
   BufferId own_region();
-  // Bytes that are read only; the same ones share a buffer.
+  // Read-only bytes; equal ones share a buffer.
   BufferId constant(std::vector<std::byte> bytes);
-  // A buffer that is given out at the end, too.
+  // Extends a buffer's lifetime to the end of the run.
   void keep_to_end(BufferId id);
   void keep_from_begin(BufferId id);
 
@@ -77,12 +76,12 @@ class Program {
   struct Buffer {
     std::size_t bytes = 0;
     bool from_begin = false, to_end = false, is_constant = false;
-    std::uint8_t own = 0;  // its region, where it has one of its own
+    std::uint8_t own = 0;  // its region if it is external, else 0
     std::vector<std::byte> data;
   };
-  struct Streams {  // of one step, after each other in the constants
+  struct Streams {  // of one step, consecutive in the constants
     std::size_t offset = 0, bytes = 0;
-    Bytes scales[2], weights[2];  // from the beginning of these
+    Bytes scales[2], weights[2];  // relative to the step's streams
     BufferId copy = kNoBuffer;    // where they are copied to
   };
 
@@ -104,7 +103,7 @@ class Program {
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<Streams> streams_;
-  std::map<std::string, std::size_t> known_;  // constants by their bytes
+  std::map<std::string, std::size_t> known_;  // offsets of constants by their bytes
   std::uint8_t next_own_ = kFirstOwn;
   std::vector<bool> fast_;  // buffers in the fast memory
   CompiledProgram out_;

@@ -25,7 +25,7 @@ bool same_place(const FeatureMap& a, const FeatureMap& b) {
          a.height0 >= a.height && b.width0 >= b.width && b.height0 >= b.height;
 }
 
-// A piece of a map, [low, high) along each axis.
+// A part of a map, [low, high) along each axis.
 struct Volume {
   std::int32_t low[3], high[3];
 };
@@ -42,7 +42,7 @@ std::int32_t blocks_of(const Operation& op) {
          ceil_of(op.ofm.depth, op.block_depth);
 }
 
-// The block of this number: depth first, then columns, then rows.
+// Output block `number`: depth first, then columns, then rows.
 Volume block(const Operation& op, std::int32_t number) {
   const std::int32_t depths = ceil_of(op.ofm.depth, op.block_depth),
                      columns = ceil_of(op.ofm.width, op.block_width);
@@ -52,7 +52,7 @@ Volume block(const Operation& op, std::int32_t number) {
           {std::min(y + op.block_height, op.ofm.height), std::min(x + op.block_width, op.ofm.width),
            std::min(z + op.block_depth, op.ofm.depth)}};
 }
-// What that block reads.
+// The input of that block.
 Volume input_of(const Operation& op, std::int32_t number) {
   const Volume out = block(op, number);
   if (op.kind == OperationKind::elementwise) return out;
@@ -72,11 +72,11 @@ Volume input_of(const Operation& op, std::int32_t number) {
 std::uint8_t block_dependency(const Operation& op, const Operation& previous,
                               const Accelerator& accelerator) noexcept {
   if (!previous.computes()) return 0;
-  // Tables lie where an operation without one may have its accumulators.
+  // Tables are where an operation without one may have its accumulators.
   if (accelerator.banks <= 16 && previous.activation.table() && !op.activation.table()) return 0;
   const bool first = overlap(op.ifm, previous.ofm),
              second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);
-  // Waiting is also for what would write where the one in front still reads or writes.
+  // An operation also waits if it writes where the previous one still reads or writes.
   if (overlap(op.ofm, previous.ofm)) return 0;
   if (!first && !second) return kMostDependency;
   if (first && second) return 0;
@@ -88,8 +88,8 @@ std::uint8_t block_dependency(const Operation& op, const Operation& previous,
     bool free = true;
     for (std::int32_t i = 0; i < std::min(dependency, own) && free; ++i) {
       const Volume needed = input_of(op, i);
-      // When block i begins, i more blocks of the one in front are finished at most; all that may be open
-      // count.
+      // When block i begins, at most i more blocks of the previous operation are finished; all possibly
+      // open blocks count.
       for (std::int32_t back = 0; back < dependency && free; ++back)
         free = !intersect(needed, block(previous, count - 1 - back));
     }
@@ -120,7 +120,7 @@ Schedule::Access Schedule::access_of(const Operation& op) const {
                        base = accelerator_.table_base() + size * op.activation.slot();
     out.reads.push_back({kInternal, base, base + size});
   }
-  // Small parts have no place of their own for tables.
+  // Small devices have no separate memory for tables.
   if (accelerator_.banks <= 16 && !op.activation.table())
     out.writes.push_back({kInternal, accelerator_.table_base(), accelerator_.shram_bytes()});
   out.writes.push_back(range(op.ofm.region, extent_of(op.ofm)));

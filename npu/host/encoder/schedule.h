@@ -1,5 +1,5 @@
-// The order of operations with what the hardware does at the same time in mind: waits, tables, and how many
-// blocks of the operation in front may still be on their way.
+// Schedule: the order of operations on parallel hardware, with waits, tables, and the number of blocks of the
+// previous operation that may still be open.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,13 @@ class Schedule {
   explicit Schedule(const Accelerator& accelerator) noexcept
       : accelerator_(accelerator), encoder_(accelerator) {}
 
-  // An operation or copy with its final addresses; waits are put before it as needed, and the block
-  // dependency is set.
+  // Adds an operation or copy with its final addresses, after any waits it needs, and sets
+  // its block dependency.
   void add(Operation op);
-  // The same for an operation with a table of this many bytes at `offset` of the constants: copied first
-  // where no slot holds it.
+  // The same for an operation with a table at `offset` of the constants, copied first if no slot holds it.
   void add_with_table(Operation op, std::size_t offset, const std::vector<std::byte>& table);
 
-  // As a decoder gives them.
+  // As decoded.
   [[nodiscard]] const std::vector<Operation>& operations() const { return operations_; }
   [[nodiscard]] std::vector<std::byte> payload() const { return encoder_.payload(); }
 
@@ -44,11 +43,11 @@ class Schedule {
   const Accelerator& accelerator_;
   StreamEncoder encoder_;
   std::vector<Operation> operations_;
-  std::deque<Access> kernels_, copies_;  // that may not be finished, the oldest first
-  Operation previous_;                   // the last one that computes; STOP: there is none
-  // Tables of all sizes that are there, none over another one.
+  std::deque<Access> kernels_, copies_;  // possibly unfinished, oldest first
+  Operation previous_;                   // the last one that computes; STOP: none
+  // Resident tables of all sizes, without overlaps.
   struct Held {
-    std::size_t place = 0;  // bytes after the first table
+    std::size_t place = 0;  // bytes from the first table
     std::vector<std::byte> bytes;
   };
   std::vector<Held> tables_;

@@ -33,7 +33,7 @@ class Planner {
     if (convolves(op)) set_lengths(op, op.ofm.depth);
     RUNNEL_TRY(choose_block(op, model_));
     take({op, exchanged, copied, {op.ofm.depth}});
-    // In parts the first one is there sooner, and the others come while it is used.
+    // In slices, the first one arrives sooner, and the others while it is used.
     const std::int32_t step =
                            std::max(kSliceStep, (op.block_depth + kSliceStep - 1) / kSliceStep * kSliceStep),
                        depth = op.ofm.depth;

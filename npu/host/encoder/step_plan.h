@@ -1,5 +1,4 @@
-// How an operation is done: which way its rows and columns lie, in which blocks, where from its weights are
-// read, and in how many parts they come.
+// Step plan of an operation: orientation of rows and columns, blocks, source of its weights, and slices.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +14,20 @@ namespace runnel::npu {
 struct StepPlan {
   Operation op;  // with block, banks and order of weights; rows and columns exchanged where that is quicker
   bool exchanged = false;
-  bool copied = false;               // weights and scales are copied into the memory on the chip first
-  std::vector<std::int32_t> slices;  // output channels of each operation that it becomes; one: it stays whole
+  bool copied = false;               // weights and scales are copied into on-chip memory first
+  std::vector<std::int32_t> slices;  // output channels of each resulting operation; one entry: not cut
 };
 
-// The quickest by the model of cycles after `previous`, the operations that are computed before it;
-// among equals the one that reads least from the second memory. `weight_bytes` is about what the weights
-// take. Errors: not_found when no block fits.
+// The quickest plan by the cycle model after `previous`, the preceding operations; among equals the one that
+// reads least from the second memory. `weight_bytes`: approximate size of the weights. Errors: not_found when
+// no block fits.
 Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,
                            const CycleModel& model);
 
 // The operation for channels [first, first + count) of the output.
 Operation slice_of(const Operation& op, std::int32_t first, std::int32_t count) noexcept;
 
-// About the bytes that weights take when they are coded: by how often each value is there.
+// Approximate size of encoded weights, from the frequency of each value.
 double expected_bytes(std::span<const std::int16_t> weights);
 
 }  // namespace runnel::npu

@@ -195,7 +195,7 @@ std::vector<std::uint32_t> StreamEncoder::words() const {
 }
 
 std::vector<std::byte> StreamEncoder::payload() const {
-  // Actions as the driver knows them: configuration, nothing (to a multiple of 16 bytes), command stream.
+  // The driver's actions: configuration, nothing (padding to 16 bytes), command stream.
   constexpr std::uint32_t kConfiguration = 0x00100001, kNothing = 5, kCommandStream = 2,
                           kArchitecture = 0x10060000;
   const std::vector<std::uint32_t> commands = words();

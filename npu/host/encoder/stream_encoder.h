@@ -1,5 +1,5 @@
-// From operations to the words of a command stream, and to the driver's payload: the way back from
-// npu/decoder.h.
+// Stream encoder: from operations to the words of a command stream and the driver's payload; the
+// inverse of npu/decoder.h.
 #pragma once
 
 #include <array>
@@ -17,17 +17,16 @@ namespace runnel::npu {
 // The configuration word of a driver payload for this device (U55, U65).
 std::uint32_t config_word(const Accelerator& accelerator) noexcept;
 
-// Registers that keep their values are not set again. For U55 and U65.
+// Does not set registers that keep their values. For U55 and U65.
 class StreamEncoder {
  public:
   explicit StreamEncoder(const Accelerator& accelerator) noexcept : accelerator_(accelerator) {}
 
-  // One operation with everything it reads, as the decoder gives it; STOP is not for this. `word` and `index`
-  // do not count.
+  // Adds one operation, complete as decoded, except STOP. Ignores `word` and `index`.
   void add(const Operation& op);
   // All words so far and STOP.
   [[nodiscard]] std::vector<std::uint32_t> words() const;
-  // The same as a driver is given it: COP1, configuration, stream at a multiple of 16 bytes.
+  // The driver's payload: COP1, configuration, stream at a multiple of 16 bytes.
   [[nodiscard]] std::vector<std::byte> payload() const;
 
  private:

@@ -11,9 +11,8 @@ namespace {
 constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5,
                         kMostZeroDivisor = 3;
 constexpr std::size_t kMostSlice = 32768, kMostPalette = 32, kSymbols = 12, kFewSymbols = 8;
-constexpr std::size_t kCodes = 512;  // of a weight: twice its magnitude, and 1 when it is negative
-constexpr std::uint32_t kShortQuotients =
-    2;  // the largest quotient that takes one symbol when quotients are cut
+constexpr std::size_t kCodes = 512;           // of a weight: twice its magnitude, plus 1 when negative
+constexpr std::uint32_t kShortQuotients = 2;  // the largest truncated quotient of one symbol
 
 std::uint32_t code_of(std::int16_t weight) {
   return static_cast<std::uint32_t>(std::abs(weight)) << 1 | (weight < 0 ? 1u : 0u);
@@ -41,7 +40,7 @@ class BitWriter {
   std::size_t bit_ = 0;
 };
 
-// How a stream is coded.
+// Coding parameters of a stream.
 struct Form {
   std::uint32_t zero_divisor = kNoZeroRuns, divisor = kUncompressed;
   bool truncated = false;
@@ -56,11 +55,10 @@ struct Form {
   }
 };
 
-// What the choice of a form looks at.
+// Statistics for the choice of a form.
 struct Statistics {
   std::array<std::size_t, kCodes> codes{};  // how often
-  std::vector<std::size_t>
-      runs;  // how often a run of this many zeros stands before a weight that is none, or at the end
+  std::vector<std::size_t> runs;  // how often a run of this many zeros precedes a nonzero weight or the end
   std::size_t nonzero = 0;
 
   explicit Statistics(std::span<const std::int16_t> weights) {
@@ -85,7 +83,7 @@ struct Statistics {
 
 // Bits of quotients and remainders.
 std::size_t index_bits(std::uint32_t quotient, bool truncated) {
-  // Symbols of one bit, and of two when they are not 0; each one but the last stands for 2.
+  // Symbols of one bit, or two when not 0; each one but the last counts 2.
   if (truncated) return quotient == 0 ? 1 : 2;
   return 2 * (quotient / 2) + (quotient % 2 == 0 ? 1 : 2);
 }
@@ -95,14 +93,14 @@ class Search {
   explicit Search(const Statistics& statistics) : statistics_(statistics) {}
 
   Form best() {
-    // Zeros among the weights, or in runs where something else is there to be counted.
+    // Zeros among the weights, or in runs if there are other weights.
     search(false);
     if (statistics_.nonzero > 0) search(true);
     return best_;
   }
 
  private:
-  // Codes that the index lane has, the most frequent first.
+  // Codes of the index lane, the most frequent first.
   [[nodiscard]] std::vector<std::uint32_t> by_frequency(bool runs) const {
     std::vector<std::uint32_t> codes;
     for (std::uint32_t code = runs ? 2 : 0; code < kCodes; ++code) {
@@ -124,7 +122,7 @@ class Search {
     for (std::size_t size = 0; size <= std::min(codes.size(), kMostPalette); ++size) {
       if (size == 1) continue;
       form.palette.assign(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(size));
-      // What stands after the palette begins with the smallest code that is not in it.
+      // Indices past the palette begin at the smallest code not in it.
       form.direct_offset = 0;
       if (size < codes.size())
         form.direct_offset = std::min<std::uint32_t>(
@@ -146,7 +144,7 @@ class Search {
     }
     form.divisor = kUncompressed;
     form.truncated = false;
-    // Without a palette indices are the codes themselves; with one, all weights must be in it.
+    // Without a palette, indices are the codes; with one, all weights must be in it.
     if (form.palette.empty()) {
       Form plain = form;
       plain.direct_offset = 0;
@@ -191,7 +189,7 @@ class Search {
   std::size_t best_bits_ = SIZE_MAX;
 };
 
-// Quotients of one lane as symbols, handed out in chunks; a chunk's remainders follow one chunk later.
+// Quotients of one lane as symbols, in chunks; a chunk's remainders follow one chunk later.
 class Lane {
  public:
   Lane(std::vector<std::uint32_t> values, std::uint32_t divisor)
@@ -199,7 +197,7 @@ class Lane {
 
   [[nodiscard]] bool more() const { return begun_ < values_.size(); }
   [[nodiscard]] std::size_t begun() const { return begun_; }
-  // The next symbol, `most` at most; after the last value symbols are 0.
+  // The next symbol, at most `most`; after the last value symbols are 0.
   std::uint32_t symbol(std::uint32_t most, bool every_ends) {
     if (begun_ >= values_.size()) {
       ++begun_;
@@ -281,7 +279,7 @@ class Writer {
     chunks(Lane(indices, form_.remainder_bits()), Lane(runs, form_.runs() ? form_.zero_divisor : 0));
   }
 
-  // In turns as the decoder takes them.
+  // Alternates in the decoder's order.
   void chunks(Lane weights, Lane zeros) {
     const std::size_t index_symbols =
         form_.uncompressed() && form_.remainder_bits() > kMostDivisor ? kFewSymbols : kSymbols;
@@ -308,7 +306,7 @@ class Writer {
   }
 
   Form form_;
-  std::array<std::uint32_t, kCodes> index_{};  // place in the palette and 1; 0: not in it
+  std::array<std::uint32_t, kCodes> index_{};  // 1 + index in the palette; 0: not in it
   BitWriter out_;
 };
 

@@ -1,5 +1,4 @@
-// Weights and scales in the form in which an Ethos-U55 or U65 reads them; the way back from
-// npu/host/weights.h.
+// Weight encoder: weights and scales as an Ethos-U55 or U65 reads them; the inverse of npu/host/weights.h.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +10,9 @@
 
 namespace runnel::npu {
 
-// A stream of these weights, -255 to 255, in stream order; its length is a multiple of 16. The smallest of
-// the forms tried: indices of a palette as they are or as Golomb-Rice numbers, zeros in runs or among the
-// weights. Deterministic.
+// Encodes weights, -255 to 255, in stream order; the length is a multiple of 16. Takes the
+// smallest of the forms tried: palette indices plain or as Golomb-Rice numbers, zeros in runs or
+// among the weights. Deterministic.
 std::vector<std::byte> encode_weights(std::span<const std::int16_t> weights);
 
 // The stream of one core; `weights` by position, [outs][height][width][depth].

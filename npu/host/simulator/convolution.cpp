@@ -1,5 +1,4 @@
-// Convolutions: the window of each position is laid out as one row and multiplied with each channel's
-// weights.
+// Convolutions: the window of each position becomes one row, multiplied by each channel's weights.
 #include <algorithm>
 
 #include "npu/host/simulator/feature_map.h"
@@ -10,13 +9,14 @@
 namespace runnel::npu {
 namespace {
 
-// So many products of a 16-bit and a 9-bit number, or of two 9-bit numbers, fit into 32 bits together.
+// The number of products of a 16-bit and a 9-bit number, or of two 9-bit numbers, whose sum fits
+// into 32 bits.
 constexpr std::size_t kWideChunk = 128, kNarrowChunk = std::size_t{1} << 14;
-constexpr std::size_t kRow = 16;  // rows of windows and weights are filled up to a multiple
+constexpr std::size_t kRow = 16;  // rows of windows and weights are padded to a multiple
 
 std::size_t round_up(std::size_t value) { return (value + kRow - 1) / kRow * kRow; }
 
-// Plain C++, for the compiler to make vectors of.
+// Plain C++ that compilers vectorise.
 std::int64_t dot(const std::int16_t* x, const std::int16_t* w, std::size_t count, std::size_t chunk) {
   std::int64_t total = 0;
   for (std::size_t first = 0; first < count; first += chunk) {
@@ -35,7 +35,7 @@ std::int64_t dot(const std::int32_t* x, const std::int16_t* w, std::size_t count
 
 int accumulator_bits(const Operation& op) { return op.acc_format == 1 ? 40 : 32; }
 
-// An input of `X`, its zero point taken off.
+// An input of type `X` less its zero point.
 template <class X>
 class Convolution {
  public:
@@ -83,7 +83,7 @@ class Convolution {
                            depth_;
   }
 
-  // [out][ky][kx][in], rows filled up with zeros.
+  // [out][ky][kx][in], rows padded with zeros.
   void lay_out(const std::vector<std::int16_t>& weights) {
     const std::size_t length = taps() * depth_;
     row_ = round_up(length);
@@ -94,7 +94,7 @@ class Convolution {
     }
     window_.assign(row_, 0);
   }
-  // [ky][kx][out], for sums of all channels side by side.
+  // [ky][kx][out], for sums of all channels in parallel.
   void lay_out_depthwise(const std::vector<std::int16_t>& weights) {
     weights_.resize(weights.size());
     for (std::size_t out = 0; out < outs_; ++out) {

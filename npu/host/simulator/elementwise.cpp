@@ -9,7 +9,7 @@
 namespace runnel::npu {
 namespace {
 
-// Distances beyond a word leave nothing, or the sign; against the direction nothing is moved.
+// Shifts beyond a word leave nothing but the sign; negative shifts do nothing.
 std::int64_t shift_right(std::int64_t value, std::int64_t distance, Rounding rounding) {
   const auto steps = static_cast<int>(std::clamp<std::int64_t>(distance, 0, 62));
   const std::int64_t half = rounding == Rounding::natural && steps > 0 ? std::int64_t{1} << (steps - 1) : 0;
@@ -29,7 +29,7 @@ class Elementwise {
   [[nodiscard]] std::int32_t operator()(std::int64_t a, std::int64_t b) const {
     const std::int64_t left = op_.reversed ? b : a, right = op_.reversed ? a : b;
     switch (op_.elementwise()) {
-      // Of 32-bit operands only the shift counts.
+      // For 32-bit operands only the shift applies.
       case ElementwiseMode::mul:
         return output_(Wide{a} * b, Scale{wide_ ? 1 : op_.ofm_scale.multiplier, op_.ofm_scale.shift});
       case ElementwiseMode::add:
@@ -57,11 +57,11 @@ class Elementwise {
   [[nodiscard]] Wide sum(std::int64_t a, std::int64_t b) const {
     Wide x = Wide{a} * Wide{op_.opa_scale.multiplier}, y = Wide{b} * Wide{op_.opb_scale.multiplier};
     if (op_.operand_to_scale != 0) {
-      // One operand is scaled with 32 bits, the other one moved to the same place.
+      // One operand is scaled with 32 bits, the other one shifted to the same position.
       const int headroom = op_.ifm.element == 1 ? 20 : 15;
       const auto scaled = [&](std::int64_t value) {
         const int shift = op_.opa_scale.shift + headroom;
-        // Above 63 everything but the sign of large values is gone; the register cannot hold more.
+        // Above 63 only the sign of large values is left; the register holds no more.
         return scale_and_round(
             Wide{value} * (Wide{1} << headroom),
             Scale{op_.opa_scale.multiplier, static_cast<std::uint8_t>(std::min(shift, 95))}, Rounding::tfl);
@@ -89,7 +89,7 @@ void Simulator::elementwise(const Operation& op) {
     read_map(op.ifm2, memory(op.ifm2.region), second_);
   else
     second_.assign(1, op.ifm2_scalar);
-  // Steps of the second operand: none along an axis that is broadcast.
+  // Steps of the second operand: 0 along broadcast axes.
   const auto height = static_cast<std::size_t>(op.ofm.height), width = static_cast<std::size_t>(op.ofm.width),
              depth = static_cast<std::size_t>(op.ofm.depth);
   const std::size_t step_c = op.ifm2.depth > 1 ? 1 : 0,

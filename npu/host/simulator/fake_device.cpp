@@ -13,7 +13,7 @@ namespace {
 using namespace device_register;
 
 constexpr std::uint64_t kFirstAddress = 0x10000000, kGap = 0x10000;
-// Channels of a bus error that are told apart: commands, and everything that operations read and write.
+// The channels that bus errors distinguish: commands, and data of operations.
 constexpr std::uint32_t kCommandChannel = 0, kInputChannel = 1;
 
 constexpr std::uint32_t bus_error(std::uint32_t channel) {
@@ -28,7 +28,7 @@ void FakeDevice::add_memory(std::span<const std::byte> memory) {
   const std::uint64_t next =
       memories_.empty() ? kFirstAddress
                         : (memories_.back().address + memories_.back().bytes.size() + 2 * kGap) / kGap * kGap;
-  // Alignment is what it is in this program.
+  // Keeps the alignment that memory has in this program.
   memories_.push_back({next + reinterpret_cast<std::uintptr_t>(memory.data()) % 4096, memory});
 }
 
@@ -47,7 +47,7 @@ void FakeDevice::flush(std::span<const std::byte> memory) noexcept {
     return known.bytes.data() == memory.data() && known.bytes.size() == memory.size();
   };
   if (std::any_of(memories_.begin(), memories_.end(), same)) return;
-  // What lay there before is gone.
+  // Memory known there before is dropped.
   const auto overlaps = [&](const Memory& known) {
     return known.bytes.data() < memory.data() + memory.size() &&
            memory.data() < known.bytes.data() + known.bytes.size();
@@ -55,7 +55,7 @@ void FakeDevice::flush(std::span<const std::byte> memory) noexcept {
   memories_.erase(std::remove_if(memories_.begin(), memories_.end(), overlaps), memories_.end());
   add_memory(memory);
 }
-// All that lies after an address in the same memory.
+// The rest of the memory from an address on.
 std::span<const std::byte> FakeDevice::from(std::uint64_t address) const noexcept {
   for (const Memory& known : memories_) {
     if (address >= known.address && address < known.address + known.bytes.size())
@@ -98,7 +98,7 @@ void FakeDevice::write(std::uint32_t offset, std::uint32_t value) noexcept {
     case kConfig:
     case kProtection:
     case kQueueRead:
-      return;  // to be read only
+      return;  // read-only
     case kQueueBase:
     case kQueueSize:
       at(kStatus) &= ~device_status::kEndReached;
@@ -129,7 +129,7 @@ bool FakeDevice::wait() noexcept { return (at(kStatus) & device_status::kInterru
 void FakeDevice::run() noexcept {
   constexpr std::uint32_t kFaults = device_status::kBusError | device_status::kParseError |
                                     device_status::kWeightError | device_status::kMemoryError;
-  // After a fault only a reset helps.
+  // After a fault only a reset is accepted.
   if ((at(kStatus) & (device_status::kRunning | kFaults)) != 0) return;
   ++runs_;
   const std::uint32_t end = execute();
@@ -179,7 +179,7 @@ std::uint32_t FakeDevice::execute() {
   const auto simulator = Simulator::make(segment);
   if (!simulator.ok()) return bus_error(kInputChannel);
   for (std::uint8_t region = kScratch; region < kRegions; ++region) {
-    // What a driver was given as memory to be written to.
+    // Writable memories.
     if (!memory[region].empty())
       (*simulator)->bind(region, {const_cast<std::byte*>(memory[region].data()), memory[region].size()});
   }

@@ -1,6 +1,5 @@
-// An Ethos-U55 or U65 on the desk, register by register, for drivers to be tried on: what it is told to run
-// the simulator computes, in the memory that it is given, and its counters have the figures of the cycle
-// model.
+// Fake device: an Ethos-U55 or U65 at register level, for testing drivers on a host. The simulator runs its
+// commands in the memory it is given, and its counters show the figures of the cycle model.
 #pragma once
 
 #include <array>
@@ -15,34 +14,34 @@ namespace runnel::npu {
 struct FakeDeviceOptions {
   std::uint32_t config = 0x1807;  // configuration word; 0x1807: a U55-128
   std::uint32_t id = 0x10060000;  // architecture 1.0.6
-  int reset_reads = 2;            // of the status, until a reset has ended; negative: it never does
+  int reset_reads = 2;            // reads of the status until a reset ends; negative: never
   bool keeps_protection = false;  // a reset does not change it
-  bool learns_memory = false;     // what is flushed is memory that it reaches, without add_memory
+  bool learns_memory = false;     // reaches flushed memory even without add_memory
   bool silent = false;            // runs, but never raises its interrupt
-  std::uint32_t fault = 0;        // bits of the status that a run ends with instead of its end
+  std::uint32_t fault = 0;        // status bits that a run ends with instead of completion
 };
 
-// Not thread-safe. Registers have the effects that the public headers of the device describe; the order of
-// things in time is not modelled: a run takes place when it is asked for.
+// Not thread-safe. Registers act as the device's public headers describe; timing is not modelled: a run
+// completes when it is started.
 class FakeDevice final : public Device {
  public:
   explicit FakeDevice(const FakeDeviceOptions& options = {});
 
-  // Memory that the device reaches; it must live as long. Anything else is a bus error.
+  // Adds memory that the device reaches and that must outlive it. Other addresses are bus errors.
   void add_memory(std::span<const std::byte> memory);
   // Called when the interrupt is raised, like a handler.
   void on_interrupt(std::function<void()> handler) { handler_ = std::move(handler); }
   [[nodiscard]] FakeDeviceOptions& options() noexcept { return options_; }
   [[nodiscard]] int runs() const noexcept { return runs_; }
   [[nodiscard]] int resets() const noexcept { return resets_; }
-  // Bytes that were handed to flush and invalidate.
+  // Bytes passed to flush and invalidate.
   [[nodiscard]] std::size_t flushed() const noexcept { return flushed_; }
   [[nodiscard]] std::size_t invalidated() const noexcept { return invalidated_; }
 
   std::uint32_t read(std::uint32_t offset) noexcept override;
   void write(std::uint32_t offset, std::uint32_t value) noexcept override;
   bool wait() noexcept override;
-  // The device has addresses of its own, 32 bits wide.
+  // The device has its own addresses, 32 bits wide.
   std::uint64_t address_of(const void* memory) noexcept override;
   void flush(std::span<const std::byte> memory) noexcept override;
   void invalidate(std::span<const std::byte> memory) noexcept override { invalidated_ += memory.size(); }

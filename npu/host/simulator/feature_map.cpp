@@ -35,7 +35,7 @@ void store_run(const FeatureMap& map, std::byte* to, std::int32_t count, const s
   store<std::int32_t>(to, count, from);
 }
 
-// visit(address, first dense index, count) for each run of channels that lie side by side.
+// visit(address, first dense index, count) for each contiguous run of channels.
 template <class Visit>
 void for_each_run(const FeatureMap& map, const Visit& visit) {
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Feature maps between their places in memory and dense arrays [height][width][depth].
+// Conversion of feature maps between memory and dense arrays [height][width][depth].
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace runnel::npu {
 
-// Numbers as they are, without taking the zero point off. `region` holds the map's extent (bounds.h).
+// Raw values, zero point included. `region` holds the map's extent (bounds.h).
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values);
-// The low bytes of each number.
+// Writes the low bytes of each value.
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
 
 inline std::size_t elements_of(const FeatureMap& map) noexcept {

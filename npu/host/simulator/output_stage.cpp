@@ -13,7 +13,7 @@ struct Limits {
   std::int64_t low, high;
 };
 
-// What fits: the output's type, or the one that the activation names.
+// The limits of the output's type, or of the type that the activation names.
 Limits limits_of(const Operation& op) noexcept {
   switch (op.activation.clip) {
     case 2:
@@ -63,12 +63,12 @@ std::int32_t OutputStage::operator()(Wide value) const noexcept {
   return table_ == nullptr ? static_cast<std::int32_t>(limited) : look_up(limited);
 }
 
-// In units of 1/12288, and not limited to 16 bits; the result has 15 bits after the point, and limits are
-// limits of the result.
+// The argument is in units of 1/12288 and not limited to 16 bits; the result has 15 fractional bits, and
+// limits apply to the result.
 std::int32_t OutputStage::activate(Wide value) const noexcept {
-  constexpr std::int64_t kFlat = 1 << 20;  // from here on the functions have their limits
+  constexpr std::int64_t kFlat = 1 << 20;  // from here on the functions are constant
   const auto argument = static_cast<std::int32_t>(clamp_between(value, -kFlat, kFlat));
-  // The kernels take the argument as a product; a multiplier of 0 has a meaning of its own there.
+  // The kernels take the argument as a product, where a multiplier of 0 has a special meaning.
   const std::int16_t x = argument == 0 ? 0 : 1;
   const std::int32_t multiplier = argument == 0 ? 1 : argument;
   return function_ == Activation::kSigmoid ? kernels::sigmoid_of_int16(x, multiplier, 0)
@@ -82,7 +82,7 @@ std::int32_t OutputStage::look_up(std::int64_t value) const noexcept {
                    : std::int32_t{table_entry<std::uint8_t>(table_, index)};
   }
   if (element_ == 4) return table_entry<std::int32_t>(table_, clamp_between(value, -128, 127) + 128);
-  // Straight lines between the entries: the value at the left in the lower half, the slope in the upper one.
+  // Linear interpolation: an entry has the value in the lower half, the slope in the upper half.
   const std::int64_t half = clamp_between(value, -32768, 32767);
   const auto entry = table_entry<std::uint32_t>(table_, (half >> 7) + 256);
   const auto base = static_cast<std::int16_t>(entry & 0xffff), slope = static_cast<std::int16_t>(entry >> 16);

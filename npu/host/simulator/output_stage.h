@@ -1,4 +1,4 @@
-// What happens to a result before it is stored: scale, zero point, limits, activation.
+// Output stage: scale, zero point, limits and activation of a result before it is stored.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class OutputStage {
   OutputStage(const Operation& op, const Accelerator& accelerator,
               std::span<const std::byte> internal) noexcept;
 
-  // The element as it is stored.
+  // The stored element.
   [[nodiscard]] std::int32_t operator()(Wide value) const noexcept;
   [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept {
     return (*this)(scale_and_round(value, scale, rounding_));

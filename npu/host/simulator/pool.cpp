@@ -9,7 +9,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int64_t kLeast = -(std::int64_t{1} << 40);  // of the padding of a maximum
+constexpr std::int64_t kLeast = -(std::int64_t{1} << 40);  // padding of a maximum
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Simulator::pool(const Operation& op) {
   const bool max = op.is(PoolMode::max), all_channels = op.is(PoolMode::reduce_sum);
   result_.clear();
   std::vector<std::int64_t> values(outs);
-  // Of all elements in a window, and how many there are. Zeros that upscaling inserts are elements.
+  // Sum or maximum of all elements in a window, and their count. Zeros that upscaling inserts count.
   const auto gather = [&](std::int32_t y, std::int32_t x) {
     std::fill(values.begin(), values.end(), max ? kLeast : 0);
     std::int64_t count = 0;

@@ -16,13 +16,13 @@ struct SimulatedSegment : BoundOperator {
   SimulatedNpu* npu = nullptr;
   Simulator* simulator = nullptr;
   int op = 0;
-  const std::int32_t* inputs = nullptr;  // tensors; -1 where the simulator keeps what it reads
+  const std::int32_t* inputs = nullptr;  // tensors; -1 for data that the simulator keeps
   const std::int32_t* outputs = nullptr;
 
   static void run_segment(const BoundOperator& self, const RunContext& context) noexcept;
 };
 
-// The same for the blocks of a stream: scratch memory belongs to the session.
+// The same for blocks of a stream: scratch memory belongs to the session.
 struct SteppedSimulation : BoundOperator {
   SimulatedNpu* npu = nullptr;
   Simulator* simulator = nullptr;
@@ -31,7 +31,7 @@ struct SteppedSimulation : BoundOperator {
   std::int32_t input = -1, output = -1;
   std::int64_t blocks = 1;  // programs in each call
   std::size_t state = 0;
-  // Of pieces: a window for one frame, or a whole clip.
+  // Frames of a piece: a window for one frame, or a whole clip.
   std::int64_t in_count = 0, out_count = 0, out_delay = 0;
   int zero = 0;  // of the input
 
@@ -55,7 +55,7 @@ struct SteppedSimulation : BoundOperator {
 
 namespace {
 
-// Definitions are plain functions, so that prepare() must find out whose model it is.
+// Definitions are plain functions, so prepare() looks up the owner of the model.
 std::mutex the_mutex;
 std::map<const Model*, SimulatedNpu*>& registry() {
   static std::map<const Model*, SimulatedNpu*> all;
@@ -68,7 +68,7 @@ Status check_segment(const Model& model, const fb::Operator& op) noexcept {
   return is_stepped(model, op) ? read_stepped_segment(model, op).status() : Status();
 }
 
-// An input that the CPU has made: copied to its place, or the place itself.
+// An input from the CPU: copied to its place, or used in place.
 void bring(Simulator& simulator, const Port& port, std::byte* tensor) noexcept {
   if (port.region >= kFirstOwn)
     simulator.bind(port.region, {tensor, port.bytes});
@@ -122,7 +122,7 @@ void SteppedSimulation::reset_state(const BoundOperator& self, std::byte* state)
   simulation.stepped->blocks.first_state(state + simulation.state);
 }
 
-// One program on one block whose first input frame has the logical index `first`.
+// Runs the program on a block whose first input frame has the logical index `first`.
 void SteppedSimulation::step(std::byte* scratch, std::int64_t first, std::int64_t length, std::byte* in,
                              std::byte* out) const noexcept {
   const Port &from = stepped->segment.inputs[0], &to = stepped->segment.outputs[0];
@@ -154,9 +154,9 @@ void SteppedSimulation::run_blocks(const BoundOperator& self, const RunContext& 
   }
 }
 
-// Frames [out_first, out_first + out_count) of the output from a piece of the input: from the first call on
-// that sees a frame of it, or the stream's first one. `scratch` has room for a block of input and output
-// after the program's memory.
+// Frames [out_first, out_first + out_count) of the output from a piece of the input, starting with the first
+// call that sees a frame of it, or the stream's first call. `scratch` has room for a block of input and
+// output after the program's memory.
 void SteppedSimulation::run_range(std::byte* scratch, const Piece& in, std::int64_t length,
                                   const OutputPiece& out) const noexcept {
   const Segment& segment = stepped->segment;
@@ -297,9 +297,9 @@ Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept
   return prepare_whole(context, *npu);
 }
 
-// For whoever asks, one that nobody takes away.
+// A simulator for any caller, alive as long as the program.
 Result<const BoundOperator*> prepare_anywhere(PrepareContext& context) noexcept {
-  registry();  // must be there when the last of these goes
+  registry();  // must outlive the last of these
   static std::deque<SimulatedNpu> all;
   SimulatedNpu* npu = nullptr;
   {

@@ -1,5 +1,5 @@
-// The simulator as the back end of delegate segments: a model with parts for an Ethos-U runs on the desk, its
-// other operators on the CPU.
+// Simulated NPU: the simulator as the back end of delegate segments. A model with parts for an Ethos-U runs
+// on a host, its other operators on the CPU.
 #pragma once
 
 #include <map>
@@ -12,14 +12,13 @@
 
 namespace runnel::npu {
 
-// Called with the operator of the model, and what Observer says.
+// Called with the model's operator and the arguments of Observer.
 using SegmentObserver =
     std::function<void(int model_operator, const Operation& op, std::span<const std::int32_t> output)>;
 
-// Serves one model: alive, it answers for the segments of that model which are prepared with its table.
-// Engines made with the table must not run when it is gone, and at most one session of whole clips may run at
-// a time: the scratch memory, with what is kept from run to run, is here. Sessions of streams keep their own.
-// Not thread-safe.
+// Serves the segments of one model that are prepared with its table. It must outlive engines made with the
+// table, and at most one session of whole clips may run at a time, as it owns the scratch memory with the
+// data kept between runs. Sessions of streams have their own. Not thread-safe.
 class SimulatedNpu {
  public:
   explicit SimulatedNpu(const Model& model, const SimulatorOptions& options = {},
@@ -28,9 +27,9 @@ class SimulatedNpu {
   SimulatedNpu(const SimulatedNpu&) = delete;
   SimulatedNpu& operator=(const SimulatedNpu&) = delete;
 
-  // All operators, and the one of kind `ethos-u`.
+  // All operators, including `ethos-u`.
   [[nodiscard]] OperatorTable table() const noexcept { return table_; }
-  // Why a segment could not be computed; its outputs are zeros then. Look at it after each run.
+  // Why a segment could not be computed; its outputs are zeros then. Check it after each run.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 
  private:
@@ -46,11 +45,11 @@ class SimulatedNpu {
   std::vector<std::unique_ptr<Simulator>> simulators_;
   std::vector<std::unique_ptr<SteppedSegment>> stepped_;
   Status status_;
-  std::mutex running_;  // simulators are shared by sessions
+  std::mutex running_;  // sessions share simulators
 };
 
-// All operators, and segments of kind `ethos-u` in simulators that are made as models are prepared and last
-// as long as the program. For programs that run any model; where a segment fails its outputs are zeros.
+// All operators; segments of kind `ethos-u` run in simulators that are made when models are prepared and last
+// as long as the program. For programs that run any model; a failing segment's outputs are zeros.
 OperatorTable simulating_operators();
 
 }  // namespace runnel::npu

@@ -11,7 +11,7 @@
 namespace runnel::npu {
 namespace {
 
-// Maps may name the same bytes more than once, but not without end.
+// The limit for maps that name the same bytes repeatedly.
 constexpr std::uint64_t kMostAliases = 64;
 
 Status named(const Operation& op, const Status& status) {
@@ -68,7 +68,7 @@ void Simulator::reset() {
   }
 }
 
-// What bounds.h does not say: constants stay, and nothing is larger than what it stands in by far.
+// Checks beyond bounds.h: constants are not written, and no map is much larger than its memory.
 Status Simulator::check(const Operation& op) const {
   const auto sizes = segment_.region_sizes();
   RUNNEL_TRY(check_bounds(op, *segment_.accelerator, sizes));
@@ -133,7 +133,7 @@ Status Simulator::execute(const Operation& op) {
   return {};
 }
 
-// Rows are copied in order; an end of one dimension goes on where the last row ended.
+// Copies rows in order; a one-dimensional end continues where the last row ended.
 void Simulator::copy(const Dma& dma) {
   const auto offset = [&](const DmaPlace& place, std::int64_t plane, std::int64_t row) {
     const std::int64_t skip_row = place.dimensions > 1 ? dma.skip0 : 0,
@@ -173,7 +173,7 @@ Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& 
     at += length;
     const std::size_t each = own.size() / static_cast<std::size_t>(order.outs);
     known.values.resize(each * static_cast<std::size_t>(op.ofm.depth));
-    // Cores take channels in turn.
+    // Channels are dealt to the cores in turn.
     for (std::size_t out = 0; out < static_cast<std::size_t>(order.outs); ++out) {
       const std::size_t channel = static_cast<std::size_t>(core) + out * static_cast<std::size_t>(op.cores);
       std::copy_n(own.begin() + static_cast<std::ptrdiff_t>(out * each), each,

@@ -1,5 +1,5 @@
-// Computes what an Ethos-U55 or U65 would compute, byte by byte, one operation after the other. Time, blocks
-// and waits have no part in it.
+// Simulator: computes what an Ethos-U55 or U65 would compute, byte for byte, operation by operation. It
+// ignores time, blocks and waits.
 #pragma once
 
 #include <array>
@@ -17,40 +17,39 @@
 namespace runnel::npu {
 
 struct SimulatorOptions {
-  std::uint64_t work = std::uint64_t{1} << 36;  // of one run (bounds.h): a stream with more of it is refused
-  DeviceDescription device{};  // models that were made for another one are refused when they are prepared
+  std::uint64_t work = std::uint64_t{1} << 36;  // limit of one run (bounds.h); streams with more are refused
+  DeviceDescription device{};                   // preparing a model made for another one fails
 };
 
-// After each operation that computes something: the operation and its output, [height][width][depth] as it
-// was stored.
+// Called after each computing operation with its output, [height][width][depth] as stored.
 using Observer = std::function<void(const Operation& op, std::span<const std::int32_t> output)>;
 
 class Simulator {
  public:
-  // The segment's bytes must live as long. Reads the whole stream: every address is inside its region, or the
-  // stream is refused; constants cannot be written. Errors: invalid_data; unsupported for the U85, and for
-  // what no public document says how to compute.
+  // The segment's bytes must outlive the simulator. Reads the whole stream and refuses it if an address is
+  // outside its region or a constant would be written. Errors: invalid_data; unsupported for the U85 and for
+  // operations that no public document specifies.
   static Result<std::unique_ptr<Simulator>> make(const Segment& segment,
                                                  const SimulatorOptions& options = {});
 
-  // Where inputs are to be written before a run and outputs found after it. The scratch memory keeps its
-  // bytes from run to run.
+  // Memory to write inputs to before a run and read outputs from after it. The scratch memory keeps its
+  // bytes between runs.
   [[nodiscard]] std::span<std::byte> input(std::size_t index) noexcept {
     return port(segment_.inputs[index]);
   }
   [[nodiscard]] std::span<std::byte> output(std::size_t index) noexcept {
     return port(segment_.outputs[index]);
   }
-  // All of a region, constants excepted.
+  // A whole region; not for constants.
   [[nodiscard]] std::span<std::byte> region(std::uint8_t index) noexcept { return regions_[index]; }
-  // From now on that region is memory of the caller's, as large and alive during runs: a tensor that is read
-  // and written where it lies. Of regions from kFirstOwn on.
+  // Makes a region, from kFirstOwn on, the caller's memory, of equal size and valid during runs: a tensor
+  // used in place.
   void bind(std::uint8_t index, std::span<std::byte> memory) noexcept { regions_[index] = memory; }
 
-  // Errors: invalid_data naming the operation when weights in memory cannot be decoded: nothing is computed
-  // after it.
+  // Errors: invalid_data naming the operation whose weights cannot be decoded; later operations
+  // are not computed.
   Status run(const Observer& observer = {});
-  // Zeros everywhere, and what is kept from run to run at its first values.
+  // Zeros all memory and sets data kept between runs to its initial values.
   void reset();
 
   [[nodiscard]] const Segment& segment() const noexcept { return segment_; }
@@ -58,8 +57,7 @@ class Simulator {
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
 
  private:
-  // Decoded weights of an operation, all cores together: [out][ky][kx][in], and the bytes that they were made
-  // of.
+  // Decoded weights of an operation, all cores together: [out][ky][kx][in], and their encoded bytes.
   struct Weights {
     std::vector<std::byte> made_of;
     std::vector<std::int16_t> values;
@@ -83,7 +81,7 @@ class Simulator {
   Segment segment_;
   std::vector<Operation> operations_;
   std::uint64_t work_ = 0;
-  std::array<std::vector<std::byte>, kRegions> memories_;  // of its own; constants are not among them
+  std::array<std::vector<std::byte>, kRegions> memories_;  // owned; without constants
   std::array<std::span<std::byte>, kRegions> regions_;
   std::vector<std::byte> internal_;
   std::vector<Weights> weights_;                       // by operation

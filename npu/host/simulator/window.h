@@ -1,4 +1,4 @@
-// Which elements of its input a position of a convolution or pooling sees.
+// Window: the input elements of a position of a convolution or pooling.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct WindowAxis {
   std::int32_t taps, stride, dilation, pad, size;
   Upscale upscale;
 
-  // Where in memory tap `tap` of output position `out` reads; -1 in the padding, -2 at a zero that upscaling
-  // inserts.
+  // The position in memory that tap `tap` of output `out` reads; -1 in the padding, -2 at a zero
+  // that upscaling inserts.
   [[nodiscard]] std::int32_t source(std::int32_t out, std::int32_t tap) const noexcept {
     const std::int32_t at = out * stride + tap * dilation - pad;
     if (at < 0 || at >= size) return -1;
