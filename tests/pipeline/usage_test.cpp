@@ -59,7 +59,7 @@ Graph summing(std::int32_t frames, bool state) {
   compiler::Node add;
   add.name = "add";
   add.code = OpCode::add;
-  add.version = 2;
+  add.arithmetic = Arithmetic::exact;
   add.inputs = {1, 2};
   add.outputs = {3};
   add.options = compiler::BinaryOptions{};
