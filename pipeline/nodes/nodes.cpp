@@ -19,13 +19,13 @@
 #include "pipeline/nodes/spectrum/cmvn.h"
 #include "pipeline/nodes/spectrum/deltas.h"
 #include "pipeline/nodes/spectrum/fbank.h"
-#include "pipeline/nodes/spectrum/inverse_stft.h"
-#include "pipeline/nodes/spectrum/mask.h"
 #include "pipeline/nodes/spectrum/microfrontend.h"
 #include "pipeline/nodes/spectrum/spectral_centroid.h"
 #include "pipeline/nodes/spectrum/spectral_flux.h"
 #include "pipeline/nodes/spectrum/stack.h"
-#include "pipeline/nodes/spectrum/stft.h"
+#include "pipeline/nodes/stft/inverse_stft.h"
+#include "pipeline/nodes/stft/mask.h"
+#include "pipeline/nodes/stft/stft.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -52,9 +52,9 @@ constexpr DeviceNode kRows[] = {
     with_options<Microfrontend>("Microfrontend", "pipeline/nodes/spectrum/microfrontend.h",
                                 ",preset,dtype,non_finite,"),
     node<Levels>("Levels", "pipeline/nodes/sensor/levels.h"),
-    node<Stft>("Stft", "pipeline/nodes/spectrum/stft.h"),
-    node<InverseStft>("InverseStft", "pipeline/nodes/spectrum/inverse_stft.h"),
-    node<Mask>("Mask", "pipeline/nodes/spectrum/mask.h"),
+    node<Stft>("Stft", "pipeline/nodes/stft/stft.h"),
+    node<InverseStft>("InverseStft", "pipeline/nodes/stft/inverse_stft.h"),
+    node<Mask>("Mask", "pipeline/nodes/stft/mask.h"),
     node<Deltas>("Deltas", "pipeline/nodes/spectrum/deltas.h"),
     node<Stack>("Stack", "pipeline/nodes/spectrum/stack.h"),
     node<SpectralCentroid>("SpectralCentroid", "pipeline/nodes/spectrum/spectral_centroid.h"),

@@ -355,7 +355,7 @@ TEST_F(Capture, TheDelayIsTheOneThatWasForetold) {
     EXPECT_GT(seen, 400);
     EXPECT_EQ(longest, (*delays)[0].total());
     char said[64];
-    std::snprintf(said, sizeof said, "keep: at most %.2f ms of sound behind",
+    std::snprintf(said, sizeof said, "keep: at most %.2f ms of sound after",
                   static_cast<double>(longest) / 16);
     EXPECT_NE((*graph)->latency().find(said), std::string::npos) << (*graph)->latency();
   }

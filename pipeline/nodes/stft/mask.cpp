@@ -1,4 +1,4 @@
-#include "pipeline/nodes/spectrum/mask.h"
+#include "pipeline/nodes/stft/mask.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "pipeline/nodes/spectrum/stft_node.h"
+#include "pipeline/nodes/stft/stft_node.h"
 
 #include "features/parameters.h"
 

@@ -1,4 +1,4 @@
-#include "pipeline/nodes/spectrum/stft.h"
+#include "pipeline/nodes/stft/stft.h"
 
 #include <algorithm>
 

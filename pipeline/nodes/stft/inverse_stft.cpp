@@ -1,4 +1,4 @@
-#include "pipeline/nodes/spectrum/inverse_stft.h"
+#include "pipeline/nodes/stft/inverse_stft.h"
 
 #include <numeric>
 

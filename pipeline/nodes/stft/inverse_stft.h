@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "pipeline/nodes/spectrum/stft_node.h"
+#include "pipeline/nodes/stft/stft_node.h"
 
 namespace runnel::pipeline {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pipeline/nodes/spectrum/fbank_blocks.h"
-#include "pipeline/nodes/spectrum/stft_node.h"
+#include "pipeline/nodes/stft/stft_node.h"
 
 namespace runnel::pipeline {
 
