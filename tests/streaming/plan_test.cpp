@@ -27,7 +27,7 @@ TEST(Plan, KnownCases) {
   const Case cases[] = {
       {"causal", window(9, 1, 16, 0, 2), 3, 3, 16},
       {"centred", window(5, 1, 2, 2), 0, 2, 4},
-      {"centred behind a delay", window(5, 1, 2, 2), 7, 9, 4},
+      {"centred after a delay", window(5, 1, 2, 2), 7, 9, 4},
       {"no padding", window(5, 1, 0, 0), 1, 5, 4},
       {"semi-causal", window(5, 2, 3, 0), 0, 0, 3},
       {"stride 2, kernel 3", window(3, 2, 0, 0), 0, 1, 2},
@@ -58,8 +58,8 @@ TEST(Plan, TransposedConvolutionWaitsUntilItsLengthIsCertain) {
   EXPECT_EQ(nearest->context, 0);
 }
 
-// With the planned delay every output of a block is due when the block has arrived; with one frame less some
-// is not.
+// With the planned delay every output of a block is final when the block has arrived; with one frame less,
+// some is not.
 TEST(Plan, DelaysAreEnoughAndMinimal) {
   std::mt19937 random(7);
   const auto uniform = [&](int low, int high) {
