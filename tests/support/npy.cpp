@@ -7,7 +7,7 @@
 namespace runnel::test {
 namespace {
 
-// The text behind 'key': in the header's Python dictionary.
+// The text after 'key': in the header's Python dictionary.
 std::string value_of(const std::string& header, const std::string& key) {
   const std::size_t at = header.find("'" + key + "':");
   return at == std::string::npos ? std::string() : header.substr(at + key.size() + 3);
