@@ -169,11 +169,11 @@ int main(int count, char** values) {
     // As long as the run it is compared with, so that other programs interrupt both alike.
     const auto mean = runnel::bench::digits_mean_cost(model, 64, 8192, audio / 2);
     const Usage warm = run({batch(folder / "clips", "one.jsonl", {"--jobs", "1"})});
-    const auto mean_behind = runnel::bench::digits_mean_cost(model, 64, 8192, audio / 2);
-    if (!mean.ok() || !mean_behind.ok()) return 1;
+    const auto mean_after = runnel::bench::digits_mean_cost(model, 64, 8192, audio / 2);
+    if (!mean.ok() || !mean_after.ok()) return 1;
     const double one = warm.processor / audio;
     shares.push_back(pure / one);
-    even_shares.push_back((*mean + *mean_behind) / 2 / one);
+    even_shares.push_back((*mean + *mean_after) / 2 / one);
     forget(folder / "clips");
     cold.push_back(warm.wall / run({batch(folder / "clips", "cold.jsonl", {"--jobs", "1"})}).wall);
     end_to_end.push_back(one);
