@@ -117,7 +117,7 @@ std::size_t read_attributes(const Model& model) {
   return seen;
 }
 
-TEST(DamagedCustomOperator, AttributesOfAcceptedFiles) {
+TEST(DamagedCustomOperator, AttributesOfWhatIsLetIn) {
   static const OperatorDefinition definition{fb::OpCode::custom, 1, "Mine", check_nothing, nullptr, nullptr};
   std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
   table.push_back(&definition);
