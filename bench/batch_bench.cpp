@@ -1,7 +1,7 @@
-// The speed and memory of `runnel batch`, as ratios of what was measured in the same run:
+// Speed and memory of `runnel batch`, as ratios of measurements from the same run:
 //   batch_bench RUNNEL DIGITS.rnl [FILES [HOURS [ROUNDS]]]
 // FILES: recordings of 10 s (default 1,000). HOURS: of the long recording (24). ROUNDS: every ratio is the
-// median of so many (5). Files go below TMPDIR. stdout: Markdown, as in docs/batch.md.
+// median of so many (5). Files are written under TMPDIR. stdout: Markdown, as in docs/batch.md.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kRate = 16000;
 constexpr int kClip = 10;  // seconds
 
-// `samples` of 16 bits at 16 kHz; those that are not given are zeros that take no place on the disk.
+// 16-bit samples at 16 kHz; the promised samples beyond `samples` are zeros in a sparse file.
 void write_wav(const fs::path& path, const std::vector<std::int16_t>& samples, std::int64_t promised) {
   std::ofstream out(path, std::ios::binary);
   const auto put = [&](std::uint32_t value, int bytes) {
@@ -66,7 +66,7 @@ std::vector<std::int16_t> words(int seconds, unsigned seed) {
 }
 
 struct Usage {
-  double wall = 0, processor = 0, peak_mb = 0;  // seconds; MB of memory that was ever resident
+  double wall = 0, processor = 0, peak_mb = 0;  // seconds; MB of peak resident memory
 };
 
 std::vector<pid_t> start(const std::vector<std::vector<std::string>>& calls) {
@@ -86,7 +86,7 @@ std::vector<pid_t> start(const std::vector<std::vector<std::string>>& calls) {
   return children;
 }
 
-// Runs these programs at the same time, until the last one has ended.
+// Runs these programs at the same time until the last one ends.
 Usage run(const std::vector<std::vector<std::string>>& calls) {
   Usage usage;
   const auto begin = std::chrono::steady_clock::now();
@@ -108,7 +108,7 @@ Usage run(const std::vector<std::vector<std::string>>& calls) {
   return usage;
 }
 
-// What this system keeps of a file in memory goes: the next who reads it waits for the disk.
+// Drops files from the page cache: the next reader waits for the disk.
 void forget(const fs::path& folder) {
   sync();
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -156,7 +156,7 @@ int main(int count, char** values) {
   run({batch(folder / "clips", "warm.jsonl", {})});  // everything is in the page cache now
   std::vector<double> shares, even_shares, scaling, cold, end_to_end, compute;
   for (int round = 0; round < rounds; ++round) {
-    // The better one of the ways to run the graph is what it is compared with.
+    // Compared with the fastest way to run the graph.
     double pure = 1e9;
     for (const auto& [chunk, tick] : {std::pair<std::int64_t, std::int64_t>{0, 1024}, {64, 8192}}) {
       const auto cost = runnel::bench::digits_cost(model, chunk, tick, 5);
@@ -166,14 +166,14 @@ int main(int count, char** values) {
       }
       pure = std::min(pure, *cost);
     }
-    // As long as the run that it is compared with: other programs come between in both.
+    // As long as the run it is compared with, so that other programs interrupt both alike.
     const auto mean = runnel::bench::digits_mean_cost(model, 64, 8192, audio / 2);
     const Usage warm = run({batch(folder / "clips", "one.jsonl", {"--jobs", "1"})});
-    const auto mean_behind = runnel::bench::digits_mean_cost(model, 64, 8192, audio / 2);
-    if (!mean.ok() || !mean_behind.ok()) return 1;
+    const auto mean_after = runnel::bench::digits_mean_cost(model, 64, 8192, audio / 2);
+    if (!mean.ok() || !mean_after.ok()) return 1;
     const double one = warm.processor / audio;
     shares.push_back(pure / one);
-    even_shares.push_back((*mean + *mean_behind) / 2 / one);
+    even_shares.push_back((*mean + *mean_after) / 2 / one);
     forget(folder / "clips");
     cold.push_back(warm.wall / run({batch(folder / "clips", "cold.jsonl", {"--jobs", "1"})}).wall);
     end_to_end.push_back(one);
@@ -184,7 +184,7 @@ int main(int count, char** values) {
     scaling.push_back(apart / run({batch(folder / "clips", "two.jsonl", {"--jobs", "2"})}).wall);
   }
 
-  // One recording under many names: the list is what grows.
+  // One recording under many names: only the list grows.
   write_wav(folder / "short.wav", words(1, 1), kRate / 5);
   for (const int many : {1000, 20000}) {
     fs::create_directory(folder / std::to_string(many));
@@ -200,7 +200,7 @@ int main(int count, char** values) {
   fs::remove_all(folder);
 
   fmt::print("| measured | value | goal |\n|---|---:|---|\n");
-  // On a machine with other work the least times say most: nothing makes a run faster than it is.
+  // On a busy machine minimum times are the most reliable: nothing makes a run faster than it is.
   const double least = *std::min_element(compute.begin(), compute.end()) /
                        *std::min_element(end_to_end.begin(), end_to_end.end());
   row("end to end / the graph alone (rates of processor time), of the least", least, "", "at least 0.70");

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kRate = 16000, kSeconds = 20;
 
-// Gives samples that are in memory already.
+// Source of samples in memory.
 class MemorySource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
@@ -69,14 +69,14 @@ const pipeline::NodeType MemorySource::type = {
     .parameters = {},
     .make = pipeline::make_node<MemorySource>};
 
-// Seconds of the processor: a run is long enough for other programs to come between.
+// Processor seconds, because a run is long enough for other programs to interrupt it.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// What the graph takes, its making not counted.
+// The time of the graph, without its construction.
 Result<double> time(const std::string& text, const pipeline::GraphOptions& options) {
   RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build(text, options));
   const double start = processor_seconds();
@@ -108,7 +108,7 @@ pipeline::GraphOptions options_for(pipeline::NodeTable nodes, compiler::FileLoad
   return options;
 }
 
-// Processor seconds of so many runs of the whole graph, at least one.
+// Processor seconds of several runs of the whole graph, at least one.
 Result<std::vector<double>> graph_times(const std::string& model, std::int64_t chunk, std::int64_t tick,
                                         int runs) {
   compiler::FileLoader loader;

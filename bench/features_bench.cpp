@@ -1,6 +1,5 @@
-// The speed of every front end as a multiple of the time that FFTW (single precision) takes for the bare
-// transform of 512 real points, measured in the same run: all cases go round in turn, so that a busy machine
-// slows all of them.
+// Time of every front end as a multiple of FFTW's (single precision) for the bare transform of 512 real
+// points, in the same run: all cases alternate, so that a busy machine slows them all.
 //
 //   features_bench [--seconds S] [--level reference|generic|avx2|avx512]... > section of docs/speed.md
 //
@@ -92,8 +91,8 @@ class Fftw {
 struct Row {
   std::string name, level, input;
   std::string yardstick;  // the case whose time is 1
-  double at_most = 0;     // times that; 0: no goal
-  std::string unit_of;    // chunked: the offline case, of which it may take 1.1 times
+  double at_most = 0;     // multiple of the yardstick; 0: no goal
+  std::string unit_of;    // chunked: the offline case, whose time it may exceed by a factor of 1.1
   [[nodiscard]] std::string key() const { return name + "/" + level + "/" + input; }
 };
 
@@ -150,8 +149,8 @@ class Bench {
         });
   }
 
-  // `features` takes spans of Sample and gives `dims` values of Value per frame; `length`: samples of a
-  // frame. Adds the case with all samples at once, and that with 10 ms at a time.
+  // `features` takes spans of Sample and returns `dims` values of Value per frame; `length`: samples of a
+  // frame. Adds the cases with all samples at once and with 10 ms at a time.
   template <class Sample, class Value, class Features>
   void add_stream(const std::string& name, std::shared_ptr<Features> features, std::size_t length, Isa isa,
                   const std::string& yardstick, double at_most) {
@@ -220,7 +219,7 @@ class Bench {
     return options;
   }
 
-  // Spectra of 512 points each 10 ms, and the samples made of them again.
+  // Spectra of 512 points every 10 ms, and their inverse.
   class StftAndBack {
    public:
     static constexpr StftOptions kOptions{.n_fft = 512, .hop_length = static_cast<std::int32_t>(kHop)};
@@ -316,7 +315,7 @@ class Bench {
   std::map<std::string, Times> times_;
 };
 
-// The level of this name; `reference` .. `avx512`.
+// Parses a level, `reference` .. `avx512`.
 bool level_named(std::string_view text, Isa& isa) {
   for (const Isa one : {Isa::reference, Isa::generic, Isa::avx2, Isa::avx512}) {
     if (text != name_of(one)) continue;

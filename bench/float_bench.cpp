@@ -1,24 +1,23 @@
-// Float networks of .onnx files, stepped as a stream would step them, beside ONNX Runtime: one thread, both
-// in turn, in one run.
+// Float networks of .onnx files, stepped as streams, compared with ONNX Runtime: one thread, alternating,
+// in one run.
 //
 // stdout: one JSON object; stderr: the same as a table. Pin it to a core:
-//   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/float_bench [--seconds S] [--data FOLDER] >
-//   floats.json
-// The folder (default: RUNNEL_TEST_DATA) holds models/dtln, models/silero-vad and trained; models that are
-// not there are left out.
+//   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/float_bench [--seconds S] [--data
+//   FOLDER] > floats.json
+// The folder (default: RUNNEL_TEST_DATA) holds models/dtln, models/silero-vad and trained; missing
+// models are skipped.
 //
-// How a step is made the same for both:
-// * Networks with explicit state (DTLN, Silero): one call, then the state is copied from the output to the
-// input.
+// Equal steps for both:
+// * Networks with explicit state (DTLN, Silero): one call, then the state is copied from the output
+//   to the input.
 // * Networks without (M1, M1s, H1) keep the histories of their convolutions in a runnel session. ONNX Runtime
-// has no such thing: it gets
-//   the shortest window that determines the new frames, already in place.
+//   has no sessions: it gets the shortest window that determines the new frames, already in place.
 // * M3 streamed keeps the history of its stem and its recurrent state. ONNX Runtime gets the variant with
-// explicit state and the new frames
-//   alone: it computes less, because the stem's history is missing (its numbers are not compared).
+//   explicit state and the new frames alone: it computes less, because the stem's history is missing (its
+//   numbers are not compared).
 // * Whole clips: the same call for both.
-// Before anything is timed both run on the same random numbers; the largest difference is reported, and one
-// beyond 1e-3 ends the program.
+// Before timing, both run on the same random numbers; the largest difference is reported, and one above 1e-3
+// ends the program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,8 +60,8 @@ T need(Result<T> result) {
   return std::move(result).value();
 }
 
-// What the processor gives at best: fused multiply-adds in registers, and reading memory that fits its second
-// cache.
+// The processor's peaks: fused multiply-adds in registers, and reads of memory that fits into
+// its second-level cache.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 struct Peaks {
   double gmacs = 0, gigabytes = 0;
@@ -78,7 +77,7 @@ double least_seconds(const Body& body) {
   }
   return least;
 }
-// Twelve chains of dependent multiply-adds; `bytes` are read as often as it takes.
+// Twelve chains of dependent multiply-adds; `bytes` are read repeatedly.
 #define RUNNEL_BENCH_PEAKS(NAME, TARGET, LANES)                                                              \
   __attribute__((target(TARGET))) void multiply_##NAME(long times) {                                         \
     typedef float V __attribute__((vector_size(LANES * 4)));                                                 \
@@ -123,16 +122,16 @@ Peaks measure_peaks() {
 Peaks measure_peaks() { return {}; }
 #endif
 
-// One network and how it is stepped.
+// One network and its steps.
 struct FloatCase {
   std::string name, file;
   RunMode mode = RunMode::whole;
-  std::int64_t frames = 0;    // source frames of a step or clip; 0: there is no time
-  std::string input, output;  // the signal and what is compared
+  std::int64_t frames = 0;    // source frames of a step or clip; 0: no time axis
+  std::string input, output;  // the signal, and the tensor compared
   std::vector<std::pair<std::string, std::string>> states;  // output, input
-  std::vector<std::int64_t> shape;  // of the input where the file leaves it open; -1: frames
-  std::string peer_file;            // ONNX Runtime's, where it is another one
-  std::int64_t rate = 0;            // value of the input "sr"; 0: there is none
+  std::vector<std::int64_t> shape;                          // of the input if open in the file; -1: frames
+  std::string peer_file;                                    // ONNX Runtime's file, if different
+  std::int64_t rate = 0;                                    // value of the input "sr"; 0: none
 };
 
 std::vector<FloatCase> all_cases() {
@@ -279,7 +278,7 @@ class Pair {
   void step() {
     Session& session = runner_->session();
     std::memcpy(session.input(signal_).data(), noise_.data(), noise_.size() * sizeof(float));
-    // An input's memory is another tensor's after it has been read: states wait elsewhere.
+    // An input's memory is reused once it has been read: states wait elsewhere.
     for (const State& state : states_)
       std::memcpy(session.input(state.to).data(), state.data.data(), state.data.size());
     session.run(runner_->prepared().block());
@@ -292,8 +291,7 @@ class Pair {
       std::memcpy(peer_->input(to).data(), peer_->output(from).data(), peer_->input(to).size());
   }
 
-  // The largest difference of any result relative to the largest result; negative when they cannot be
-  // compared.
+  // The largest difference relative to the largest result; negative if not comparable.
   double difference() {
     if (case_.mode == RunMode::stream) return case_.peer_file.empty() ? streamed_difference() : -1;
     double largest = 0, size = 0;
@@ -316,7 +314,7 @@ class Pair {
     options.runs = 1;
     return need(profile_model(owned_, options)).macs;
   }
-  // Bytes of constants; all of them are read once per call at least.
+  // Bytes of constants, all of which a call reads at least once.
   [[nodiscard]] std::size_t weight_bytes() const {
     std::size_t bytes = 0;
     for (int t = 0; t < runner_->model().tensor_count(); ++t) {
@@ -336,7 +334,7 @@ class Pair {
     size = std::max(size, std::fabs(static_cast<double>(theirs)));
   }
 
-  // Streams more frames than the window holds; what comes out last is compared with the window's result.
+  // Streams more frames than the window holds and compares the last output with the window's result.
   double streamed_difference() {
     const auto channels = static_cast<std::size_t>(case_.shape[1]),
                block = static_cast<std::size_t>(case_.frames), window = static_cast<std::size_t>(window_);

@@ -24,7 +24,7 @@ if(TARGET runnel_pipeline_host)
   endif()
   runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp int8_peak.cpp
                DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
-  # Runs the program, as its users do.
+  # Runs the program as users do.
   runnel_bench(batch_bench SOURCES batch_bench.cpp digits_graph.cpp DEPENDS runnel::compiler runnel::batch runnel::inference_host runnel::base_host fmt::fmt)
   add_executable(speed_table speed_table.cpp)
   target_link_libraries(speed_table PRIVATE runnel_flags fmt::fmt nlohmann_json::nlohmann_json)

@@ -1,11 +1,10 @@
-// Streamed and whole int8 inference beside the engines that one would take instead, one thread, in one run.
+// Streamed and whole int8 inference compared with alternative engines, one thread, in one run.
 //
-// stdout: one JSON object; stderr: the same as a table. Every engine's case is run in turn with all others,
-// and ratios are made of medians and of minima of the same run: on a shared machine only these compare. Pin
-// it to a core:
+// stdout: one JSON object; stderr: the same as a table. All engines' cases alternate, and ratios come from
+// medians and minima of the same run: on a shared machine only these compare. Pin it to a core:
 //   taskset -c 1 build/bench/inference_bench > speed.json
-// ONNX Runtime is taken in when RUNNEL_BENCH_ORT names its shared library and RUNNEL_BENCH_ORT_MODELS a
-// folder with its models.
+// ONNX Runtime takes part if RUNNEL_BENCH_ORT names its shared library and RUNNEL_BENCH_ORT_MODELS a folder
+// with its models.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -59,7 +58,7 @@ std::shared_ptr<const OwnedModel> model_of(const compiler::Graph& graph) {
   return need(OwnedModel::from_bytes(written.bytes));
 }
 
-// A model with a session: put in, run, look at what came out.
+// A model with a session: set inputs, run, read outputs.
 class Engined {
  public:
   Engined(const std::shared_ptr<const OwnedModel>& model, RunMode mode, std::int64_t frames,
@@ -118,7 +117,7 @@ Difference difference(const std::vector<std::int8_t>& a, const std::vector<std::
   return d;
 }
 
-// What the machine is: its name and the vector extensions that matter.
+// The machine's name and relevant vector extensions.
 Json machine() {
   std::ifstream file("/proc/cpuinfo");
   std::string line, name, flags;
@@ -226,7 +225,7 @@ class Bench {
 #endif
   }
 
-  // A model of one operator, and its kernel alone: the difference is what a call costs.
+  // A model of one operator, and its kernel alone: the difference is the cost of a call.
   void add_single_call() {
     const auto model = model_of(one_layer(m1_.head, 1));
     const auto stream = std::make_shared<Engined>(model, RunMode::stream, 1);
@@ -236,8 +235,8 @@ class Bench {
     add_kernels("one layer", model, m1_.head.macs());
   }
 
-  // 64 x 64 on a whole second, beside as many multiply-adds in registers: those of the vector unit, and in
-  // tiles where there are any.
+  // 64 x 64 on a whole second, compared with as many multiply-adds in registers: in vectors, and in
+  // tiles if available.
   void add_share_of_peak() {
     const std::int64_t macs = kClip * m1_.head.macs(), loops = 1000;
     if (int8_peak(best_vector_isa(), 1) == 0) return;
@@ -254,7 +253,7 @@ class Bench {
     if (best_isa() == Isa::amx) add_peak("in tiles", Isa::amx);
   }
 
-  // What a step of the network cannot be faster than.
+  // A lower bound of the time of a step of the network.
   void add_kernels(const std::string& name, const std::shared_ptr<const OwnedModel>& model,
                    std::int64_t macs) {
     const std::shared_ptr<const StackKernels> kernels = need(StackKernels::make(model->model(), best_isa()));
@@ -262,7 +261,7 @@ class Bench {
         name + "/kernels alone", [model, kernels] { kernels->run(); }, macs);
   }
 
-  // One frame of the digits network, beside its kernels.
+  // One frame of the digits network, compared with its kernels.
   void add_digits() {
     if (digits_.empty()) return;
     const std::shared_ptr<const OwnedModel> model = need(OwnedModel::from_file(digits_));
@@ -274,7 +273,7 @@ class Bench {
     add_kernels("digits stream 1", model, 0);
   }
 
-  // 64 streams in one thread, one after the other, one frame each.
+  // 64 streams in one thread, one by one, one frame each.
   void add_many_sessions() {
     constexpr std::size_t kSessions = 64;
     struct Many {
@@ -361,8 +360,8 @@ class Bench {
   void compare(const std::string& name, XnnpackType type, const std::vector<std::int8_t>& found,
                const std::vector<std::int8_t>& expected) {
     const Difference d = difference(found, expected);
-    // Ties are rounded to even there, float keeps fractions between the layers, and both grow from layer to
-    // layer.
+    // XNNPACK rounds ties to even, and float keeps fractions between layers; both differences grow from
+    // layer to layer.
     if (d.mean > 0.5 + 0.1 * d.size)
       give_up(
           fmt::format("{}: XNNPACK's output is {:.2f} off for values of {:.2f} in the mean: another network",
@@ -393,7 +392,7 @@ class Bench {
     cases_.add(name, std::move(call), per_call);
   }
 
-  // How many times as long `peer` takes as `ours`, when both were measured.
+  // The time of `peer` divided by that of `ours`, if both were measured.
   void ratio(Json& ratios, const std::string& what, const std::string& peer, const std::string& ours,
              double target, bool at_least = true) const {
     const auto a = times_.find(peer), b = times_.find(ours);

@@ -3,8 +3,8 @@
 namespace runnel::bench {
 
 #if defined(__x86_64__)
-// Twelve sums (registers 0 to 11) hide the latency of every sequence; 12 and 13 are the operands, 14 the
-// intermediate product.
+// Twelve sums (registers 0 to 11) hide the latency of every sequence; 12 and 13 are the operands, 14
+// the intermediate product.
 #define RUNNEL_TWELVE(step) \
   step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
 #define RUNNEL_LOOP(step)                                                                              \

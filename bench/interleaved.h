@@ -1,4 +1,4 @@
-// Times several things in turn, so that a busy machine slows all of them.
+// Interleaved timing: cases alternate, so that a busy machine slows all of them.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ struct Times {
 
 class Interleaved {
  public:
-  // `per_call`: how many units (steps, clips) one call does; times are given per unit.
+  // `per_call`: units (steps, clips) of one call; times are per unit.
   void add(std::string name, std::function<void()> call, double per_call = 1) {
     cases_.push_back({std::move(name), std::move(call), per_call, 1, {}});
   }
 
-  // Goes round all cases until `seconds` are over, 50 rounds at least. A call is repeated until a batch lasts
-  // 30 us, because the clock itself costs some 30 ns.
+  // Alternates all cases for `seconds`, at least 50 rounds. A batch repeats a call until it lasts 30 us,
+  // because reading the clock costs some 30 ns.
   std::map<std::string, Times> run(double seconds) {
     for (Case& one : cases_) {
       time(one);
@@ -35,7 +35,7 @@ class Interleaved {
     rounds_ = 0;
     for (; rounds_ < 50 || spent() < seconds; ++rounds_) {
       for (Case& one : cases_) {
-        // What ran before has filled the caches: the first call brings one's own data back.
+        // The previous case has filled the caches: the first call reloads this one's data.
         one.call();
         one.us.push_back(time(one) / static_cast<double>(one.calls) / one.per_call);
       }
@@ -49,7 +49,7 @@ class Interleaved {
   }
 
   [[nodiscard]] int rounds() const { return rounds_; }
-  // Names in the order in which they were added.
+  // Names in the order of add().
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Case& one : cases_) names.push_back(one.name);

@@ -1,7 +1,6 @@
-// Convolution kernels against the machine's int8 multiply-add limit (and XNNPACK, where it is found), one
-// thread.
+// Convolution kernels against the machine's int8 multiply-add limit (and XNNPACK if found), one thread.
 //
-// GMAC/s and `share` of the limit are computed from the fastest of many short batches: on shared machines
+// GMAC/s and `share` of the limit come from the fastest of many short batches: on shared machines
 // only minima compare.
 #include <benchmark/benchmark.h>
 
@@ -107,7 +106,7 @@ void run_peak(benchmark::State& state, Isa isa) {
 }  // namespace
 
 #if defined(RUNNEL_BENCH_XNNPACK)
-// Seconds are measured by `time`, which runs the call it is given. Defined in kernels_bench_xnnpack.cpp.
+// `time` runs a call and returns its seconds. Defined in kernels_bench_xnnpack.cpp.
 bool xnnpack(int channels, int taps, int frames, bool depthwise,
              double (*time)(void (*call)(void*), void* data, void* state), void* state, double& seconds);
 #endif

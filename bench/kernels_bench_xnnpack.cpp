@@ -1,4 +1,4 @@
-// XNNPACK's signed int8 operators on the same shapes: created and set up once, then run as often as asked.
+// XNNPACK's signed int8 operators on the same shapes: created and set up once, then run repeatedly.
 #include <xnnpack.h>
 
 #include <cstdint>

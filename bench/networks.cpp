@@ -29,7 +29,7 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Adds tensors and nodes one after another.
+// Appends tensors and nodes.
 class Builder {
  public:
   explicit Builder(std::string name) { graph_.name = std::move(name); }

@@ -1,5 +1,4 @@
-// The networks that are measured, from a fixed seed: as plain layers that every engine can be built from, and
-// as a graph.
+// The measured networks, from a fixed seed: as plain layers for every engine, and as a graph.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +63,7 @@ struct M2 {
   [[nodiscard]] compiler::Graph graph() const;
 };
 
-// One pointwise layer 64 -> 64: what a call costs beside its only kernel. [1, frames, 64] -> the same.
+// One pointwise layer 64 -> 64, to measure the cost of a call. [1, frames, 64] -> the same.
 compiler::Graph one_layer(const ConvLayer& layer, int frames);
 
 // Deterministic features: integers in [-64, 63].

@@ -1,5 +1,5 @@
-// The simulator of the Ethos-U: multiply-adds per second on layers of keyword networks, on one core. Weights
-// are decoded before.
+// The simulator of the Ethos-U: multiply-adds per second on layers of keyword networks, on one core. Decoding
+// of weights is not included.
 #include <benchmark/benchmark.h>
 
 #include "npu/host/simulator/simulator.h"

@@ -77,7 +77,7 @@ class Session final : public OnnxRuntimeSession {
     }
     for (const std::string& name : input_names_) input_pointers_.push_back(name.c_str());
     for (const std::string& name : output_names_) output_pointers_.push_back(name.c_str());
-    // The first call makes the outputs, the others write over them.
+    // The first call creates the outputs; later calls overwrite them.
     outputs_.assign(outputs, nullptr);
     return good(call(), why);
   }

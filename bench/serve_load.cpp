@@ -1,14 +1,13 @@
-// What `runnel serve` costs: many clients of one server over loopback, each sending packets of 100 ms on its
-// own beat.
+// Cost of `runnel serve`: many clients of one server over loopback, each sending packets of 100 ms at
+// its own times.
 //
 //   serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--wav F] PROGRAM MODEL > serve.json
 //
-// The server is a program of its own: its processor time is what the system has counted for it, in the window
-// of S seconds of stream time (all streams up, two seconds over) and divided by the sound sent in that
-// window. Every tenth client asks for progress, and lateness is measured from sending a packet to the answer
-// that it was processed. --speed X sends X times as fast as real time, for memory over hours. stdout: one
-// JSON object; stderr: the same for people. Leave the machine alone meanwhile: clients and server share its
-// cores.
+// The server is a separate process: the system's count of its processor time, in a window of S seconds of
+// stream time (which starts two seconds after all streams are up), is divided by the audio sent in that
+// window. Every tenth client requests progress; lateness is the time from sending a packet to the report that
+// it was processed. --speed X sends X times as fast as real time, for memory over hours. stdout: one JSON
+// object; stderr: the same for people. Keep the machine otherwise idle: clients and server share its cores.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -83,7 +82,7 @@ std::vector<std::int16_t> sound_of(const Call& call) {
   return samples;
 }
 
-// The server, and what the system counts for it.
+// The server process and the system's accounting for it.
 class ServerProcess {
  public:
   explicit ServerProcess(const Call& call) {
@@ -135,7 +134,7 @@ class ServerProcess {
     file >> size >> resident;
     return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
   }
-  // Ends it and gives its last record.
+  // Ends it and returns its last record.
   Json stop(double& all_seconds) {
     kill(child_, SIGTERM);
     Json last;
@@ -172,9 +171,9 @@ class ServerProcess {
 struct Client {
   int fd = -1;
   std::int64_t sent = 0;  // samples
-  std::string unread;     // of a line that has not ended
+  std::string unread;     // of an incomplete line
   std::vector<std::pair<std::int64_t, Clock::time_point>>
-      packets;  // of clients that ask for progress: samples at their end, when they were sent
+      packets;  // of clients that request progress: samples at their end, sending time
   std::size_t answered = 0;
   bool ready = false;
 };
@@ -197,7 +196,7 @@ class Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  // Sends for so many seconds of stream time; `each_second` of it is told.
+  // Sends for `seconds` of stream time and calls `each_second`.
   template <class Told>
   void send_for(double seconds, const Told& each_second) {
     const auto beat =
@@ -220,7 +219,7 @@ class Load {
     behind_ = std::max(behind_,
                        std::chrono::duration<double>(Clock::now() - start).count() - seconds / call_.speed);
   }
-  // Waits until everything that was sent has been processed, as far as clients ask for it.
+  // Waits until everything sent has been processed, as far as clients request progress.
   void settle() {
     const Clock::time_point end = Clock::now() + std::chrono::seconds(30);
     const auto all = [&] {
@@ -233,7 +232,7 @@ class Load {
   [[nodiscard]] const pipeline::StepTimes& lateness() const { return lateness_; }
   void forget_lateness() { lateness_ = {}; }
   [[nodiscard]] std::int64_t events() const { return events_; }
-  // By how much the sender itself was late at the end, in seconds.
+  // Lateness of the sender at the end, in seconds.
   [[nodiscard]] double behind() const { return behind_; }
 
  private:
@@ -270,7 +269,7 @@ class Load {
     Client& client = clients_[index];
     packet_.resize(kPacket);
     for (std::int64_t i = 0; i < kPacket; ++i) {
-      // Everyone is somewhere else in the recording.
+      // Clients are at different places in the recording.
       packet_[static_cast<std::size_t>(i)] =
           sound_[(static_cast<std::size_t>(client.sent + i) + index * 7919) % sound_.size()];
     }

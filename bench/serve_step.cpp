@@ -1,5 +1,5 @@
-// What the steps of a server cost without the network: streams of one graph in memory, a share of them
-// stepped together at a time, as when every client sends packets of 100 ms on its own beat.
+// Cost of a server's steps without the network: streams of one graph in memory, some of them stepped together
+// at a time, as when every client sends packets of 100 ms at its own times.
 //
 //   serve_step [--streams N] [--together N] [--seconds S] [--rounds R] [--chunk N] MODEL > step.json
 //
@@ -40,7 +40,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// A stream, and the packet that it was sent.
+// A stream and its latest packet.
 struct Client {
   std::unique_ptr<serve::Stream> stream;
   std::vector<std::int16_t> packet;

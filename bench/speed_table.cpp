@@ -1,5 +1,5 @@
-// Writes docs/speed.md, or docs/speed-avx2.md, from what inference_bench, threads_bench and float_bench
-// measured:
+// Writes docs/speed.md, or docs/speed-avx2.md, from the results of inference_bench,
+// threads_bench and float_bench:
 //   speed_table speed.json [threads.json] [floats.json] > docs/speed.md
 #include <fmt/format.h>
 
@@ -162,7 +162,7 @@ void print_floats(const Json& floats) {
   }
 }
 
-// Null for an argument that was not given, discarded for a file that is not what it should be.
+// Null for a missing argument, discarded for an unsuitable file.
 Json read(int argc, char** argv, int position, const char* type) {
   if (argc <= position) return Json();
   std::ifstream file(argv[position]);

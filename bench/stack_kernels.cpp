@@ -88,7 +88,7 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
   }
   RUNNEL_TRY(kernels::prepare_conv(spec, isa, memory_, layer->conv));
   const auto channels = static_cast<std::size_t>(spec.in_channels);
-  // A window has a buffer of its own; a single frame is what the layer in front wrote.
+  // A window has its own buffer; a single frame is the previous layer's output.
   const bool window = spec.in_width > 1;
   layer->x = window ? static_cast<std::int8_t*>(
                           memory_.allocate(static_cast<std::size_t>(spec.in_width) * channels + 64, 64))

@@ -1,5 +1,5 @@
-// The kernels of one streamed step of a network, called back to back on buffers that stay: what a step cannot
-// be faster than.
+// The kernels of one streamed step of a network, called back to back on fixed buffers: a lower bound of
+// the step's time.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace runnel::bench {
 
 class StackKernels {
  public:
-  // The one-dimensional int8 convolutions of `model`, of one frame each, and its changes of scale; a sum
-  // right after a convolution is computed with it, as the executor does. Whatever else the network does is
-  // left out, so that the time is never above that of all kernels. `model` must outlive this.
+  // The one-dimensional int8 convolutions of `model`, one frame each, and its changes of scale; a sum right
+  // after a convolution is fused with it, as in the executor. Other operators are left out, so the time is
+  // never above that of all kernels. `model` must outlive this.
   static Result<std::unique_ptr<StackKernels>> make(const Model& model, Isa isa);
   void run() const;
 
@@ -36,7 +36,7 @@ class StackKernels {
   };
   Status add_requantization(const Model& model, int op, Isa isa);
   Status add(const Model& model, int op, Isa isa);
-  // The frame of a tensor that a layer made, `bytes` of made-up values where none did.
+  // The frame of a tensor computed by a layer, else `bytes` of synthetic values.
   std::int8_t* values(int tensor, std::size_t bytes);
 
   HeapMemory memory_;

@@ -1,10 +1,9 @@
-// What several threads gain: each model runs whole clips with one thread and with several, in turn, in one
-// run.
+// Speed-up by threads: each model runs whole clips with one thread and with several, alternating, in one run.
 //
 //   threads_bench [--threads N] [--seconds S] MODEL... > threads.json
 //
-// stdout: one JSON object; stderr: the same as a table. Leave it unpinned, and the machine alone: a core that
-// somebody else uses is a core less. Outputs are compared before anything is timed.
+// stdout: one JSON object; stderr: the same as a table. Leave it unpinned and the machine otherwise idle: a
+// core in use elsewhere is a core less. Outputs are compared before timing.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -61,8 +60,8 @@ std::vector<std::byte> outputs_of(Runner& runner) {
   return all;
 }
 
-// What this machine's cores are worth together at this moment: multiply-adds in registers, which share
-// nothing. No model can gain more.
+// The current ceiling of this machine's cores together: multiply-adds in registers, which share nothing. No
+// model can gain more.
 void add_ceiling(const std::string& name, int threads, Interleaved& cases) {
   const std::shared_ptr<ThreadPool> pool = need(ThreadPool::make(threads));
   constexpr std::int64_t kLoops = 200000;  // about a millisecond: longer than it takes to wake a thread
@@ -88,7 +87,7 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
       cases.add(
           fmt::format("{}/{}", name, n),
           [runner] {
-            // Several in a row: threads that slept since their last turn are awake after the first.
+            // Several calls in a row: the first one wakes sleeping threads.
             for (int i = 0; i < 4; ++i) runner->session().run(runner->prepared().block());
           },
           4);

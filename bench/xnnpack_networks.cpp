@@ -12,10 +12,10 @@
 namespace runnel::bench {
 namespace {
 
-// What XNNPACK may read after a buffer.
+// Bytes that XNNPACK may read past a buffer.
 constexpr std::size_t kTail = 128;
 
-// The two families of operators under one name each.
+// Common names for the two families of operators.
 template <class T>
 struct Operators;
 
@@ -211,7 +211,7 @@ class Network final : public XnnpackNetwork {
     made.data.assign(made.context + made.block + kTail, T{});
     return &made;
   }
-  // `op` by reference: it is set by the call whose status is the other argument.
+  // `op` by reference: the call whose status is the other argument sets it.
   bool keep(xnn_status status, const xnn_operator_t& op) {
     if (op != nullptr) operators_.push_back(op);
     return status == xnn_status_success;

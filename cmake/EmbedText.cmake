@@ -1,5 +1,5 @@
-# cmake -D FROM=page.html -D TO=document.cpp -P EmbedText.cmake: the file as services/page/document.h declares it. Compilers take no literal of any length:
-# it is cut into pieces.
+# cmake -D FROM=page.html -D TO=document.cpp -P EmbedText.cmake: the file as services/page/document.h declares it, cut into
+# literals of a length that compilers accept.
 file(READ ${FROM} text)
 string(LENGTH "${text}" length)
 set(pieces "")

@@ -1,5 +1,5 @@
-# ONNX's protobuf classes: sets OnnxProto_FOUND and the target OnnxProto::onnx_proto. Debian's own package file names targets without a
-# namespace and needs protobuf's to be there. Installed beside runnel's own package file, which needs it as well.
+# ONNX's protobuf classes: sets OnnxProto_FOUND and the target OnnxProto::onnx_proto. Debian's package file names targets without
+# a namespace and needs protobuf's. Installed next to runnel's package file, which needs it too.
 find_package(Protobuf MODULE QUIET)
 find_path(OnnxProto_INCLUDE_DIR onnx/onnx_pb.h)
 find_library(OnnxProto_LIBRARY onnx_proto)

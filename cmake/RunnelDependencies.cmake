@@ -1,4 +1,4 @@
-# What runnel uses from elsewhere: how each package is found, and what to install when it is not.
+# Dependencies: how each package is found, and what to install when it is not.
 #
 # After this file the rest of the build may use
 #   FlatBuffers  flatbuffers::flatbuffers, flatbuffers::flatc        always (device builds: the headers only)
@@ -12,10 +12,10 @@
 #   PkgConfig::HTTPLIB    when RUNNEL_HAVE_HTTPLIB  (RUNNEL_HTTPLIB = AUTO | ON | OFF)
 #   XNNPACK::XNNPACK      when RUNNEL_HAVE_XNNPACK  (benchmarks only, when found)
 #   GTest::*, benchmark::*  when RUNNEL_TESTS, RUNNEL_BENCH
-# docs/dependencies.md says why each of them is here and under which licence.
+# docs/dependencies.md has the purpose and licence of each.
 
 set(RUNNEL_MISSING "")
-# Notes a required package that was not found, so that one message can name all of them.
+# Records a missing required package, so that one message can name them all.
 macro(runnel_require condition what package)
   if(NOT ${condition})
     string(APPEND RUNNEL_MISSING "\n  ${what} (Debian package ${package})")
@@ -43,7 +43,7 @@ if(RUNNEL_HOST)
   find_program(RUNNEL_FLATC flatc)
   runnel_require(RUNNEL_FLATC "flatc, the FlatBuffers schema compiler" "flatbuffers-compiler")
 else()
-  # A system without a name of its own has no folders to look in by default.
+  # A generic system has no default search folders.
   find_path(RUNNEL_FLATBUFFERS_HEADERS flatbuffers/flatbuffers.h PATHS /usr/local/include /usr/include NO_CMAKE_FIND_ROOT_PATH)
   find_program(RUNNEL_FLATC flatc NO_CMAKE_FIND_ROOT_PATH)
   runnel_require(RUNNEL_FLATBUFFERS_HEADERS "the headers of FlatBuffers" "libflatbuffers-dev")
@@ -121,7 +121,7 @@ if(RUNNEL_HOST)
     pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
     set(RUNNEL_HAVE_HTTPLIB ${HTTPLIB_FOUND})
   endif()
-  # AUTO takes what is there; ON insists.
+  # AUTO takes what is found; ON requires it.
   if(NOT RUNNEL_ALSA STREQUAL "AUTO" AND RUNNEL_ALSA)
     runnel_require(RUNNEL_HAVE_ALSA "ALSA, asked for with RUNNEL_ALSA=${RUNNEL_ALSA}," "libasound2-dev")
   endif()
@@ -157,7 +157,7 @@ endif()
 if(RUNNEL_BENCH)
   find_package(benchmark CONFIG QUIET)
   runnel_require(benchmark_FOUND "Google Benchmark (or configure with -DRUNNEL_BENCH=OFF)" "libbenchmark-dev")
-  # XNNPACK is a yardstick: its operators run beside ours in the same benchmark. It has neither a CMake nor a pkg-config file.
+  # XNNPACK is a yardstick: its operators run in the same benchmarks as ours. It has neither a CMake nor a pkg-config file.
   find_path(RUNNEL_XNNPACK_HEADERS xnnpack.h)
   find_path(RUNNEL_PTHREADPOOL_HEADERS pthreadpool.h)
   find_library(RUNNEL_XNNPACK_LIBRARY XNNPACK)

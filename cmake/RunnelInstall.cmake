@@ -1,10 +1,10 @@
-# What an installation holds, and how another CMake project finds it:
+# Contents of an installation, and how another CMake project finds it:
 #
 #   find_package(runnel CONFIG REQUIRED)
 #   target_link_libraries(mine PRIVATE runnel::features)      # #include "features/fbank/fbank.h"
 #
-# Every library made with runnel_library() is installed and exported. The packages that the libraries link are read off the
-# targets themselves, so that the package file cannot forget one.
+# Every library made with runnel_library() is installed and exported. The packages that the libraries link come from the targets,
+# so that the package file cannot miss one.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -12,7 +12,7 @@ include(CMakePackageConfigHelpers)
 get_property(runnel_libraries GLOBAL PROPERTY RUNNEL_LIBRARIES)
 set(RUNNEL_CONFIG_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/runnel)
 
-# How runnel-config.cmake finds the package behind a target, by the target's name.
+# How runnel-config.cmake finds the package of a target, by the target's name.
 set(RUNNEL_FIND_Threads "find_dependency(Threads)")
 set(RUNNEL_FIND_fmt "find_dependency(fmt CONFIG)")
 set(RUNNEL_FIND_nlohmann_json "find_dependency(nlohmann_json CONFIG)")
@@ -22,13 +22,13 @@ set(RUNNEL_FIND_MbedTLS "find_dependency(MbedTLS MODULE)")
 set(RUNNEL_FIND_PNG "find_dependency(PNG)")
 set(RUNNEL_FIND_OnnxProto "find_dependency(OnnxProto MODULE)")
 set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dependency(FlatBuffers CONFIG)\nendif()")
-# pkg-config packages have no package file of their own: their imported target is made again in the user's project.
+# pkg-config packages have no CMake package file: the user's project creates their imported target again.
 set(RUNNEL_FIND_PKG_SNDFILE "runnel_find_pkg_config(SNDFILE sndfile)")
 set(RUNNEL_FIND_PKG_HTTPLIB "runnel_find_pkg_config(HTTPLIB cpp-httplib)")
 set(RUNNEL_FIND_PKG_MOSQUITTO "runnel_find_pkg_config(MOSQUITTO libmosquitto)")
 set(RUNNEL_FIND_PKG_FFTW3F "runnel_find_pkg_config(FFTW3F fftw3f)")
 
-# Sets `result` to the lines that find what the libraries link; fails for a package nobody has written a line for.
+# Sets `result` to the lines that find what the libraries link; fails for a package without such a line.
 function(runnel_find_lines result)
   set(lines "")
   foreach(library IN LISTS ARGN)
@@ -48,7 +48,7 @@ function(runnel_find_lines result)
           message(FATAL_ERROR "runnel: ${library} is CLASS device, but links ${link}, which is CLASS host")
         endif()
         if(other)
-          continue()  # one of ours, exported beside it
+          continue()  # one of ours, exported as well
         endif()
       endif()
       if(link MATCHES "PkgConfig::([A-Za-z0-9_]+)")
@@ -78,8 +78,8 @@ if(TARGET runnel_program)
 endif()
 install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOLDER})
 
-# Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for whoever links runnel::base. A header
-# in a folder internal/ is the library's own affair and stays behind.
+# Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for users of runnel::base. Headers in a folder
+# internal/ are private and not installed.
 set(runnel_header_folders base kernels streaming features inference npu pipeline embed)
 if(RUNNEL_HOST)
   list(APPEND runnel_header_folders compiler services)

@@ -1,4 +1,4 @@
-# How runnel's targets are made, so that every folder says only what is special about it.
+# Functions for runnel's targets, so that every folder states only its specifics.
 
 add_library(runnel_flags INTERFACE)
 # One order of floating-point operations on every machine: no contraction into fused multiply-add, no fast math.
@@ -16,26 +16,26 @@ endif()
 if(RUNNEL_SANITIZE)
   target_compile_options(runnel_flags INTERFACE -fsanitize=${RUNNEL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # The instrumentation itself makes GCC believe in uninitialised values; the builds without sanitizers keep the warning.
+    # The instrumentation makes GCC suspect uninitialised values; builds without sanitizers keep the warning.
     target_compile_options(runnel_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
   target_link_options(runnel_flags INTERFACE -fsanitize=${RUNNEL_SANITIZE})
 endif()
 
 # runnel_library(NAME CLASS device|host SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
-# makes runnel_NAME with the alias runnel::NAME. CLASS device promises: no heap after prepare, no exceptions, RTTI, threads or
-# iostream; only these are built by the `device` preset.
+# makes runnel_NAME with the alias runnel::NAME. CLASS device: no heap after prepare, no exceptions, RTTI, threads or iostream;
+# the `device` preset builds only these.
 set_property(GLOBAL PROPERTY RUNNEL_LIBRARIES "")
 function(runnel_library name)
   cmake_parse_arguments(ARG "" "CLASS" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(runnel_${name} STATIC ${ARG_SOURCES})
   add_library(runnel::${name} ALIAS runnel_${name})
   set_target_properties(runnel_${name} PROPERTIES EXPORT_NAME ${name} RUNNEL_CLASS "${ARG_CLASS}")
-  # On devices flash is scarce: what does not compute samples or tensors is compiled for size (its own files may say otherwise).
+  # Flash is scarce on devices: code that does not compute samples or tensors is compiled for size (single files may differ).
   if(RUNNEL_FIRMWARE AND NOT name MATCHES "^(kernels|features)$")
     target_compile_options(runnel_${name} PRIVATE $<$<CONFIG:Release,MinSizeRel>:-Os>)
   endif()
-  if(NOT RUNNEL_FIRMWARE)   # there it would cost a table of addresses and be of no use
+  if(NOT RUNNEL_FIRMWARE)   # there it would cost a table of addresses for nothing
     set_target_properties(runnel_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
   target_include_directories(runnel_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
@@ -54,7 +54,7 @@ function(runnel_test name)
   target_link_libraries(${name} PRIVATE runnel_flags runnel_test_support GTest::gtest_main ${ARG_DEPENDS})
   runnel_reuse_precompiled(${name} runnel_test_headers)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
-  # gtest_discover_tests() cannot pass properties that are lists, so a file of our own sets them after it.
+  # gtest_discover_tests() cannot pass properties that are lists, so a generated file sets them afterwards.
   set(properties ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
   file(CONFIGURE OUTPUT ${properties} @ONLY CONTENT [==[
 if(@name@_TESTS)

@@ -15,9 +15,10 @@ function(runnel_split_graph file front_end decision)
   set(${decision} "${CMAKE_MATCH_3}" PARENT_SCOPE)
 endfunction()
 
-# runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE [TABLE FILE | RECORDINGS FOLDER] [DEPENDS TARGET...]): makes NAME.rnl of SOURCE with the front end and
-# decision of GRAPH and the labels, one per line, of LABELS: quantized as a calibration TABLE says, quantized with RECORDINGS (which the targets of DEPENDS
-# make), or imported as it is; quantized models take and give frames before channels. Part of the target runnel_models, which is built by default.
+# runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE [TABLE FILE | RECORDINGS FOLDER] [DEPENDS TARGET...]): makes NAME.rnl from
+# SOURCE with the front end and decision of GRAPH and the labels of LABELS, one per line: quantized with a calibration TABLE,
+# quantized with RECORDINGS (which the targets of DEPENDS make), or imported unchanged; in quantized models the axis of frames
+# comes before that of channels. Part of the target runnel_models, which is built by default.
 function(runnel_model name)
   cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS;TABLE;RECORDINGS" "DEPENDS" ${ARGN})
   foreach(file SOURCE GRAPH LABELS)

@@ -1,4 +1,4 @@
-# runnel_schema(NAME FILE): the reader of a FlatBuffers schema. FILE is relative to the folder that calls; folder/name.fbs becomes
+# runnel_schema(NAME FILE): the reader of a FlatBuffers schema. FILE is relative to the calling folder; folder/name.fbs becomes
 # the header "folder/name_generated.h", made by the target runnel_NAME_schema.
 function(runnel_schema name file)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})

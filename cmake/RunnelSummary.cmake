@@ -1,4 +1,4 @@
-# The last words of a configure: what is going to be built, and what the optional parts mean for those who use it.
+# Summary of a configuration: what will be built, and what the optional parts mean for users.
 
 function(runnel_summary)
   set(lines "")
@@ -58,7 +58,7 @@ function(runnel_summary)
     endif()
     if(RUNNEL_HAVE_FFTW)
       row(FFTW "on: fft=fftw can be chosen on hosts")
-      # FFTW may be used under version 2 or any later version of the GPL; the Apache licence goes together with version 3 only.
+      # FFTW is under version 2 or any later version of the GPL; the Apache licence is compatible only with version 3.
       set(licence "GPL-3.0-or-later, because this build links FFTW (GPL-2.0-or-later, which combines with\n"
                   "                runnel's Apache-2.0 code under version 3). For a permissive (Apache-2.0) build\n"
                   "                configure with -DRUNNEL_FFTW=OFF")
@@ -106,7 +106,7 @@ function(runnel_summary)
   endif()
   if(RUNNEL_BENCH)
     if(RUNNEL_HAVE_XNNPACK)
-      row(XNNPACK "on: benchmarks measure it beside runnel")
+      row(XNNPACK "on: benchmarks compare runnel with it")
     else()
       row(XNNPACK "off, not found: benchmarks run without this yardstick (Debian packages libxnnpack-dev libpthreadpool-dev)")
     endif()

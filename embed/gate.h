@@ -1,4 +1,4 @@
-// Whether there is anything to work on: the activity of samples.
+// Activity gate of samples.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace runnel::embed {
 // samples are summed exactly.
 float activity(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
 
-// Open while there is activity, and for `hold` samples after it.
+// Open during activity, and for `hold` samples after it.
 class EnergyGate {
  public:
   void set(runnel_gate settings) noexcept { settings_ = settings; }
   void reset() noexcept { quiet_ = settings_.hold; }
-  // Of the piece that comes next: whether it is to be worked on.
+  // Whether to process the next block.
   bool opens(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
 
  private:

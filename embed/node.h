@@ -1,4 +1,4 @@
-// A program that has been prepared; what stands after runnel_node.
+// A prepared program: the implementation of runnel_node.
 #pragma once
 
 #include <string_view>
@@ -11,10 +11,10 @@
 
 namespace runnel::embed {
 
-// Keeps the sentence for runnel_last_failure().
+// Stores the sentence for runnel_last_failure().
 runnel_code fail(runnel_code code, std::string_view text) noexcept;
 runnel_code fail(const Status& status) noexcept;
-// Version, target, pointers and alignment.
+// Checks version, target, pointers and alignment.
 runnel_code check(const runnel_program* program, const runnel_options* options) noexcept;
 
 }  // namespace runnel::embed

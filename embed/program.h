@@ -1,4 +1,5 @@
-// What `runnel embed` writes for a model, and the functions of runnel.h read: constants of a program, in ROM.
+// Constants of a program in ROM: `runnel embed` writes them for a model, and the functions of
+// runnel.h read them.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,12 @@
 
 namespace runnel::embed {
 
-// Changes whenever the struct below or what its members mean changes.
+// Changes with the struct below and the meaning of its members.
 inline constexpr std::uint32_t kProgramVersion = 2;
 
-// Which instructions the planned memory and the kernels count on. `any` runs everywhere.
+// The processor that the planned memory and the kernels rely on. `any` runs everywhere.
 enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
-// What this library was compiled for.
+// The target of this library.
 [[nodiscard]] Target this_target() noexcept;
 [[nodiscard]] const char* name_of(Target target) noexcept;
 // Whether a program for `program` runs here.
@@ -36,7 +37,7 @@ struct RomBytes {
   }
 };
 
-// At most so many nodes between source and sink.
+// Maximum number of nodes between source and sink.
 inline constexpr int kMaxStages = 16;
 
 }  // namespace runnel::embed
@@ -46,27 +47,27 @@ struct runnel_program {
   runnel::embed::Target target = runnel::embed::Target::any;
   const char* name = "";
   runnel::embed::RomBytes model;  // 16-byte aligned: a model file, or the constants of a compiled model
-  // Of a model file: makes what reads it. Null when the memory is exhausted; no function for a compiled
-  // model, and no reader is linked.
+  // For a model file: makes its reader; returns null when the memory is exhausted. Null for a compiled model,
+  // which links no reader.
   runnel::ModelLoader* (*make_loader)(runnel::Memory& memory,
                                       std::span<const std::byte> model) noexcept = nullptr;
   runnel::OperatorTable operators;
   std::span<const char* const> labels;
-  // Of samples as they are pushed: int16 or float32.
+  // Type of pushed samples: int16 or float32.
   runnel::DType samples = runnel::DType::int16;
-  // Of samples in the graph: float32 audio with channels and clock.
+  // Format of samples in the graph: float32 audio with channels and clock.
   runnel::pipeline::Format input;
   std::int64_t hop = 0;  // samples per step of the executor
-  // Places the nodes after the source, with all their parameters, into `memory`; stages[i].input is i, the
-  // source being stage 0 of all. False when the memory is exhausted.
+  // Constructs the nodes after the source, with all their parameters, in `memory`; stages[i].input is i, as
+  // the source is stage 0. False when the memory is exhausted.
   bool (*make_nodes)(runnel::Memory& memory, std::span<runnel::pipeline::Stage> stages) noexcept = nullptr;
   int stages = 0;
   int features_stage = -1, output_stage = -1;  // among them: last of the front end, the inference
   bool events = false;                         // the last one makes decisions
-  int event_room = 4;                          // decisions that may wait
-  // Plain kernels, whatever the machine has: what a device takes.
+  int event_room = 4;                          // maximum number of waiting decisions
+  // Use plain kernels on every machine, as on a device.
   bool plain_kernels = false;
-  // What runnel_prepare() takes at most.
+  // Maximum memory for runnel_prepare().
   std::size_t memory_bytes = 0, fast_bytes = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace runnel::embed {
 namespace {
 
-// The model of a program, whatever its name.
+// Loads the model of a program for every name.
 class RomModel final : public ModelLoader {
  public:
   explicit RomModel(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}

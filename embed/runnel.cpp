@@ -1,4 +1,4 @@
-// The functions of runnel.h on top of the pipeline's executor.
+// The functions of runnel.h, on the pipeline's executor.
 #include "embed/runnel.h"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ const char* name_of(Target target) noexcept {
   return "unknown";
 }
 
-// An M7 executes what an M4 does.
+// An M7 runs programs for an M4.
 bool runs_on(Target program, Target library) noexcept {
   return program == Target::any || program == library ||
          (program == Target::cortex_m4 && library == Target::cortex_m7);
@@ -136,7 +136,7 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
 
 namespace {
 
-// Not inlined: its sentences would lie on the stack while nodes prepare.
+// Not inlined: its messages would be on the stack while nodes prepare.
 [[gnu::noinline]] Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages,
                                     int& count) noexcept {
   const runnel_program& program = *node.program;
@@ -178,8 +178,7 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
     node.loader = node.program->make_loader(node.memory, node.program->model.bytes());
     if (node.loader == nullptr) return pipeline::out_of_memory("the model");
   }
-  // Source, sink and two observers besides those of the program; in this memory, because the stack is at its
-  // deepest after this.
+  // Plus source, sink and two observers; in this memory, because the stack is deepest after this.
   const int most = std::clamp(node.program->stages, 0, kMaxStages) + 4;
   auto* const stages = node.memory.array<pipeline::Stage>(static_cast<std::size_t>(most));
   if (stages == nullptr) return pipeline::out_of_memory("the nodes");
@@ -229,11 +228,11 @@ runnel_code drain(runnel_node& node) noexcept {
   while (node.source->pending() > 0 && !done) {
     if (const Status status = node.executor->step(done); !status.ok()) return fail(status);
   }
-  if (done) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
+  if (done) return fail(RUNNEL_INVALID_ARGUMENT, "samples after the end of the stream: reset first");
   return RUNNEL_OK;
 }
 
-// Whether the piece is to be worked on; counts it if not.
+// Whether the gate skips this block; counts it then.
 bool gated(runnel_node& node, const void* samples, std::size_t frames) noexcept {
   const auto& input = node.program->input;
   if (node.gate.opens(samples, frames, static_cast<std::size_t>(input.channels), node.program->samples))
@@ -249,7 +248,7 @@ runnel_code push(runnel_node* node, const void* samples, std::size_t frames, DTy
   if (type != node->program->samples)
     return fail(RUNNEL_MISMATCH, type == DType::int16 ? "16-bit samples, the program takes floats"
                                                       : "floats, the program takes 16-bit samples");
-  if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
+  if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples after the end of the stream: reset first");
   if (frames == 0 || gated(*node, samples, frames)) return RUNNEL_OK;
   node->source->give(samples, frames);
   return drain(*node);
@@ -337,12 +336,12 @@ runnel_code runnel_take(runnel_node* node, runnel_double_buffer* buffer) {
   if (node == nullptr || buffer == nullptr || buffer->samples == nullptr || buffer->frames == 0)
     return fail(RUNNEL_INVALID_ARGUMENT,
                 "a null pointer instead of node or buffer, or halves without samples");
-  if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
+  if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples after the end of the stream: reset first");
   const std::size_t half_bytes = buffer->frames * static_cast<std::size_t>(node->program->input.channels) *
                                  size_of(node->program->samples);
   const std::uint64_t before = node->overruns + node->source->torn();
   while (buffer->taken != buffer->filled) {
-    // Only the last half that is complete still holds what it held.
+    // Only the last complete half is still intact.
     if (const std::uint32_t waiting = buffer->filled - buffer->taken; waiting > 1) {
       node->source->lose(static_cast<std::int64_t>(waiting - 1) * buffer->frames);
       node->overruns += waiting - 1;

@@ -50,7 +50,7 @@ Status SampleSource::process(const pipeline::Block&, pipeline::Output& out) noex
   } else if (bytes > 0) {
     std::memcpy(out.data, next_, bytes);
   }
-  // Half number h lies where h + 2 goes, which is being filled as soon as h + 1 is complete.
+  // Half h shares its memory with half h + 2, which is being filled as soon as h + 1 is complete.
   if (buffer_ != nullptr && buffer_->filled - half_ >= 2) {
     lost_ += static_cast<std::int64_t>(pending_);
     pending_ = 0;

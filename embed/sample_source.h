@@ -1,4 +1,4 @@
-// Samples that somebody pushes, as the source of a graph.
+// Sample source: pushed samples as the source of a graph.
 #pragma once
 
 #include "embed/runnel.h"
@@ -6,7 +6,7 @@
 
 namespace runnel::embed {
 
-// give() samples, then step the executor until nothing is pending.
+// Call give(), then step the executor until nothing is pending.
 class SampleSource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
@@ -17,18 +17,17 @@ class SampleSource final : public pipeline::Node {
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
-  // Not copied: kept by the caller until nothing is pending.
+  // Not copied: the caller keeps them until nothing is pending.
   void give(const void* samples, std::size_t frames) noexcept;
-  // The samples are a half of a double buffer: number `half` of those that were filled. They are copied, a
-  // step's worth at a time, and are lost from the place on where they were overwritten while they were
-  // copied.
+  // The samples are half number `half` of a double buffer. They are copied step by step; if they are
+  // overwritten meanwhile, the samples from there on are lost.
   void give(const void* samples, std::size_t frames, const runnel_double_buffer& buffer,
             std::uint32_t half) noexcept;
   void lose(std::int64_t frames) noexcept { lost_ += frames; }
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
   // Samples lost before the next ones.
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
-  // Halves that were overwritten while they were copied.
+  // Halves overwritten while they were copied.
   [[nodiscard]] std::uint64_t torn() const noexcept { return torn_; }
   void forget() noexcept;
 

@@ -1,5 +1,5 @@
-// The vectors that a model brings, against what it gives here: streamed, block after block, where it can be
-// streamed; else at once.
+// Self-test: compares a model's results with its test vectors, block by block if it can be streamed,
+// else at once.
 #include <cstring>
 
 #include "embed/node.h"
@@ -10,8 +10,7 @@ using namespace runnel::embed;
 
 namespace {
 
-constexpr float kTolerance =
-    1e-4F;  // of floats, whose order of sums may differ from that of the tool that made the vectors
+constexpr float kTolerance = 1e-4F;  // for floats: the tool that made the vectors may sum in another order
 
 const fb::VectorTensor* find(const flatbuffers::Vector<flatbuffers::Offset<fb::VectorTensor>>& values,
                              int tensor) noexcept {
@@ -33,8 +32,7 @@ bool same(DType type, const std::byte* expected, const std::byte* found, std::si
   return true;
 }
 
-// One input and one output, both with time as their outermost axis of more than one; everything else runs at
-// once.
+// One input and one output whose outermost axis larger than 1 is time; others run at once.
 bool streams(const Model& model, const Prepared& prepared) noexcept {
   return model.inputs().size() == 1 && prepared.mode() == RunMode::stream;
 }
@@ -90,7 +88,7 @@ class Test {
       session.run(valid);
       RUNNEL_TRY(compare(prepared, session));
     }
-    // The end is known only now when the recording was a multiple of the block.
+    // If the recording is a multiple of the block, the end is known only now.
     do {
       session.run(0);
       RUNNEL_TRY(compare(prepared, session));
@@ -111,7 +109,7 @@ class Test {
         return place() << "output " << i << " has more frames than expected";
       if (!same(model_.tensor(tensor).dtype, reinterpret_cast<const std::byte*>(value->data()->data()) + at,
                 frames.data, bytes)) {
-        return place() << "output " << i << " differs at frame " << frames.first << " or behind";
+        return place() << "output " << i << " differs at frame " << frames.first << " or later";
       }
       compared_[i] += bytes;
     }
@@ -134,7 +132,7 @@ class Test {
   std::size_t compared_[kMaxOutputs] = {};
 };
 
-// Both axes in front, so that frames are contiguous and in the vector's order.
+// Both time axes come first, so that frames are contiguous and in the vector's order.
 bool can_stream(const Model& model) noexcept {
   if (model.plan() == nullptr || model.inputs().size() != 1) return false;
   const auto in_front = [&](int tensor) {

@@ -1,4 +1,4 @@
-// Where a graph ends on a device: decisions that wait to be fetched, and frames that somebody looks at.
+// Sinks of a graph on a device: a queue of decisions, and observed frames.
 #pragma once
 
 #include "embed/runnel.h"
@@ -6,7 +6,7 @@
 
 namespace runnel::embed {
 
-// Keeps the last decisions until they are fetched, in a ring.
+// Ring of the last decisions, until they are fetched.
 class EventQueue final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
@@ -17,7 +17,7 @@ class EventQueue final : public pipeline::Node {
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
-  // False when none waits.
+  // False when the queue is empty.
   bool fetch(runnel_event& event) noexcept;
   void forget() noexcept;
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
@@ -30,7 +30,7 @@ class EventQueue final : public pipeline::Node {
   std::uint64_t dropped_ = 0;
 };
 
-// Shows frames to a function.
+// Passes frames to a function.
 class FrameTap final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;

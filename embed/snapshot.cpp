@@ -1,7 +1,7 @@
-// Saving and restoring all that a node remembers.
+// Saves and restores the whole state of a node.
 //
-// It is the memory as it is, with its pointers: good for the same image with the same buffers, which is what
-// a machine that was switched off has.
+// It is a copy of the memory, pointers included: valid for the same image with the same buffers, as after a
+// machine was switched off.
 #include <cstring>
 
 #include "base/crc32c.h"
@@ -18,7 +18,7 @@ struct Header {
   std::uint32_t magic = kMagic;
   std::uint32_t identity = 0;  // program, image and addresses
   std::uint64_t bytes = 0, fast_bytes = 0;
-  std::uint32_t crc = 0;  // of what follows
+  std::uint32_t crc = 0;  // of the following bytes
   std::uint32_t reserved = 0;
 };
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # check_device_symbols.sh BUILD_DEVICE_FOLDER
 #
-# Fails when the device libraries (every archive below the folder, built with the preset `device`) call what firmware must do
-# without: the heap, exceptions, RTTI, threads, formatted text and files. The linker's view is the honest one: it sees what
-# headers and templates drag in. Builds nothing itself.
+# Fails when the device libraries (every archive below the folder, built with the preset `device`) use what firmware
+# lacks: the heap, exceptions, RTTI, threads, formatted text and files. The linker also sees what headers and templates
+# drag in. Builds nothing.
 set -euo pipefail
 
 if [[ $# -ne 1 || ! -d $1 ]]; then

@@ -1,4 +1,4 @@
-# What the scripts share (source it): strict mode, the project's folder, talk on stderr, the clock.
+# Shared code of the scripts (source it): strict mode, the project's folder, messages on stderr, the clock.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)

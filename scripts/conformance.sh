@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# conformance.sh [-o PAGE]: runs every recorded .espdl file of the test data with the release build and writes what came of each
-# (default: docs/conformance.md). Exit code 0 only when nothing failed. RUNNEL_TEST_DATA: the folder of test data.
+# conformance.sh [-o PAGE]: runs every recorded .espdl file of the test data with the release build and writes the
+# results (default: docs/conformance.md). Exit code 0 only when nothing failed. RUNNEL_TEST_DATA: the folder of test
+# data.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 page=$root/docs/conformance.md
@@ -26,7 +27,7 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 RUNNEL_TEST_DATA=$data RUNNEL_TEST_DATA_REQUIRED=1 RUNNEL_CONFORMANCE_OUT=$work/records build/tests/compiler/espdl_conformance_test --gtest_brief=1 >&2 || passed=1
 build/tests/compiler/conformance_page "$work/records" >"$work/page" || passed=1
-# An empty page says nothing about anything.
+# An empty page proves nothing.
 [[ -s $work/page ]] || die "the run left no records"
 mv "$work/page" "$page"
 say "$page: $(grep -c '^| .*espdl ' "$page") files"

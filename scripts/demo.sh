@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# demo.sh: builds runnel and lets it listen to ten spoken digits; one JSON object per line on stdout, talk on stderr.
+# demo.sh: builds runnel and lets it listen to ten spoken digits; one JSON object per line on stdout, messages on
+# stderr.
 #
 # The recording is made of the ten digit prompts of Debian's asterisk-core-sounds-en-wav, with a pause around each.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -8,7 +9,7 @@ if [[ $# -gt 0 ]]; then die "takes no arguments"; fi
 "$root/scripts/install.sh" build demo
 cd "$root"
 
-# A build folder that is there keeps its settings; a new one gets the program and the model only.
+# An existing build folder keeps its settings; a new one gets only the program and the model.
 settings=()
 if [[ ! -f build/CMakeCache.txt ]]; then settings=(-D RUNNEL_TESTS=OFF -D RUNNEL_BENCH=OFF); fi
 log=$(mktemp)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# feature_accuracy.sh [BUILD_FOLDER]: prints the accuracy table of docs/features.md: errors of presets against double precision, next to
-# those of the single-precision library that made the stored matrices. RUNNEL_TEST_DATA: the folder of test data.
+# feature_accuracy.sh [BUILD_FOLDER]: prints the accuracy table of docs/features.md: errors of presets against double
+# precision, and those of the single-precision library that made the stored matrices. RUNNEL_TEST_DATA: the folder of
+# test data.
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 tests=${1:-$root/build}/tests/features/features_tests

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # firmware_nodes.sh [BUILD]: makes the example nodes of docs/firmware.md for boards in QEMU and compares them with this machine, over whole
-# recordings: features, the model's output and decisions, byte by byte. Instructions per hop are counted, and what of them is arithmetic in double precision.
-# Then faults, and the budgets of flash and RAM (firmware/budgets.tsv), which fail when they are exceeded by more than 2 %. With RUNNEL_UPDATE_BUDGETS=1 the
-# budgets of what was run are written anew, and the table of docs/firmware.md with them.
-# BUILD (default: build) is a release build. RUNNEL_TEST_DATA: test data, without which only the bundled models are run. RUNNEL_BOARDS: fewer boards.
-# RUNNEL_LONG=1: the digits node over a recording of 90 s.
+# recordings: features, the model's output and decisions, byte by byte. Counts instructions per hop, and those in double
+# precision. Then tests faults, and the budgets of flash and RAM (firmware/budgets.tsv), which fail when exceeded by
+# more than 2 %. RUNNEL_UPDATE_BUDGETS=1 rewrites the budgets of what was run, and the table in docs/firmware.md.
+# BUILD (default: build) is a release build. RUNNEL_TEST_DATA: test data; without it only the bundled models are run.
+# RUNNEL_BOARDS: fewer boards. RUNNEL_LONG=1: the digits node over a recording of 90 s.
 # Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${1:-$root/build}")
@@ -21,7 +21,7 @@ done
 rm -rf "$work" "$embedded"
 mkdir -p "$work" "$embedded"
 
-# Also from processes of their own.
+# A file, because subprocesses add to it too.
 : >"$work/failures"
 failed() {
   say "FAILED: $*"
@@ -31,7 +31,7 @@ source "$root/firmware/elf_checks.sh"
 counter=$build/firmware/count_instructions.so
 cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$counter"
 
-# The examples: name, recording, and what this machine runs before and after the model.
+# The examples: name, recording, and the nodes that this machine runs before and after the model.
 examples=()
 declare -A brief_of model_of recording_of source_of front_of decision_of flags_of
 example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel embed]...
@@ -51,7 +51,7 @@ for name in "${examples[@]}"; do
   # shellcheck disable=SC2086
   "$runnel" embed "${model_of[$name]}" -o "$embedded/$name" --name "$name" --front-end "${front_of[$name]}" --decision "${decision_of[$name]}" ${flags_of[$name]} || die "$name: cannot be embedded"
 done
-# For the first board only: the first example for a processor that it does not have, and a second tier of memory for another one.
+# For the first board only: the first example for another processor, and one with a second tier of memory.
 extras=()
 variant() {   # NAME OF [FLAG]...
   local name=$1 of=$2
@@ -73,7 +73,8 @@ on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the i
 }
 number() { grep -o "$2 [0-9]*" "$1.log" | tail -n 1 | cut -d ' ' -f 2; }
 
-# Bytes of flash that only the test needs, by the linker's map: files of the host, semihosting, the count of instructions, the painted stack.
+# Bytes of flash that only the test needs, from the linker's map: host files, semihosting, instruction counts, the
+# painted stack.
 rig_of() {   # MAP
   local total=0 size
   while read -r size; do total=$((total + size)); done < <(sed '1,/^Linker script and memory map/d' "$1" | awk '
@@ -83,7 +84,7 @@ rig_of() {   # MAP
   echo "$total"
 }
 
-# What this machine makes of it: the arrays of .npy files without their header, events without their source.
+# The expected results: arrays of .npy files without their header, events without their source.
 body() { tail -c +"$(($(od -An -tu2 -j8 -N2 "$1") + 11))" "$1"; }
 on_desk() {
   local name=$1 out=$work/host.$1
@@ -114,8 +115,8 @@ measure() {
   for part in features output jsonl; do
     cmp -s "$out.$part" "$work/host.$name.$part" || failed "$board $name: $part differ from this machine's"
   done
-  # What a flashed node takes. RAM: data, memory of the node, stack.
-  # A brief recording will do for that.
+  # Memory of a flashed node. RAM: data, memory of the node, stack.
+  # A brief recording suffices for that.
   local whole=${recording_of[$name]} lean
   lean=$(image "$board" "$name" node)
   check_image "$lean"
@@ -129,11 +130,11 @@ measure() {
   used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
     "$(number "$out.node" mean)" "$(number "$out.node" most)" "$(rig_of "$folder/${name}_node.map")" >"$work/measured.$board.$name"
-  # From the start, checksums included, to the first hop that gives a frame: 5 ms at 100 MHz.
+  # From the start, checksums included, to the first hop with a frame: 5 ms at 100 MHz.
   local ready
   ready=$(grep -o 'instructions_until_push .*' "$out.node.log" | awk '{print $NF}')
   [[ $name != digits ]] || ((ready <= 500000)) || failed "$board $name: $ready instructions until the first frame, expected at most 500000"
-  # Calls of functions, or instructions where the processor has them.
+  # Function calls, or instructions on processors that have them.
   local doubles
   doubles=$(number "$out.node" watched)
   ((doubles == 0)) || failed "$board $name: $doubles times arithmetic in double precision for frames"
@@ -206,7 +207,7 @@ table() {
   done <"$1"
 }
 if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then
-  # What was not run keeps its line, and lines with # their reasons.
+  # Nodes that were not run keep their line, and lines with # stay.
   awk -F '\t' 'NR == FNR { new[$1 FS $2] = $0; order[++count] = $1 FS $2; next } ($1 FS $2) in new { print new[$1 FS $2]; delete new[$1 FS $2]; next } { print }
                 END { for (i = 1; i <= count; ++i) if (order[i] in new) print new[order[i]] }' "$measured" "$budgets" | LC_ALL=C sort -t $'\t' -k 1,2 >"$work/budgets.tsv"
   cp "$work/budgets.tsv" "$budgets"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# firmware_stranger.sh [BUILD]: does what docs/firmware.md says under "A worked example", literally, in a folder outside of the tree: its files, its
-# commands, of which there are at most five. Ends with 77 when the compiler, QEMU or the test data are missing.
+# firmware_stranger.sh [BUILD]: follows "A worked example" in docs/firmware.md literally, in a folder outside the tree:
+# its files and its at most five commands. Ends with 77 when the compiler, QEMU or the test data are missing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${1:-$root/build}")
 page=$root/docs/firmware.md
@@ -10,7 +10,7 @@ done
 word=${RUNNEL_TEST_DATA:-}/digits/eval_wav/000_0_george_0.wav
 [[ -f $word ]] || { say "SKIPPED WITHOUT DATA: RUNNEL_TEST_DATA is not set"; exit 77; }
 
-project=${RUNNEL_STRANGER:-}   # a folder that is kept, for looking at it
+project=${RUNNEL_STRANGER:-}   # a folder to keep for inspection
 if [[ -z $project ]]; then
   project=$(mktemp -d)
   trap 'rm -rf "$project"' EXIT

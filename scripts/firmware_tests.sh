@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# firmware_tests.sh [BUILD]: builds the programs of firmware/ for boards with Cortex-M3, M4F, M7F and M55, runs them in QEMU, and compares
-# what they give with this machine, byte by byte. BUILD (default: build) is a release build with tests; the boards' builds lie in
-# BUILD/firmware. Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
+# firmware_tests.sh [BUILD]: builds the programs of firmware/ for boards with Cortex-M3, M4F, M7F and M55, runs them in
+# QEMU, and compares their results with this machine's, byte by byte. BUILD (default: build) is a release build with
+# tests; the boards' builds lie in BUILD/firmware. Ends with 77 when the compiler or QEMU is missing (scripts/install.sh
+# firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${1:-$root/build}")
 boards=(mps2-an385 mps2-an386 mps2-an500 mps3-an547)
@@ -18,7 +19,7 @@ tests=$build/tests/firmware/firmware_tests
 source "$root/firmware/elf_checks.sh"
 frame_objects=(features/{kernels_generic,kernels_reference,fixed_generic,fixed_reference,framer,fft,complex_fft,fbank}
                kernels/{conv_reference,elementwise_reference,pool} inference/session)
-# Of these, the ones that the processor has.
+# Of these, the ones for the processor.
 device_objects=(kernels/{conv_generic,conv_device,conv_dsp,conv_helium,elementwise_generic,elementwise_dsp,elementwise_helium})
 
 # The board without a floating-point unit runs front ends and kernels only.

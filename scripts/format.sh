@@ -2,7 +2,7 @@
 # format.sh [--check]: lays out all C and C++ sources as .clang-format says; with --check changes nothing, names the
 # files that differ on stderr and ends with 1.
 #
-# clang-format 14 is the one that counts: other versions lay out some lines differently.
+# Needs clang-format 14: other versions lay out some lines differently.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 mode=-i

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# formats.sh: writes the tables of operators in docs/formats.md anew, from what the importers say (the release build is built first). A test
-# fails when they are out of date.
+# formats.sh: regenerates the tables of operators in docs/formats.md from the importers (after building the release
+# preset). A test fails when they are out of date.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 cmake --build --preset release --target onnx_tests

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # install.sh [PURPOSE...]: installs the Debian packages that are missing; build and test when no purpose is named.
-# Purposes: build test bench demo fuzz tidy firmware scale browser, or all. Says nothing and changes nothing when everything is there.
+# Purposes: build test bench demo fuzz tidy firmware scale browser, or all. Prints and changes nothing when everything
+# is installed.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/scripts/packages.sh"
 
@@ -30,7 +31,7 @@ if [[ $EUID -ne 0 ]]; then
   as_root=(sudo)
 fi
 apt_get() {
-  # Talk belongs on stderr: stdout is for data.
+  # Messages go to stderr: stdout is for data.
   ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=580 "$@" >&2
 }
 say "installing: ${missing[*]}"

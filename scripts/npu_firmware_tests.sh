@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# npu_firmware_tests.sh [BUILD]: builds firmware/npu_image.cpp for the board with a Cortex-M55, and runs a compiled network on it in QEMU: the driver, a real interrupt,
-# and a device of registers that plays back what the simulator did on this machine. BUILD (default: build) is a release build with tests.
-# Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
+# npu_firmware_tests.sh [BUILD]: builds firmware/npu_image.cpp for the board with a Cortex-M55, and runs a compiled
+# network on it in QEMU: the driver, a real interrupt, and a register-level device that plays back the simulator's runs
+# on this machine. BUILD (default: build) is a release build with tests. Ends with 77 when the compiler or QEMU is
+# missing (scripts/install.sh firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/firmware/elf_checks.sh"
 build=$(realpath -- "${1:-$root/build}")

@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ("npu_simulator_tests", "npu_networks_tests")
 HOST = "npu/host/"
 
-# Which sources use what faults in a header change; all others keep their objects.
+# The sources that a header's faults affect; all others keep their objects.
 USERS = {
     "npu/arithmetic.h": (HOST + "convolution.cpp", HOST + "elementwise.cpp", HOST + "output_stage.cpp", HOST + "pool.cpp", "tests/npu/host/simulator/elementwise_test.cpp"),
     "npu/operation.h": (HOST + "feature_map.cpp",),   # address_of
@@ -29,7 +29,7 @@ USERS = {
     HOST + "window.h": (HOST + "convolution.cpp", HOST + "pool.cpp"),
 }
 
-# What is wrong, the file, the text and what stands in its place.
+# The fault, the file, the text and its replacement.
 FAULTS = [
     # rounding
     ("tfl rounds once above a shift of 31", "npu/arithmetic.h", "rounding == Rounding::natural || scale.shift <= 31", "rounding == Rounding::natural || scale.shift <= 63"),

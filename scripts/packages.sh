@@ -1,4 +1,4 @@
-# The Debian 12 packages runnel needs, by purpose: the only list there is. Read by the other scripts (source it);
+# The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
 RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware scale browser"

@@ -54,7 +54,7 @@ class Page:
 
 
 def wait_for(found, patience=30):
-    """A busy machine takes its time; how long is no matter here."""
+    """A busy machine is slow; the duration does not matter here."""
     end = time.monotonic() + patience
     while time.monotonic() < end and not found():
         time.sleep(0.25)

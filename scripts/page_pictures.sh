@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# page_pictures.sh [PICTURE [TERMINAL]]: opens the live page of the digits model in headless Chromium while it hears a recording at its own pace, and checks
-# that the page loads, that its spectrogram moves, and that an event appears; then does the like with the view in a terminal. With PICTURE and TERMINAL, .png
-# files, keeps what page and terminal looked like then. Needs a built program and the packages of `scripts/install.sh browser`, and a recording:
-# RUNNEL_RECORDING, or that of the test data. Ends with 77 without browser or recording.
+# page_pictures.sh [PICTURE [TERMINAL]]: opens the live page of the digits model in headless Chromium while it plays a
+# recording in real time, and checks that the page loads, that its spectrogram moves, and that an event appears; then
+# does the same with the view in a terminal. PICTURE and TERMINAL: .png files for pictures of page and terminal. Needs a
+# built program and the packages of `scripts/install.sh browser`, and a recording: RUNNEL_RECORDING, or that of the test
+# data. Ends with 77 without browser or recording.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 picture=${1:+$(realpath -- "$1")}
 terminal=${2:+$(realpath -- "$2")}
@@ -19,7 +20,7 @@ touch "$folder/talk"
 heard=
 trap 'if [[ -n $heard ]]; then kill "$heard" 2>/dev/null || true; wait "$heard" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
 recording=$(realpath -- "$recording")
-cd "$(dirname -- "$recording")"        # the page shows the name as it is given
+cd "$(dirname -- "$recording")"        # the page shows the name as given
 "$runnel" listen "$model" --wav "$(basename -- "$recording")" --speed 1 --http 127.0.0.1:0 >"$folder/events" 2>"$folder/talk" &
 heard=$!
 for ((i = 0; i < 100; ++i)); do

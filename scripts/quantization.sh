@@ -1,8 +1,8 @@
 #!/bin/sh
 # Measures the quantizer on the networks of the test data and writes the tables into docs/quantization.md. Needs a build with tests (RUNNEL_TESTS) and the
-# test data; takes half an hour on two cores. The build folder may be given, and which parts are measured (a pattern of egrep): scripts/quantization.sh build '^(1|3)_'
-# Rows are kept beside the build, one file for each part: after an interruption only the parts that are missing run, and those that are older than what measures them. The
-# page is written when all parts are there.
+# test data; takes half an hour on two cores. Arguments: the build folder and the parts to measure (an egrep pattern):
+# scripts/quantization.sh build '^(1|3)_'. Rows are kept in the build folder, one file per part: after an interruption
+# only missing parts run, and parts older than the program that measures them. The page is written when all parts exist.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$root/build}" && pwd)
@@ -19,7 +19,8 @@ find_program() {
     exit 1
   fi
 }
-# measure NAME PROGRAM FILTER: rows of one part, unless they are there. Lines that begin with | are rows of the first table, those with ! of the second.
+# measure NAME PROGRAM FILTER: rows of one part, unless they exist. Lines that begin with | are rows of the first table,
+# those with ! of the second.
 measure() {
   part=$rows/$1 log=$logs/$1
   if ! echo "$1" | grep -Eq "$only"; then

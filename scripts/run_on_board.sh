@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# run_on_board.sh BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]...: streams a recording of this machine through an image of
-# firmware/examples/node_image.cpp in QEMU. RECORDING: .wav (16 bits), .npy (float32), .csv (every column a channel, all rows), or raw samples.
-# Decisions go to the terminal and to OUTPUT.jsonl; words KEY=VALUE are the image's (see there). RUNNEL_PROGRAM: the program runnel, for .csv.
-# RUNNEL_PLUGIN: a plugin of QEMU with its settings, for instance firmware/host's, which counts instructions.
-# Ends with the image's code: 0, or the number of a runnel_code.
+# run_on_board.sh BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]...: streams a local recording through an image of
+# firmware/examples/node_image.cpp in QEMU. RECORDING: .wav (16 bits), .npy (float32), .csv (every column a channel, all
+# rows), or raw samples. Decisions go to the terminal and to OUTPUT.jsonl; KEY=VALUE goes to the image (see there).
+# RUNNEL_PROGRAM: the program runnel, for .csv. RUNNEL_PLUGIN: a QEMU plugin with its settings, for instance that of
+# firmware/host, which counts instructions. Ends with the image's code: 0, or the number of a runnel_code.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 (($# >= 4)) || die "expected BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]..."
 board=$1 image=$2 recording=$3 output=$4

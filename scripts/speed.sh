@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# speed.sh [--features] [OPTION...]: measures the speed of inference on one core and on two and of the front ends, and writes
-# docs/speed.md; --features: only its last sections, those of the front ends. Options go to the benchmark, e.g. --seconds 60.
-# ONNX Runtime takes part when the build found its header and RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS name its shared library
-# and a folder with its models; the float networks below RUNNEL_TEST_DATA need the former alone. RUNNEL_BENCH_CORE: the core to run on (default: 1 where there are several).
-# RUNNEL_SPEED_PAGE: another page to write than docs/speed.md, such as docs/speed-avx2.md for a machine without AVX-512.
-# Boards take part when scripts/firmware_tests.sh has built their images.
+# speed.sh [--features] [OPTION...]: measures the speed of inference on one core and on two, and of the front ends, and
+# writes docs/speed.md; --features: only its last sections, on front ends. Options go to the benchmark, e.g. --seconds 60.
+# ONNX Runtime takes part when the build found its header and RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS name its
+# shared library and a folder with its models; the float networks in RUNNEL_TEST_DATA need only the former.
+# RUNNEL_BENCH_CORE: the core to run on (default: 1 where there are several). RUNNEL_SPEED_PAGE: another page to write
+# than docs/speed.md, such as docs/speed-avx2.md for a machine without AVX-512. Boards take part when
+# scripts/firmware_tests.sh has built their images.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=${RUNNEL_BUILD:-$root/build}
 core=${RUNNEL_BENCH_CORE:-$(($(nproc) > 1 ? 1 : 0))}

@@ -6,11 +6,12 @@
 #                  many mutations, which are a long test, what fits into a minute), the tests labelled `threads` under ThreadSanitizer,
 #                  and each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
 #
-# Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A stage that fails does not keep the next
-# one from running. The last thing printed by a run that passed is the closing line of CTest for the release build.
-# RUNNEL_TIME_LIMIT: seconds that the run may take (default: no limit). What is left of them, less RUNNEL_RELEASE_TIME (default: 900) for the
-# tests of the release build, is what sanitizers and fuzzers get: a stage that does not fit is cut off or left out, and named at the end. That is no failure.
-# RUNNEL_JOBS sets the number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data.
+# Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
+# does not stop the next one. The last output of a successful run is CTest's closing line for the release build.
+# RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit). Sanitizers and fuzzers get the rest of them, less
+# RUNNEL_RELEASE_TIME (default: 900) for the tests of the release build: a stage that does not fit is cut off or left
+# out, and named at the end, which is not a failure. RUNNEL_JOBS sets the number of jobs (default: one per processor),
+# RUNNEL_TEST_DATA the folder of test data.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 all=0
@@ -44,11 +45,11 @@ stage() {
     return 1
   fi
 }
-# in_time SECONDS COMMAND...: runs it with all that it starts for at most so long; 143 when it was cut off.
+# in_time SECONDS COMMAND...: runs it and its subprocesses for at most that long; 143 when cut off.
 in_time() {
   local seconds=$1 command watch status=0
   shift
-  set -m   # process groups of their own
+  set -m   # separate process groups
   "$@" &
   command=$!
   (sleep "$seconds" && kill -TERM -- "-$command") >/dev/null 2>&1 &
@@ -59,7 +60,7 @@ in_time() {
   wait "$watch" 2>/dev/null || true
   return "$status"
 }
-# limited NAME COMMAND...: a stage in what is left of the time.
+# limited NAME COMMAND...: a stage in the remaining time.
 limited() {
   if [[ -z ${RUNNEL_TIME_LIMIT:-} ]]; then
     stage "$@"
@@ -122,7 +123,7 @@ fuzz() {
 }
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
 
-# Without this build nothing else makes sense.
+# Nothing else works without this build.
 stage "building release" build release || exit 1
 if stage "building the device libraries" build device; then
   stage "checking the symbols of the device libraries" scripts/check_device_symbols.sh build-device || true
@@ -150,7 +151,7 @@ fi
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
 selection=(-LE '^long$')
 if [[ $all -eq 1 ]]; then selection=(); fi
-# The engines were installed above: without them the test of the corpus would prove less than it says.
+# The engines were installed above: without them the corpus test would prove less than it claims.
 if [[ $all -eq 1 ]]; then export RUNNEL_NEEDS_ENGINES=1; fi
 stage_name="testing release"
 say "$stage_name"

@@ -13,7 +13,8 @@ from pyspark import SparkContext
 def main(model, names, out):
     context = SparkContext(appName="runnel")
     lines = context.textFile(names, minPartitions=context.defaultParallelism * 4)
-    # checkCode: a process that dies fails its partition, which Spark runs again. A recording that fails is an answer with `error`.
+    # checkCode: a process that dies fails its partition, which Spark runs again. A failed recording is an answer with
+    # `error`.
     lines.pipe("runnel batch %s --pipe" % shlex.quote(model), checkCode=True).saveAsTextFile(out)
 
 

@@ -1,5 +1,4 @@
-// Device code: no heap, no exceptions, nothing of the host. What is wrong with a file is said by check();
-// run() can trust it.
+// Device code: no heap, no exceptions, no host libraries. check() validates the file, so run() can trust it.
 #include "examples/custom_operator/exponential_average.h"
 
 #include <algorithm>
@@ -16,14 +15,14 @@ using runnel::Result;
 using runnel::Status;
 namespace fb = runnel::fb;
 
-constexpr int kFraction = 8;  // bits that the state has after the integers
+constexpr int kFraction = 8;  // fractional bits of the state
 
 struct BoundAverage : runnel::BoundOperator {
   std::int32_t x = 0, y = 0;  // tensors
   std::int64_t frames = 0;
   std::size_t channels = 0;
   int shift = 0;
-  std::size_t state = 0;  // of a stream: where its int32 per channel are
+  std::size_t state = 0;  // of a stream: offset of its int32 per channel
 };
 
 void average(const BoundAverage& op, std::int32_t* state, const std::int8_t* x, std::int8_t* y) noexcept {
@@ -31,7 +30,7 @@ void average(const BoundAverage& op, std::int32_t* state, const std::int8_t* x, 
     const std::int32_t value = x[c] * (1 << kFraction);
     state[c] += (value - state[c]) >> op.shift;
     y[c] = static_cast<std::int8_t>((state[c] + (1 << (kFraction - 1))) >>
-                                    kFraction);  // between extremes of x: it fits
+                                    kFraction);  // between extremes of x, so it fits
   }
 }
 
@@ -45,8 +44,8 @@ void run_whole(const runnel::BoundOperator& self, const runnel::RunContext& cont
   for (std::int64_t f = 0; f < op.frames; ++f, x += op.channels, y += op.channels) average(op, state, x, y);
 }
 
-// A block of a stream: the state belongs to the session, and only frames that are data may change it. In
-// front of the first and after the last one a block may hold others.
+// A block of a stream: the state belongs to the session, and only data frames may change it. Before the first
+// and after the last of them a block may hold others.
 void run_streamed(const runnel::BoundOperator& self, const runnel::RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAverage&>(self);
   auto* const state = reinterpret_cast<std::int32_t*>(context.state + op.state);
@@ -82,8 +81,8 @@ Status check(const runnel::Model& model, const fb::Operator& op) noexcept {
   return {};
 }
 
-// Along time: frame by frame with a state, which is what `recurrent` says. `axes` holds the time axis of the
-// input, then that of the output.
+// Along time: frame by frame with a state, that is, `recurrent`. `axes` holds the time axis of the input,
+// then that of the output.
 Status stream(const runnel::Model&, const fb::Operator&, runnel::TimeAxes axes,
               runnel::streaming::NodeRule& rule) noexcept {
   if (axes[0] != 1)

@@ -1,5 +1,5 @@
-// An application with an operator of its own: imports a model that has it, runs it over a whole recording and
-// as a stream, and proves that both give the same.
+// Application with a custom operator: imports a model that has it, runs it over a whole recording and as a
+// stream, and proves that both agree.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +18,7 @@ constexpr std::int64_t kFrames = 24, kBlock = 7;
 constexpr std::size_t kChannels = 2;
 using Frames = std::vector<std::int8_t>;
 
-// A step up on one channel, a step down and up again on the other; the ReLU in front keeps what is positive.
+// A step up on one channel, a step down and up again on the other; the ReLU before it keeps positive values.
 Frames recording() {
   Frames frames;
   for (std::int64_t t = 0; t < kFrames; ++t) {
@@ -67,7 +67,7 @@ runnel::Status demonstrate() {
   std::vector<const runnel::OperatorDefinition*> operators(all.begin(), all.end());
   operators.push_back(&example::exponential_average_v1);
 
-  // For the import: the type in the file. Its output has the shape of its input, which needs no word.
+  // For the import: the type in the file. Its output has the shape of its input, the default.
   runnel::compiler::EspdlOptions import;
   import.target = runnel::compiler::EspdlTarget::esp32s3;
   import.custom_operators = {{.op_type = "ExponentialAverage" }};
@@ -87,8 +87,7 @@ runnel::Status demonstrate() {
   if (whole != streamed)
     return runnel::Status(runnel::Code::mismatch) << "the stream differs from the whole run";
 
-  // The proof that `runnel check` gives for other models: many block sizes, resets, interleaved sessions,
-  // saved and restored.
+  // The proof of `runnel check`: many block sizes, resets, interleaved sessions, saving and restoring.
   RUNNEL_ASSIGN(const auto proof, runnel::check_streaming(model, 200, {}, 1, runnel::best_isa(), operators));
   if (!proof.differences.empty())
     return runnel::Status(runnel::Code::mismatch)

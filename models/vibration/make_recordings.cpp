@@ -1,5 +1,5 @@
-// Recordings to calibrate the vibration model with: make_vibration_recordings FOLDER writes some of every
-// state, of seeds that neither training nor tests use.
+// Calibration recordings for the vibration model: make_vibration_recordings FOLDER writes some of every
+// state, from seeds that neither training nor tests use.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -17,7 +17,7 @@ constexpr std::uint64_t kFirstSeed = 9'000'000;
 constexpr int kOfEachState = 12;
 constexpr double kSeconds = 4;
 
-// One channel of 16 bits, little endian.
+// One 16-bit channel, little endian.
 bool write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples) {
   std::string bytes;
   const auto put = [&](std::uint32_t value, int count) {

@@ -1,4 +1,4 @@
-// Vibration of a small motor in five states: the same signals as training/vibration/generator.py makes, from
+// Vibration of a small motor in five states: the signals of training/vibration/generator.py, from
 // the same seeds.
 #pragma once
 

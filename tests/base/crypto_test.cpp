@@ -1,4 +1,4 @@
-// The ciphers against published vectors, and keys from where they come.
+// The ciphers against published vectors, and keys from their sources.
 #include "base/host/crypto.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Crypto, GcmOfThePublishedCase) {
   EXPECT_EQ(data, plain);
 }
 
-TEST(Crypto, WhatIsNotAuthenticIsWiped) {
+TEST(Crypto, UnauthenticDataIsWiped) {
   NEEDS_CRYPTO();
   const Key key = key_of("feffe9928665731c6d6a8f9467308308");
   const Nonce nonce{};
@@ -129,7 +129,7 @@ TEST_F(KeyFile, RawBytesOrDigits) {
   EXPECT_TRUE(same(read("000102030405060708090A0B0C0D0EFF\r\n")));
 }
 
-// Sentences name the file and never what stands in it.
+// Messages name the file and never its contents.
 TEST_F(KeyFile, AnythingElseIsRefused) {
   for (const char* contents :
        {"", "deadbeef", "000102030405060708090a0b0c0d0e", "000102030405060708090a0b0c0d0egg",

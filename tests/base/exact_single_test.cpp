@@ -20,7 +20,7 @@ TEST(ExactSingle, ExponentialIsWithinTwoTenMillionths) {
   EXPECT_EQ(exp_single(0.0f), 1.0f);
 }
 
-// A few results to the bit: a machine that contracts or reorders gives others.
+// A few results to the bit: a machine that contracts or reorders differs.
 TEST(ExactSingle, ExponentialHasTheSameBitsEverywhere) {
   std::uint32_t sum = 0;
   for (int i = -4000; i <= 4000; ++i)

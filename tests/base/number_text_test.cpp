@@ -37,7 +37,7 @@ void reads_back() {
     T value = 0, back = 0;
     std::memcpy(&value, &bits, sizeof(value));
     if (!std::isfinite(value)) continue;
-    // Every other one of a size that parameters have.
+    // Every other one in the range of parameters.
     if (i % 2 == 0)
       value = std::ldexp(static_cast<T>(static_cast<std::int32_t>(bits)), -static_cast<int>(random() % 40));
     const auto text = shortest_text(value);

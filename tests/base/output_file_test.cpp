@@ -1,4 +1,4 @@
-// Files that are complete or absent, and places that no file may take.
+// Files that are complete or absent, and paths that no file may replace.
 #include "base/host/output_file.h"
 
 #include <gtest/gtest.h>

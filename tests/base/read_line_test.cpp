@@ -16,14 +16,14 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// As std::getline has them.
+// As std::getline does.
 TEST(ReadLine, GivesEveryLineOnce) {
   const std::string zero("a\0b", 3);
   EXPECT_EQ(lines_of(""), std::vector<std::string>());
   EXPECT_EQ(lines_of("\n"), std::vector<std::string>({""}));
   EXPECT_EQ(lines_of("a\n\nb"), std::vector<std::string>({"a", "", "b"}));
   EXPECT_EQ(lines_of(zero + "\nc\r\n"), std::vector<std::string>({zero, "c\r"}));
-  // Around the size of the pieces in which they are read.
+  // Around the size of the read buffer.
   for (std::size_t bytes = 4090; bytes < 4100; ++bytes) {
     for (const std::size_t times : {1, 2, 3}) {
       const std::string line(bytes * times, 'x');

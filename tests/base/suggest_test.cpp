@@ -28,7 +28,7 @@ TEST(Suggest, FindsTheNearestNameOrNone) {
   EXPECT_EQ(suggest("", kNames), "");
 }
 
-// What is sorted out quickly is what the distance would sort out, too.
+// The quick test rejects only what the distance would reject.
 TEST(Suggest, DecidesByTheDistance) {
   std::mt19937 random(7);
   const auto name = [&] {
@@ -44,7 +44,7 @@ TEST(Suggest, DecidesByTheDistance) {
                           distance < std::max(given.size(), known.size());
     Suggestion suggestion(given);
     suggestion.consider(known);
-    // Beginnings of one another are near whatever the distance says.
+    // Prefixes of one another are near at any distance.
     EXPECT_TRUE(!expected || suggestion.best() == known) << given << " " << known;
     near += expected ? 1 : 0;
     if (!expected && !suggestion.best().empty()) {

@@ -10,7 +10,7 @@
 namespace runnel::test {
 namespace {
 
-// The cases' names of options, where they are not ours.
+// Maps the cases' option names to ours.
 std::string_view option_name(std::string_view name) {
   if (name == "num_bins") return "num_mel_bins";
   if (name == "preemph_coeff") return "preemphasis_coefficient";

@@ -8,9 +8,9 @@
 
 namespace runnel::test {
 
-// Of an entry of cases.json; a test failure when an option is unknown.
+// Options of an entry of cases.json; an unknown option is a test failure.
 features::FbankOptions fbank_options_of(const nlohmann::json& one);
-// The preset after an entry of microfrontend.json, and whether PCAN is on.
+// The preset of an entry of microfrontend.json, and whether PCAN is on.
 struct MicrofrontendCase {
   const char* preset = "";
   bool pcan = true;

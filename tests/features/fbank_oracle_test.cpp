@@ -62,7 +62,7 @@ TEST(FbankOracle, IsAsAccurateAsTheImplementationThatMadeTheCases) {
     if (errors.empty()) continue;
     std::sort(errors.begin(), errors.end());
     std::sort(their_errors.begin(), their_errors.end());
-    // Linear interpolation between order statistics, as the stored figures were made.
+    // Linear interpolation between order statistics, as for the stored figures.
     const auto p999 = [](const std::vector<double>& sorted) {
       const double at = 0.999 * static_cast<double>(sorted.size() - 1);
       const auto below = static_cast<std::size_t>(at);

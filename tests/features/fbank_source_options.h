@@ -1,4 +1,4 @@
-// Options whose FFT goes through a chirp, so that the compiler cannot make their tables itself.
+// Options whose FFT uses a chirp, so that their tables cannot be computed at compile time.
 #pragma once
 
 #include "features/fbank/fbank_presets.h"
@@ -19,7 +19,7 @@ constexpr FbankOptions written_down_options() {
   });
 }
 
-// With gains and another grid than that of a preset.
+// With gains and a grid that no preset has.
 constexpr MicrofrontendOptions written_down_microfrontend() {
   MicrofrontendOptions options = microfrontend_table::speech(12.5F);
   options.sample_frequency = 8000;

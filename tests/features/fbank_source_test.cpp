@@ -1,4 +1,4 @@
-// A front end whose tables were written down as C++, and compiled into this program.
+// A front end whose tables were written as C++ and compiled into this program.
 #include "features/host/fbank_source.h"
 
 #include <gtest/gtest.h>

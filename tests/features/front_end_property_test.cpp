@@ -1,5 +1,5 @@
-// What must hold for every preset: partitions, instruction sets, silence, square waves, offsets, denormals,
-// bad samples, and counters far out in a stream.
+// Properties of every preset: partitions, instruction sets, silence, square waves, offsets, denormals, bad
+// samples, and large counters late in a stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST(EveryPreset, StaysFiniteOnSilenceSquaresOffsetsAndDenormals) {
          {std::vector<float>(4000), square, std::vector<float>(4000, 1.0F), denormals}) {
       EXPECT_TRUE(all_finite(test::run_whole(one.options, best_isa(), x))) << one.name << " " << x[0];
     }
-    // Silence of any length, also shorter than a frame.
+    // Silence of any length, including less than a frame.
     for (const std::size_t count : {0, 1, 2, 399})
       EXPECT_TRUE(all_finite(test::run_whole(one.options, best_isa(), std::vector<float>(count))))
           << one.name;

@@ -1,5 +1,5 @@
-// Accuracy of the elementary functions, and equality of the inner loops over all instruction sets at awkward
-// sizes.
+// Accuracy of the elementary functions, and equality of the inner loops over all instruction sets
+// at awkward sizes.
 #include "features/simd/kernels.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A fixed-point front end whose tables were written down as C++, and compiled into this program.
+// A fixed-point front end whose tables were written as C++ and compiled into this program.
 #include "features/host/microfrontend_source.h"
 
 #include <gtest/gtest.h>

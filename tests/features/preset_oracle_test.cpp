@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 using Matrix = std::vector<std::vector<double>>;
 
-// What computes an oracle's preset here.
+// Our recipe for an oracle's preset.
 struct Recipe {
   const char* preset;
   std::vector<std::pair<const char*, const char*>> changes;
@@ -128,7 +128,7 @@ TEST(PresetOracle, IsAsAccurateAsTheTrainingPipeline) {
     const bool linear = !options.use_log_fbank;
     const std::vector<double> ours = errors_of(got, exact, linear ? largest : 1),
                               allowed = errors_of(theirs, exact, linear ? largest : 1);
-    // Were it another recipe, theirs would be far off.
+    // With another recipe, their errors would be large.
     EXPECT_LT(allowed.back(), linear ? 1e-4 : 0.1) << "the reference of this test is not the one of the case";
     const double slack = linear ? 1e-7 : 1e-5;
     EXPECT_LE(ours.back(), 1.5 * allowed.back() + slack);
@@ -147,7 +147,7 @@ TEST(PresetOracle, IsAsAccurateAsTheTrainingPipeline) {
   }
 }
 
-// Every preset, also those without stored cases, against the formula.
+// Every preset, including those without stored cases, against the formula.
 TEST(PresetOracle, EveryPresetIsItsFormula) {
   RUNNEL_NEEDS_DATA();
   const auto folder = test::data_folder() / "features";

@@ -66,8 +66,7 @@ double window_at(WindowType type, double i, double n, double c) {
   return 1;
 }
 
-// The number that the user wrote: 0.97F stands for 0.97, and rounding it to single precision is an error that
-// counts.
+// The decimal that the user wrote: 0.97F means 0.97, and rounding it to single precision counts as an error.
 double decimal(float value) {
   char digits[40];
   const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
@@ -146,7 +145,7 @@ Signal dft(const std::vector<double>& x) { return transform(Signal(x.begin(), x.
 
 namespace {
 
-// What a frame is before the maximum of the recording is known.
+// A frame before the maximum of the recording is known.
 struct Frame {
   std::vector<double> values;
   double energy = 0;

@@ -1,5 +1,5 @@
-// The front end (all kinds but stft) stated once more in double precision, with a DFT by definition where the
-// size is no power of two: what the front end is judged by. It shares no code with it.
+// Reference front end (all kinds but stft) in double precision, with a DFT by definition for sizes other than
+// powers of two. It shares no code with the front end that it judges.
 #pragma once
 
 #include <complex>

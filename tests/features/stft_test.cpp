@@ -51,12 +51,12 @@ std::vector<StftOptions> all_options() {
           {.n_fft = 512,
            .hop_length = 128,
            .window_type = WindowType::rectangular,
-           .center = false},  // as DTLN cuts
+           .center = false},  // as in DTLN
           {.n_fft = 400, .hop_length = 160},
           {.n_fft = 512, .win_length = 400, .hop_length = 100, .window_type = WindowType::hamming},
           {.n_fft = 480, .hop_length = 240, .window_type = WindowType::sine, .pad_mode = Padding::zero},
           {.n_fft = 33, .win_length = 32, .hop_length = 7, .pad_mode = Padding::mirror},
-          {.n_fft = 512, .hop_length = 256, .window_type = WindowType::sqrt_hann},  // as GTCRN cuts
+          {.n_fft = 512, .hop_length = 256, .window_type = WindowType::sqrt_hann},  // as in GTCRN
           {.n_fft = 37, .hop_length = 11, .window_type = WindowType::povey},
           {.n_fft = 64, .hop_length = 64, .window_type = WindowType::rectangular, .center = false}};
 }

@@ -17,7 +17,7 @@ std::vector<Isa> isas();
 std::vector<float> run_in_pieces(features::Fbank& fbank, std::span<const float> samples,
                                  const std::function<std::size_t(std::size_t)>& piece);
 
-// The same in one piece with a fresh front end, its memory sized exactly as it says.
+// The same in one piece with a fresh front end, in memory of exactly its stated size.
 std::vector<float> run_whole(const features::FbankOptions& options, Isa isa, std::span<const float> samples,
                              features::RealFft* fft = nullptr);
 

@@ -1,5 +1,5 @@
-// Writes the C++ that fbank_source_test.cpp and microfrontend_source_test.cpp are compiled with: tables of
-// options that exercise every kind of member.
+// Writes the C++ tables for fbank_source_test.cpp and microfrontend_source_test.cpp, from options that
+// exercise every kind of member.
 #include <cstdio>
 
 #include "features/host/fbank_source.h"

@@ -29,7 +29,7 @@ using features::FbankOptions;
 using namespace test;
 using nlohmann::json;
 
-// What an image on the board makes of the samples, and what it said.
+// An image's frames from the samples, and its messages.
 struct Outcome : ImageOutput {
   std::vector<std::byte> frames;
 };
@@ -66,7 +66,7 @@ TEST(Firmware, FloatFeaturesAreThoseOfThisMachine) {
   RUNNEL_NEEDS_IMAGES();
   const auto folder = test::data_folder() / "features";
   const json cases = json::parse(std::ifstream(folder / "cases.json"));
-  // One of each group and kind, and of what is left every tenth.
+  // One of each group and kind, and every tenth of the rest.
   std::vector<std::string> seen;
   int number = 0, compared = 0;
   for (const json& one : cases) {
@@ -83,8 +83,8 @@ TEST(Firmware, FloatFeaturesAreThoseOfThisMachine) {
   EXPECT_GE(compared, 20);
 }
 
-// Tables that the compiler has made lie in flash memory: the same frames, memory of exactly the size that it
-// knew, and nothing to compute before the first one.
+// Compile-time tables in flash memory: the same frames, memory of exactly the size known at compile time, and
+// no computation before the first frame.
 TEST(Firmware, FloatFeaturesWithConstantTablesAreReadyAtOnce) {
   RUNNEL_NEEDS_IMAGES();
   FbankOptions options = *features::preset("kaldi");
@@ -112,7 +112,7 @@ TEST(Firmware, FloatFeaturesNeedNoFloatingPointUnit) {
   compare_fbank(kM3, options, samples);
 }
 
-// Numbers so small that a unit which flushes them to zero would show it.
+// Numbers so small that a unit that flushes them to zero would show.
 TEST(Firmware, SmallNumbersAreNotFlushed) {
   RUNNEL_NEEDS_IMAGES();
   FbankOptions options = *features::preset("kaldi");
@@ -146,7 +146,7 @@ TEST(Firmware, FixedPointFeaturesAreThoseOfTheLibrary) {
                                       std::string("enable_pcan=") + (what.pcan ? "true" : "false")});
       EXPECT_EQ(run.frames, expected) << board << ": " << run.said;
       if (std::string(what.preset) != "micro-wake-word" || !what.pcan) continue;
-      // The same with tables that the compiler has made.
+      // The same with compile-time tables.
       EXPECT_EQ(run_filter(board, "microfrontend_image", bytes_of(samples), {"tables=constant"}).frames,
                 expected)
           << board;

@@ -28,11 +28,11 @@ inline void write_file(const std::filesystem::path& path, const std::vector<std:
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-// What an image said, and how it ended.
+// An image's messages and exit status.
 struct ImageOutput {
   std::string said;
   int exit_code = -1;
-  // The number after a word; -1 when it is not there.
+  // The number after a word; -1 when it is missing.
   [[nodiscard]] long number(const std::string& name) const {
     const std::size_t at = said.find(name + " ");
     return at == std::string::npos ? -1 : std::atol(said.c_str() + at + name.size() + 1);

@@ -56,7 +56,7 @@ std::shared_ptr<const Engine> prepare(const std::filesystem::path& model, const 
   return engine.ok() ? *engine : nullptr;
 }
 
-// As model_image does it: whole blocks, then the flush.
+// As model_image: whole blocks, then the flush.
 Bytes run_here(const std::shared_ptr<const Engine>& engine, const Bytes& input) {
   auto runner = *Runner::make(engine);
   Session& session = runner->session();
@@ -170,7 +170,7 @@ TEST(Firmware, WholeModelsGiveTheBytesOfThisMachine) {
   for (const ModelCase& one : cases) compare(one, {kM4F, kM55});
 }
 
-// The stream on the board is the recording as a whole here.
+// The stream on the board equals the whole recording here.
 TEST(Firmware, StreamsEqualTheWholeRecording) {
   RUNNEL_NEEDS_IMAGES();
   for (const char* path : {"digits/digits_c_s8.espdl", "models/mlperf-tiny/str_ww_ref_model.tflite",
@@ -202,7 +202,7 @@ TEST(Firmware, DamageIsRefused) {
   std::mt19937 random(3);
   for (int i = 0; i < 12; ++i) {
     Bytes bad = good;
-    // Anywhere, the padding between sections excepted: of that nobody knows.
+    // Anywhere but in the padding between sections, which no checksum covers.
     const std::size_t at = i == 0 ? 4 : good.size() / 3 + random() % (good.size() / 3);
     bad[at] ^= static_cast<std::byte>(1U << random() % 8);
     write_file(folder.path() / "bad.rnl", bad);
@@ -230,7 +230,7 @@ TEST(Firmware, InstructionsPerMultiplyAdd) {
   }
 }
 
-// A frame of 32 ms of the streamed wake word against the clip of 30 frames computed anew.
+// A 32 ms frame of the streamed wake word against recomputing the clip of 30 frames.
 TEST(Firmware, StreamingSavesInstructions) {
   RUNNEL_NEEDS_IMAGES();
   const TemporaryFolder folder;

@@ -1,6 +1,6 @@
-// The driver of an NPU on a Cortex-M55 in QEMU, whose device plays back what the simulator did here: a
-// compiled network steps its stream there with the bytes that it has here, and every fault has its sentence.
-// Run by scripts/npu_firmware_tests.sh, which builds the image.
+// The NPU driver on a Cortex-M55 in QEMU, whose device plays back the simulator's runs: a compiled network
+// steps its stream with the same bytes there and here, and every fault has its message. Run by
+// scripts/npu_firmware_tests.sh, which builds the image.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -24,19 +24,19 @@ namespace reg = npu::device_register;
 
 constexpr std::int64_t kFrames = 60;
 
-// One run: what the device saw, and what it wrote.
+// One run: the device's inputs and outputs.
 struct Recorded {
   RecordedRun run;
   Bytes written;
 };
 
-// A device that computes, and notes what.
+// A device that computes and records.
 class Recorder final : public npu::Device {
  public:
   Recorder() : device_(options()) {}
 
   std::vector<Recorded> runs;
-  // Of each program by its place in memory: regions that are only written.
+  // Regions that a program only writes, by the program's address.
   std::map<const std::byte*, std::uint32_t> outputs;
 
   std::uint32_t read(std::uint32_t offset) noexcept override { return device_.read(offset); }
@@ -78,7 +78,7 @@ class Recorder final : public npu::Device {
     made.learns_memory = true;
     return made;
   }
-  // What was handed over and lies where a register points to, from there on.
+  // The flushed memory from a register's address on.
   std::span<const std::byte> at(std::uint32_t offset) {
     const std::uint32_t address = device_.read(offset);
     for (const auto& memory : seen_) {
@@ -127,7 +127,7 @@ struct Recording {
     }
     write_file(runs, bytes);
   }
-  // A stream of `input`, which is made when there is none yet, as the image runs it.
+  // Streams `input` as the image does; creates it if empty.
   Bytes run(const std::filesystem::path& path, const std::vector<const OperatorDefinition*>& table) {
     auto owned = OwnedModel::from_file(path);
     EXPECT_TRUE(owned.ok()) << owned.status().text();
@@ -168,7 +168,7 @@ struct Recording {
     return found;
   }
 };
-// Drivers stay for as long as the program.
+// Drivers live as long as the program.
 Recording& recording() {
   static auto* const one = new Recording;
   return *one;
@@ -219,7 +219,7 @@ TEST(NpuFirmware, FaultsAndSilenceHaveTheirSentences) {
   }
   EXPECT_EQ(output.number("resets"), 7);
   EXPECT_EQ(output.number("interrupts"), static_cast<long>(runs.size()) - 1);
-  // The others go on as if nothing had been; of a failed run the segment's outputs are zeros.
+  // The others continue unaffected; a failed run's segment outputs are zeros.
   const Bytes found = read_file(r.out);
   EXPECT_EQ(found.size(), r.output.size());
   EXPECT_NE(found, r.output);

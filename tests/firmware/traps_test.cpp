@@ -1,4 +1,4 @@
-// The boards really do what the other tests count on: an unaligned access would have ended them.
+// The boards do trap unaligned accesses, which the other tests rely on.
 #include <gtest/gtest.h>
 
 #include "tests/firmware/image.h"

@@ -28,8 +28,8 @@ struct Digest {
   void add(std::int16_t x) { value = (value ^ static_cast<std::uint16_t>(x)) * 16777619u; }
 };
 
-// Entries and digests of the tables as TensorFlow Lite's LUTPopulate fills them. The last entry is only the
-// end of a slope.
+// Entries and digests of the tables of TensorFlow Lite's LUTPopulate. The last entry is only the end
+// of a slope.
 TEST(AffineSoftmax, TablesAreThoseOfTheReference) {
   Digest exps, fractions;
   for (int i = -256; i < 256; ++i) {
@@ -49,8 +49,8 @@ TEST(AffineSoftmax, TablesAreThoseOfTheReference) {
   EXPECT_EQ(one_over_one_plus_from_table(32767), 16384);
 }
 
-// Digests of what the reference kernel gives for rows of all lengths: one value, many equal ones, more than a
-// sum's 31 bits are used to.
+// Digests of the reference kernel's results for rows of all lengths: one value, many equal ones, sums beyond
+// the usual 31 bits.
 TEST(AffineSoftmax, OfSixteenBitsGivesTheBitsOfTheReference) {
   struct Case {
     std::size_t count;

@@ -1,4 +1,4 @@
-// The short forms of convolutions and sums for compiled models against their definition.
+// The special forms of convolutions and sums for compiled models against their definition.
 #include "kernels/constant.h"
 
 #include <gtest/gtest.h>

@@ -23,8 +23,8 @@ struct ConvCase {
     return levels;
   }
 
-  // Sizes of `spec` are set; everything else is chosen here. `extreme`: only -128 and 127 (0 and 127 when
-  // non-negative).
+  // Sizes of `spec` are set; everything else is chosen here. `extreme`: only -128 and 127 (0 and
+  // 127 when non-negative).
   void fill(std::mt19937& random, bool extreme) {
     const auto pick = [&](int low, int high) {
       return std::uniform_int_distribution<int>(low, high)(random);

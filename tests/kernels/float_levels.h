@@ -7,7 +7,7 @@
 
 namespace runnel::kernels {
 
-// Those that this machine can run; VNNI and tiles are for integers only.
+// Levels that this machine can run; VNNI and tiles are for integers only.
 inline std::vector<Isa> float_levels() {
   std::vector<Isa> levels;
   for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {

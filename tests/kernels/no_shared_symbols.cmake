@@ -1,5 +1,5 @@
 # Fails when an object of an instruction level (its name contains "avx") defines a weak function: the linker keeps one copy of those
-# for the whole program, and it might be the one that older machines cannot run.
+# for the whole program, possibly one that older machines cannot run.
 string(REPLACE "|" ";" objects "${OBJECTS}")
 list(FILTER objects INCLUDE REGEX "avx")
 foreach(object IN LISTS objects)

@@ -1,5 +1,4 @@
-// The driver against a device that is only registers: what it writes where, and what it makes of every way in
-// which a device can answer.
+// The driver against a register-level device: its writes, and its handling of every answer of a device.
 #include "npu/driver.h"
 
 #include <gtest/gtest.h>
@@ -41,13 +40,12 @@ class OneDevice : public testing::Test {
     const Status status = driver_.init();
     EXPECT_TRUE(status.ok()) << status.text();
   }
-  // At a multiple of 16, with the command stream at one, too.
+  // Payload and command stream both at a multiple of 16.
   static Bytes aligned(const Bytes& payload) {
     const auto read = npu::read_payload(payload);
     Bytes out(payload.begin(), payload.begin() + 12);  // COP1 and the configuration
     out.resize(12 + 4);
-    // One action of three words, then three that do nothing, then the stream's tag: the stream begins at
-    // word 8.
+    // One action of three words, then three empty ones, then the stream's tag: the stream begins at word 8.
     std::memcpy(out.data() + 12, payload.data() + 12, 4);
     const std::uint32_t nothing = 5, tag = 2u | static_cast<std::uint32_t>(read->commands.size()) << 16;
     for (int i = 0; i < 3; ++i) append(out, nothing);
@@ -84,21 +82,21 @@ TEST_F(OneDevice, ComputesWhatTheSimulatorComputes) {
   EXPECT_EQ(device_.resets(), 1);
 }
 
-TEST_F(OneDevice, IsToldWhereThingsLie) {
+TEST_F(OneDevice, GetsAddressesAndPorts) {
   ASSERT_TRUE(invoke().ok());
   const auto low = [&](const void* memory) { return static_cast<std::uint32_t>(device_.address_of(memory)); };
   EXPECT_EQ(device_.read(reg::kBase), low(program_.constants.data()));
   EXPECT_EQ(device_.read(reg::kBase + 8), low(scratch_.data()));
-  EXPECT_EQ(device_.read(reg::kBase + 16), 0u) << "a region that nobody gave";
+  EXPECT_EQ(device_.read(reg::kBase + 16), 0u) << "a region without memory";
   const auto read = npu::read_payload(payload_);
   EXPECT_EQ(device_.read(reg::kQueueBase), low(payload_.data() + 4 * read->first_command));
   EXPECT_EQ(device_.read(reg::kQueueSize), 4 * read->commands.size());
   EXPECT_EQ(device_.read(reg::kQueueRead), 4 * read->commands.size());
   EXPECT_EQ(device_.read(reg::kQueueConfig), 2u);
-  EXPECT_EQ(device_.read(reg::kRegionConfig), 3u);  // constants by one port, scratch memory by the other one
+  EXPECT_EQ(device_.read(reg::kRegionConfig), 3u);  // constants on one port, scratch memory on the other
   EXPECT_EQ(device_.read(reg::kProtection), 3u);    // privileged, not secure
   EXPECT_EQ(device_.read(reg::kAxiLimit), 0x0f1f0000u);
-  EXPECT_EQ(device_.read(reg::kStatus), status_bit::kEndReached) << "the interrupt is taken back";
+  EXPECT_EQ(device_.read(reg::kStatus), status_bit::kEndReached) << "the interrupt is cleared";
   EXPECT_EQ(device_.flushed(), payload_.size() + program_.constants.size() + scratch_.size());
   EXPECT_EQ(device_.invalidated(), program_.constants.size() + scratch_.size());
 }
@@ -164,8 +162,8 @@ TEST_F(OneDevice, EveryFaultHasItsSentence) {
   EXPECT_TRUE(invoke().ok());
 }
 
-TEST_F(OneDevice, WhatIsWrongInTheStreamIsReported) {
-  // Memory that is too small, and a command that nobody knows.
+TEST_F(OneDevice, FaultsInTheStreamAreReported) {
+  // Memory that is too small, and an unknown command.
   const Bytes small(256);
   npu::FakeDevice device;
   device.add_memory(program_.constants);
@@ -219,7 +217,7 @@ TEST_F(OneDevice, TheObserverSeesEachRun) {
   EXPECT_EQ(watcher.log, "begin1 end begin2 failed ");
 }
 
-// ---- what a device is
+// ---- identification
 
 TEST(Driver, RefusesDevicesThatDoNotFit) {
   npu::FakeDeviceOptions options;
@@ -276,7 +274,7 @@ fs::path data_file(const char* target, const std::string& name) {
   return data_folder() / "ethosu" / target / name;
 }
 
-// Drivers stay for as long as the program, and only one test of it has a device of this kind.
+// Drivers live as long as the program, and only one of its tests has such a device.
 npu::FakeDevice& device_of_models() {
   npu::FakeDeviceOptions options;
   options.learns_memory = true;
@@ -425,8 +423,8 @@ TEST(DeviceStream, GivesTheBytesOfTheCpu) {
   }
 }
 
-// What the attributes of a stepped segment say is checked when the file is opened: nothing behind that
-// divides by it or counts calls with it asks again.
+// The attributes of a stepped segment are checked when the file is opened: later code divides by them and
+// counts calls without checks.
 TEST(DeviceStream, NumbersOfBlocksAreChecked) {
   RUNNEL_NEEDS_DATA();
   using Numbers = std::vector<std::int64_t>;
@@ -464,8 +462,8 @@ TEST(DeviceStream, NumbersOfBlocksAreChecked) {
   EXPECT_EQ(refused("block_states", [](Numbers& v) { v[0] = -1; }).find("a history of "), 0u);
 }
 
-// A file may say what a segment does to time and have no program for blocks: that for clips knows no history,
-// even where a block is as long as its clip.
+// A file may state a segment's streaming rule and have no block program. The program for clips has no
+// history, even for a block as long as its clip.
 TEST(DeviceStream, WithoutAProgramForBlocksIsRefused) {
   RUNNEL_NEEDS_DATA();
   device_of_models();

@@ -1,5 +1,5 @@
-// The way back: recorded streams, decoded and written again, are the same operations; their weights come back
-// from streams that are no longer.
+// Round trip: recorded streams, decoded and encoded again, are the same operations; their weights survive in
+// streams that are no longer.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -62,7 +62,7 @@ TEST_P(RecordedStreams, AreWrittenAsTheSameOperations) {
     const std::vector<npu::Operation> before = decoded(segment.payload.commands, *segment.accelerator);
     npu::StreamEncoder first(*segment.accelerator);
     for (const npu::Operation& op : before) first.add(op);
-    // Written twice: what the first reading did not say, the second does not say either.
+    // Encoded twice, because the first decoding may lack fields that the second one lacks too.
     const std::vector<std::byte> payload = first.payload();
     const auto again = npu::read_payload(payload);
     ASSERT_TRUE(again.ok()) << again.status().text();
@@ -78,7 +78,7 @@ TEST_P(RecordedStreams, AreWrittenAsTheSameOperations) {
 TEST_P(RecordedStreams, HaveWeightsThatTakeNoMoreBytesHere) {
   std::size_t recorded = 0, own = 0;
   for (const npu::Segment& segment : segments_) {
-    // Copies say which weights of the constants an operation reads.
+    // Copies determine which of the constants' weights an operation reads.
     std::vector<npu::Dma> copies;
     for (const npu::Operation& op : decoded(segment.payload.commands, *segment.accelerator)) {
       if (op.kind == npu::OperationKind::dma) copies.push_back(op.dma);

@@ -12,7 +12,7 @@
 
 namespace runnel::test {
 
-// A payload with what stands beside it.
+// A payload with its constants and regions.
 struct Program {
   std::string name;
   std::vector<std::byte> payload, constants;
@@ -20,13 +20,13 @@ struct Program {
   std::vector<npu::Port> inputs = {}, outputs = {};
 };
 
-// Streams of one operation each and more, made by hand.
+// Streams of one or more operations, made by hand.
 std::vector<Program> made_programs();
-// Parts of real networks that are small enough to be run often, and the others.
+// Parts of real networks, small enough to be run often or not.
 std::vector<Program> real_programs(const std::filesystem::path& data);
 std::vector<Program> large_programs(const std::filesystem::path& data);
 
-// Everything that a program does with a payload; what it would work on is bounded. Ok, or why it was refused.
+// Does everything that a program does with a payload, with bounded work. Ok, or why it was refused.
 Status feed_payload(const Program& beside, std::span<const std::byte> payload);
 
 }  // namespace runnel::test

@@ -1,4 +1,4 @@
-// Streams of one operation each and more, by hand and by the compiler's back end.
+// Streams of one or more operations, made by hand and by the compiler's back end.
 #include "npu/host/encoder/program.h"
 #include "tests/npu/feed.h"
 #include "tests/npu/stream_maker.h"
@@ -80,7 +80,7 @@ npu::Step start(npu::OperationKind kind, int mode, const npu::FeatureMap& in, np
   return step;
 }
 
-// Without a payload where it could not be made.
+// Without a payload if it could not be made.
 Program finished(const char* name, npu::Program& made) {
   Program program;
   program.name = name;
@@ -93,8 +93,8 @@ Program finished(const char* name, npu::Program& made) {
   return program;
 }
 
-// A convolution of each channel by itself with a table after it, and the way to a reciprocal: powers of e
-// through a table of 32 bits, shifted, summed, their leading zeros counted, and shifted by those.
+// A depthwise convolution with a table after it, and the steps of a reciprocal: powers of e by a 32-bit
+// table, shifted, summed, and shifted by their leading zeros.
 Program tables() {
   npu::ProgramOptions options;
   options.accelerator = *npu::find_accelerator(std::string_view("ethos-u55-128"));
@@ -145,7 +145,7 @@ Program tables() {
   return finished("tables and words", made);
 }
 
-// Three layers with bricks of channels between them, between memories that are somebody else's.
+// Three layers with bricks of channels between them, from and to external memory.
 Program bricks() {
   npu::ProgramOptions options;
   options.accelerator = *npu::find_accelerator(std::string_view("ethos-u65-256"));

@@ -1,5 +1,4 @@
-// Damaged command streams are refused with a sentence, or executed inside their regions (the sanitizers
-// look).
+// Damaged command streams are refused with a sentence, or executed inside their regions (sanitizers check).
 #include <gtest/gtest.h>
 
 #include "npu/decoder.h"
@@ -24,7 +23,7 @@ TEST(NpuMutations, OriginalsRun) {
   }
 }
 
-// Else nothing of both would be damaged below.
+// Else the tests below would damage neither.
 TEST(NpuMutations, OriginalsHaveBricksAndRegionsOfTheCpu) {
   bool written = false, read = false;
   std::uint32_t own = 0;
@@ -80,7 +79,7 @@ TEST(NpuMutations, EveryTruncationOfLargeStreamsIsRefused) {
       ASSERT_FALSE(feed_payload(program, std::span(program.payload).first(size)).ok())
           << program.name << " of " << size << " bytes";
     }
-    // Of the stream itself, in a payload that says so: the end without STOP.
+    // The stream cut, in a payload that states its length: the end without STOP.
     const auto read = npu::read_payload(program.payload);
     ASSERT_TRUE(read.ok());
     const auto accelerator = npu::find_accelerator(read->config);
@@ -94,7 +93,7 @@ TEST(NpuMutations, EveryTruncationOfLargeStreamsIsRefused) {
   }
 }
 
-// What the fuzzer starts from, and payloads that once took another way (tests/corpus/npu).
+// The fuzzer's seeds, and payloads that once took another path (tests/corpus/npu).
 TEST(NpuMutations, CorpusIsRefusedOrRun) {
   const Program beside = made_programs().front();
   int run = 0, refused = 0;

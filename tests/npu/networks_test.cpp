@@ -1,5 +1,5 @@
-// Real compiled networks: what the simulator computes is, byte for byte, what was recorded, and what the
-// original computes on the CPU.
+// Real compiled networks: the simulator's results equal, byte for byte, the recorded ones and those of the
+// original on the CPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -169,7 +169,7 @@ class Count final : public npu::ViolationSink {
   int count = 0;
 };
 
-// How many operations a segment has; all of them listed, and none of them judged wrong.
+// Lists and judges a segment without findings; returns its number of operations.
 int list_and_judge(const npu::Segment& segment) {
   Count violations;
   const auto sizes = segment.region_sizes();

@@ -1,4 +1,4 @@
-// Payloads, decoding and judging: each thing that can be wrong, by name.
+// Payloads, decoding and judging: every possible fault, by name.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -113,7 +113,7 @@ TEST(Decoder, RefusesWhatItCannotRead) {
   EXPECT_EQ(decode_all({0x00000134, 0xffff0000}, 0x20000118), "");  // U85 has that register
 }
 
-// What a test changes, from here on: a pooling of 4 x 4 x 16 that is in order.
+// A valid pooling of 4 x 4 x 16, which the tests below change.
 StreamMaker in_order(const std::function<void(StreamMaker&)>& change = {}, std::uint32_t config = kU55) {
   StreamMaker maker(config);
   maker.ifm({4, 4, 16, 1, true, true, 0, 0}).ofm({4, 4, 16, 1, true, true, 0, 512}).kernel({});
@@ -257,8 +257,8 @@ TEST(Validator, BlocksOfTheU85) {
   op.kernel.stride_y = op.kernel.stride_x = 3;
   op.ifm.element = 2;
   EXPECT_EQ(broken(4, 6, 16, 1), "shram: the input takes 25024 bytes, expected at most 16384\n");
-  // Of convolutions one block: with deep micro-blocks 32 channels in units of 1 x 2 positions, with others 64
-  // in units of one; by parts of the kernel 16, in units of 2 x 2.
+  // One block of a convolution: with deep micro-blocks 32 channels in units of 1 x 2 positions, with others
+  // 64 in units of one; by parts of the kernel 16, in units of 2 x 2.
   op.kind = npu::OperationKind::conv;
   op.weights[0].length = 16;
   op.ifm.element = 1;
@@ -283,7 +283,7 @@ TEST(Validator, BlocksOfTheU85) {
   EXPECT_EQ(broken(8, 8, 16, 3),
             "shram: a block of the input takes 27840 bytes, expected at most 16384\n");  // 29 x 30 x 16 x 2 =
                                                                                          // 27,840
-  // Element-wise operations use neither memory, and no micro-block is looked at.
+  // Element-wise operations use neither memory, and their micro-block is not checked.
   op.kind = npu::OperationKind::elementwise;
   EXPECT_EQ(broken(1, 128, 16, 7), "");
 }
@@ -302,7 +302,7 @@ TEST(Weights, PlainStreamsComeBack) {
   }
 }
 
-// Bits as they are written, from the least significant on.
+// Bits in the order of writing, least significant first.
 std::vector<std::byte> bits(const std::vector<std::pair<unsigned, int>>& fields) {
   std::vector<std::byte> out;
   std::size_t bit = 0;

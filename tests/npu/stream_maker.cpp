@@ -151,7 +151,7 @@ std::vector<std::byte> plain_weights(std::span<const std::int16_t> weights) {
     out.put(0, 5);
     out.put(0, 5);
     out.put(kBits - 2, 3);
-    // Chunks of eight come one after another, as their quotients take no bits.
+    // Chunks of eight are adjacent, as their quotients take no bits.
     for (const std::int16_t weight : part)
       out.put(static_cast<std::uint32_t>(weight < 0 ? -weight : weight) << 1 | (weight < 0 ? 1u : 0u), kBits);
   }

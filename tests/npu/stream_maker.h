@@ -11,7 +11,7 @@
 
 namespace runnel::test {
 
-// What a map is made of; strides 0: those of a map without gaps.
+// Parameters of a map; strides 0: without gaps.
 struct MapSpec {
   int height = 1, width = 1, depth = 1;
   int element = 1;  // bytes
@@ -44,9 +44,10 @@ class StreamMaker {
   explicit StreamMaker(std::uint32_t config = 0x1807) : config_(config) {}
 
   StreamMaker& set(npu::Short code, int value);
-  StreamMaker& set(npu::Long code, std::int64_t value, int param = -1);  // param: beside a payload of 32 bits
+  // param: in addition to a payload of 32 bits.
+  StreamMaker& set(npu::Long code, std::int64_t value, int param = -1);
   StreamMaker& op(npu::OpCode code, int param = 0);
-  // Everything that an operation of that map reads.
+  // Sets all registers of that map.
   StreamMaker& ifm(const MapSpec& map, int operand_to_scale = 0);
   StreamMaker& ifm2(const MapSpec& map, int broadcast = 0);
   StreamMaker& ofm(const MapSpec& map, npu::Rounding rounding = npu::Rounding::tfl, bool global_scale = false,
@@ -55,7 +56,7 @@ class StreamMaker {
   StreamMaker& scale(npu::Long code, std::uint32_t multiplier, int shift);
   // The words so far, and STOP.
   [[nodiscard]] std::vector<std::uint32_t> words() const;
-  // As a driver is given it.
+  // The driver's payload.
   [[nodiscard]] std::vector<std::byte> payload() const;
 
  private:
@@ -63,7 +64,7 @@ class StreamMaker {
   std::vector<std::uint32_t> words_;
 };
 
-// The simplest stream there is: values of nine bits, one after the other.
+// The simplest stream: nine-bit values in sequence.
 std::vector<std::byte> plain_weights(std::span<const std::int16_t> weights);
 void append_scale_record(std::vector<std::byte>& to, std::int64_t bias, std::uint32_t multiplier, int shift);
 

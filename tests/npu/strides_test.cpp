@@ -1,5 +1,4 @@
-// Where the elements of a map lie: strides that leave gaps, bricks that lie apart, four tiles of different
-// heights.
+// Places of a map's elements: strides with gaps, bricks apart, four tiles of different heights.
 #include <gtest/gtest.h>
 
 #include "npu/host/simulator/feature_map.h"
@@ -21,7 +20,7 @@ FeatureMap map_with(Layout layout) {
   map.layout = layout;
   return map;
 }
-// Every byte of memory says where it is: 16-bit words that count up.
+// Memory that identifies each byte: 16-bit words that count up.
 std::vector<std::byte> counted(std::size_t words) {
   std::vector<std::byte> memory;
   for (std::size_t i = 0; i < words; ++i) {

@@ -1,5 +1,4 @@
-// What the Ethos-U back end stores with a program: every way in which ExecuTorch's own reader accepts too
-// much, refused.
+// Vela streams: refuses every fault that ExecuTorch's own reader accepts.
 #include "npu/host/vela_stream.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace {
 using npu::NamedData;
 using npu::read_vela_stream;
 
-// Where things stand in tiny_vela_stream().
+// Offsets in tiny_vela_stream().
 constexpr std::size_t kCommands = 32, kWeights = kCommands + 48, kScratch = kWeights + 48,
                       kInputs = kScratch + 48, kOutputs = kInputs + 80, kEnd = kOutputs + 80;
 constexpr std::size_t kSize = 16, kExternal = 20, kData = 32;
@@ -47,7 +46,7 @@ TEST(VelaStream, IsRead) {
 TEST(VelaStream, EveryTruncationIsRefused) {
   const Bytes payload = tiny_vela_stream();
   for (std::size_t size = 0; size < payload.size(); ++size) {
-    // Not a byte more, so that a read after the end shows.
+    // Exactly this long, so that reads past the end show.
     const Bytes cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_NE(refusal(cut), "") << size;
   }
@@ -128,7 +127,7 @@ TEST(VelaStream, ShapeOverflows) {
   EXPECT_EQ(refusal(payload), "block \"inputs\", tensor 0: more than 2147483648 bytes");
 }
 
-TEST(VelaStream, BytesBehindTheEnd) {
+TEST(VelaStream, BytesPastTheEnd) {
   Bytes payload = tiny_vela_stream();
   payload.resize(payload.size() + 16);
   EXPECT_EQ(refusal(payload), "block \"vela_end_stream\": 16 bytes in it and after it, expected none");
@@ -154,7 +153,7 @@ TEST(VelaStream, NamedDataIsFoundByItsWholeKey) {
             "block \"weight_data\": external is 2, expected 0 or 1");
 }
 
-// The measurement that the format's own reader failed: what is taken has everything inside.
+// The test that the format's own reader failed: everything in an accepted stream is inside it.
 TEST(VelaStream, MutationsAreRefusedOrInside) {
   RUNNEL_NEEDS_DATA();
   for (const char* name : {"armex_ethosu_minimal_0ff7865c", "armex_ethosu_minimal_278c8132"}) {

@@ -1,4 +1,4 @@
-// Memory that ends: every allocation fails in turn, and the answer is a sentence each time.
+// Exhausted memory: every allocation fails in turn, each time with a sentence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace runnel::test {
 namespace {
 
-// Gives `count` pieces and no more.
+// Allows `count` allocations.
 class FewPieces final : public Memory {
  public:
   explicit FewPieces(std::size_t count) : left_(count) {}
@@ -30,7 +30,7 @@ class FewPieces final : public Memory {
   std::size_t left_;
 };
 
-// Lets the first, the second, ... allocation fail until there are enough. Returns how many that took.
+// Lets the first, the second, ... allocation fail until the work succeeds. Returns the number of allocations.
 std::size_t fail_each(const std::function<Status(Memory&)>& work) {
   for (std::size_t count = 0; count < 100000; ++count) {
     FewPieces memory(count);
@@ -68,7 +68,7 @@ TEST_F(Allocation, OfPreparedModelsAndWorkspaces) {
   }
 }
 
-// Not the number of pieces but of bytes: what is needed is what was counted, to the byte.
+// Counts bytes, not allocations: the need equals the count, to the byte.
 TEST_F(Allocation, NeedsExactlyWhatItTook) {
   HeapMemory enough;
   ASSERT_TRUE(Prepared::make(model_->model(), all_operators(), {}, enough).ok());
@@ -108,7 +108,7 @@ class OneModel final : public ModelLoader {
   const Model& model_;
 };
 
-// As firmware builds it: no text, one memory for everything.
+// As in firmware: no text, one memory for everything.
 TEST_F(Allocation, OfTheWholeGraph) {
   using namespace pipeline;
   pipeline::test::Lossy::samples.assign(4000, 0.25f);

@@ -1,4 +1,4 @@
-// Damaged packages and encrypted models, and options of custom operators that a damaged file brings.
+// Damaged packages and encrypted models, and options of custom operators in damaged files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Bytes package(const std::string& kind) {
                              {"third", file}});
 }
 
-// A PDL3 that is not sealed anew fails at its checksum: now and then only.
+// A PDL3 without a new checksum fails there: done only now and then.
 void survives(const std::string& kind, std::uint64_t seed) {
   const Bytes original = package(kind);
   std::vector<Spot> header;
@@ -67,7 +67,7 @@ TEST(DamagedPackage, Third) {
   survives("PDL3", 33);
 }
 
-// Counter mode hands every change on to the payload.
+// Counter mode passes every change on to the payload.
 TEST(DamagedEncryptedEspdl, Mutations) {
   NEEDS_CRYPTO();
   for (const char* magic : {"EDL1", "EDL2"}) {
@@ -99,7 +99,7 @@ TEST(DamagedEncryptedModel, NothingButTheOriginalOpens) {
 
 Status check_nothing(const Model&, const fb::Operator&) noexcept { return {}; }
 
-// What a definition would do with the attributes of a file that was let in.
+// Reads the attributes of an accepted file, as a definition would.
 std::size_t read_attributes(const Model& model) {
   std::size_t seen = 0;
   for (int i = 0; i < model.operator_count(); ++i) {

@@ -1,5 +1,4 @@
-// What the fuzzers start from and what they found worth keeping (tests/corpus/KIND): read or refused, each
-// time.
+// The fuzzers' seeds and kept findings (tests/corpus/KIND): each is read or refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

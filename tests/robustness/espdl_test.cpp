@@ -16,7 +16,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using compiler::EspdlTarget;
 
-// Every cut as it is, and with a header that admits it, so that the structure after the header is what must
+// Every truncation, unchanged and with an adjusted header, so that the structure after the header must
 // be found short.
 void refuses_every_truncation(const Bytes& file, std::size_t step) {
   const std::size_t header = std::memcmp(file.data(), "EDL1", 4) == 0 ? 12 : 16;
@@ -34,7 +34,7 @@ void refuses_every_truncation(const Bytes& file, std::size_t step) {
   }
 }
 
-// Finding out the target runs the embedded test values: now and then.
+// Detecting the target runs the embedded test values: done only now and then.
 int refused_mutations(const Bytes& file, std::uint64_t seed, int count) {
   Mutator mutator(file, seed);
   int refused = 0;

@@ -1,4 +1,4 @@
-// What every failure must be.
+// Requirements of every failure.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace runnel::test {
 
-// A failure has one line of text, and counts; success does not.
+// Counts failures, each with one line of text.
 inline bool failed_with_a_sentence(const Status& status) {
   if (status.ok()) return false;
   EXPECT_FALSE(status.text().empty()) << "a failure (" << name_of(status.code()) << ") without text";

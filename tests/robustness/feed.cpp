@@ -29,8 +29,8 @@ namespace runnel::test {
 namespace {
 
 #ifdef __GLIBC__
-// Tens of thousands of inputs, each with large blocks: taken from the system anew every time, clearing their
-// pages would be most of the work.
+// Tens of thousands of inputs, each with large blocks: if the system provided them anew every time, clearing
+// their pages would dominate.
 [[maybe_unused]] const bool kept =
     mallopt(M_MMAP_THRESHOLD, 32 << 20) != 0 && mallopt(M_TRIM_THRESHOLD, 256 << 20) != 0;
 #endif
@@ -40,7 +40,7 @@ struct FreeAligned {
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
 
-// Not a byte more than there are, so that AddressSanitizer sees reads after the end.
+// An exact copy, so that AddressSanitizer sees reads past the end.
 AlignedBytes exact_copy(std::span<const std::byte> bytes) {
   AlignedBytes copy(static_cast<std::byte*>(
       ::operator new[](std::max<std::size_t>(bytes.size(), 1), std::align_val_t{64})));
@@ -48,13 +48,13 @@ AlignedBytes exact_copy(std::span<const std::byte> bytes) {
   return copy;
 }
 
-// Not constant, so that saturation, ReLU and tables see something.
+// Not constant, so that saturation, ReLU and tables have an effect.
 void fill(std::span<std::byte> bytes) {
   unsigned value = 1;
   for (std::byte& byte : bytes) byte = static_cast<std::byte>((value = value * 1664525u + 1013904223u) >> 24);
 }
 
-// Looks at every frame that came out.
+// Reads every output frame.
 unsigned touch(const Session& session) {
   unsigned sum = 0;
   const Model& model = session.prepared().model();
@@ -96,7 +96,7 @@ Status run(const Model& model, RunMode mode) {
   return {};
 }
 
-// A little of nothing, as the source of graphs.
+// A short silence, as the source of graphs.
 class Silence final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
@@ -143,7 +143,7 @@ Status feed_model(std::span<const std::byte> bytes, bool check_crc) {
   const std::span<const std::byte> file(copy.get(), bytes.size());
   RUNNEL_ASSIGN(const Model model, Model::open(file, ModelOptions{.check_crc = check_crc}));
   const Status streamed = run(model, RunMode::stream), whole = run(model, RunMode::whole);
-  // What looks at a whole model takes as much memory as it needs: only where that is little.
+  // Whole-model checks take as much memory as they need: only for small models.
   if (whole.ok()) {
     RUNNEL_ASSIGN(const auto owned, OwnedModel::from_bytes(bytes, ModelOptions{.check_crc = check_crc}));
     RUNNEL_TRY(describe_model(owned).status());

@@ -12,7 +12,7 @@ struct ForeignFile {
   std::vector<std::byte> bytes;
   [[nodiscard]] bool is_onnx() const { return name.ends_with(".onnx"); }
 };
-// A float and a quantized graph each. Without ONNX in this build there are none of these.
+// A float and a quantized graph each; none in a build without ONNX.
 std::vector<ForeignFile> onnx_originals();
 std::vector<ForeignFile> tflite_originals();
 

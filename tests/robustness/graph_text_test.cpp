@@ -27,7 +27,7 @@ TEST(DamagedGraph, EveryTruncation) {
 }
 
 TEST(DamagedGraph, Mutations) {
-  // Bytes at random rarely get far; words and characters of the language do.
+  // Random bytes rarely get far; words and characters of the language do.
   static constexpr std::string_view kPieces[] = {" ! ",
                                                  "!",
                                                  "=",

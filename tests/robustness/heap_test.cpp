@@ -1,6 +1,5 @@
-// The heap of host code: every allocation fails in turn, and how large the largest is that a damaged file
-// brings about. A program of its own, because it puts its own allocator in front (sanitizers do the same:
-// label `native`).
+// The heap of host code: every allocation fails in turn, and the largest allocation for a damaged file is
+// bounded. A separate program, because it replaces the allocator (as sanitizers do: label `native`).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,8 +65,8 @@ Status import_and_run(const Bytes& file) {
   return {};
 }
 
-// Lets everything from the first, the second, ... allocation on fail, until there are enough. `stride`: not
-// every one of them.
+// Lets all allocations from the first, the second, ... on fail, until the work succeeds. `stride`: tries
+// only every stride-th.
 std::size_t fail_each(const Bytes& file, std::size_t stride) {
   for (std::size_t count = 0; count < 1000000; count += stride) {
     left = count;
@@ -89,9 +88,8 @@ TEST(Heap, EveryAllocationOfAnImportMayFail) {
   EXPECT_GT(fail_each(digits, 7), 1000u);
 }
 
-// What the largest single piece of memory is that reading a damaged file takes, beyond a multiple of its
-// size: nobody gets gigabytes for a few bytes. (What running a model takes is limited by
-// PrepareOptions::limit, see allocation_test.)
+// Bounds the largest allocation for reading a damaged file by a multiple of its size: a few bytes must not
+// cost gigabytes. (PrepareOptions::limit limits the memory for running a model, see allocation_test.)
 void expect_bounded(const Bytes& file, std::uint64_t seed, int count, std::size_t most,
                     const std::function<void(const Bytes&)>& read) {
   Mutator mutator(file, seed);
@@ -117,7 +115,7 @@ TEST(Heap, LargestAllocationIsBoundedByTheFile) {
   expect_bounded(model, 22, 5000, 2 * model.size(), [](const Bytes& damaged) {
     static_cast<void>(OwnedModel::from_bytes(damaged, ModelOptions{.check_crc = false}));
   });
-  // Prepared and run: within the limit that was given.
+  // Prepared and run within the given limit.
   expect_bounded(model, 23, 2000, kMemoryLimit + (std::size_t{1} << 20),
                  [](const Bytes& damaged) { static_cast<void>(feed_model(damaged, false)); });
 }

@@ -1,4 +1,4 @@
-// Damaged .onnx and .tflite files, a great many of them (many_mutations.h).
+// A great many damaged .onnx and .tflite files (many_mutations.h).
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ std::vector<Subject> subjects(const std::vector<ForeignFile>& small, const char*
   return all;
 }
 
-// Every cut of the small files, and of the public one as many as there is time for.
+// Every truncation of the small files, and as many of the public one as time allows.
 void cut_everywhere(const std::vector<Subject>& all) {
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);

@@ -1,8 +1,8 @@
-// A great many damaged files, for as long as there is time. Each batch has a seed of its own, printed before
-// it begins, so that what goes wrong can be made again and a run can go on where another one stopped:
+// A great many damaged files, as long as time allows. Each batch has its own seed, printed before it begins,
+// so that failures can be reproduced and a run can continue where another one stopped:
 //
-//   RUNNEL_MUTATIONS          how many in all (default: 1,000,000)
-//   RUNNEL_MUTATION_SECONDS   when to stop, done or not (default: 420)
+//   RUNNEL_MUTATIONS total number (default: 1,000,000)
+//   RUNNEL_MUTATION_SECONDS time limit (default: 420)
 //   RUNNEL_MUTATION_SEED      the first batch's seed (default: 1)
 #pragma once
 
@@ -23,7 +23,7 @@ struct Subject {
 };
 
 std::int64_t mutation_setting(const char* name, std::int64_t otherwise);
-// Test failures where something is neither read nor refused with a sentence, or nothing is refused.
+// Test failures if an input is neither read nor refused with a sentence, or if nothing is refused.
 void mutate_many(const std::vector<Subject>& all);
 
 }  // namespace runnel::test

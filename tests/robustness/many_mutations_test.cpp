@@ -1,4 +1,4 @@
-// Damaged model files and .espdl files, a great many of them (many_mutations.h).
+// A great many damaged model files and .espdl files (many_mutations.h).
 #include "tests/robustness/many_mutations.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ std::vector<Subject> subjects() {
                               {"digits.rnl", digits_rnl(), model}};
   const auto pte = [](const Bytes& bytes) { return feed_foreign(bytes); };
   all.push_back({"tiny.pte", tiny_program().file(), pte});
-  // With recordings of other operators, and caches that stay operators, where the test data is there.
+  // With recordings of other operators, and caches that stay operators, if the test data is present.
   if (!data_folder().empty()) {
     for (const char* name :
          {"conformance/models/h1__c_s16__stream4.espdl", "conformance/models/m3__c_s8.espdl",
@@ -59,7 +59,7 @@ std::vector<Subject> subjects() {
 
 TEST(ManyMutations, EveryOneIsReadOrRefused) { mutate_many(subjects()); }
 
-// Every cut of every file, as it is and with the length of its header made to admit it.
+// Every truncation of every file, unchanged and with the length in its header adjusted.
 TEST(ManyMutations, EveryTruncationIsReadOrRefused) {
   const std::int64_t seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);
   const auto start = std::chrono::steady_clock::now();

@@ -22,8 +22,8 @@ const Bytes& original() {
   return bytes;
 }
 
-// Every number of a model's graph, plan and test vectors, by walking the tables; data in bulk (weights,
-// vectors) is left out.
+// Every number of a model's graph, plan and test vectors, by walking the tables, without bulk
+// data (weights, vectors).
 class Numbers {
  public:
   explicit Numbers(const Bytes& file) : file_(file) {
@@ -53,7 +53,7 @@ class Numbers {
     const auto start = static_cast<std::size_t>(first - reinterpret_cast<const std::uint8_t*>(file_.data()));
     for (std::size_t at = 0; at + each <= bytes; at += each) spots_.push_back({start + at, each});
   }
-  // The fields that are stored in a table: each reaches to the next one.
+  // The fields stored in a table: each extends to the next one.
   template <class Table>
   void table(const Table* typed) {
     const auto* start = reinterpret_cast<const std::uint8_t*>(typed);
@@ -98,7 +98,7 @@ class Numbers {
       table(op);
       numbers(op->inputs());
       numbers(op->outputs());
-      // Options count several times: they decide what is read from where.
+      // Options count several times: they decide which data is read.
       for (int i = 0; i < 4 && op->options() != nullptr; ++i)
         table(static_cast<const flatbuffers::Table*>(op->options()));
     }
@@ -135,11 +135,11 @@ TEST(DamagedModel, ChecksumsFindDamage) {
   Mutator mutator(original(), 1);
   int refused = 0;
   for (int i = 0; i < 20000; ++i) refused += failed_with_a_sentence(feed_model(mutator.next(), true)) ? 1 : 0;
-  // Padding between sections is covered by none, and a change may put back what was there.
+  // No checksum covers padding between sections, and a change may restore the original value.
   EXPECT_GT(refused, 19500);
 }
 
-TEST(DamagedModel, ChecksBehindTheChecksums) {
+TEST(DamagedModel, ChecksAfterTheChecksums) {
   Mutator mutator(original(), 2);
   int refused = 0;
   for (int i = 0; i < 20000; ++i)
@@ -159,7 +159,7 @@ TEST(DamagedModel, NumbersOfGraphAndPlan) {
   EXPECT_LT(refused, 20000);
 }
 
-// One number of all shapes changed everywhere: such a model hangs together, up to the constants.
+// One number changed in all shapes: such a model is consistent, except for constants.
 TEST(DamagedModel, SizesChangedEverywhere) {
   const Numbers numbers(original());
   std::vector<std::int32_t> sizes;

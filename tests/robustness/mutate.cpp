@@ -95,7 +95,7 @@ void Mutator::change(std::vector<std::byte>& bytes) {
       break;
     }
     case 12:
-    case 13: {  // a piece from elsewhere
+    case 13: {  // a copy from elsewhere
       const std::size_t count = std::min(left, 1 + below(64)), from = below(bytes.size() - count + 1);
       std::memmove(bytes.data() + at, bytes.data() + from, count);
       break;
@@ -104,7 +104,7 @@ void Mutator::change(std::vector<std::byte>& bytes) {
       std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), std::min(left, 1 + below(256)),
                   std::byte{0});
       break;
-    default:  // a cut at the end, or a piece taken out or put in
+    default:  // a truncation, a deletion or an insertion
       if (below(4) == 0) {
         bytes.resize(at);
       } else if (below(2) == 0) {

@@ -23,7 +23,7 @@ class Mutator {
 
   // 1 to 4 changes, each of 1 to 4 bytes, a word, a copied piece, a run of zeros, or (rarely) a cut.
   std::vector<std::byte> next();
-  // 1 to 3 of the given spots set to values that are likely to hurt.
+  // Sets 1 to 3 of the given spots to values likely to do harm.
   std::vector<std::byte> next(std::span<const Spot> spots);
 
  private:

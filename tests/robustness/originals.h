@@ -7,7 +7,7 @@
 
 namespace runnel::test {
 
-// models/digits as it is in the project, and imported with its front end, labels and decision.
+// models/digits unchanged, and imported with its front end, labels and decision.
 std::vector<std::byte> digits_espdl();
 std::vector<std::byte> digits_rnl();
 // A tenth of a second, 16 bit, mono; and the same as 32-bit floats.

@@ -1,5 +1,5 @@
-// Graphs put together at random, with options that make sense and options that do not: each is refused with a
-// sentence, or works, and where it can be streamed, streaming it gives what the whole recording gives.
+// Random graphs with valid and invalid options: each is refused with a sentence or works, and if it can be
+// streamed, the stream equals the whole recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class RandomGraph {
     graph.inputs = {0};
     current_ = {0};
     for (int tries = 3 + below(8); tries > 0; --tries) grow();
-    // Everything that nothing reads comes out.
+    // Every tensor without a reader becomes an output.
     for (const TensorId id : current_) {
       bool read = id == 0;
       for (const Node& node : graph.nodes)

@@ -1,4 +1,4 @@
-// Damaged recordings, and headers that lie.
+// Damaged recordings and forged headers.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -46,7 +46,7 @@ TEST_F(DamagedRecording, EveryTruncationIsRefused) {
 
 TEST_F(DamagedRecording, Mutations) {
   const Bytes file = short_wav(), floats = float_wav();
-  // The head alone is hit more often than it would be in the whole file.
+  // Damages the head alone, more often than in the whole file.
   const Bytes file_head(file.begin(), file.begin() + 60), floats_head(floats.begin(), floats.begin() + 60);
   Mutator whole(file, 21), float_whole(floats, 22), head(file_head, 23), float_head(floats_head, 24);
   int refused = 0;
@@ -79,8 +79,7 @@ TEST_F(DamagedRecording, HeadersThatLie) {
   EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint32_t>(file, 24, 0)))) << "no sample rate";
   EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint32_t>(file, 40, 32000))))
       << "more samples than there are";
-  EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 20, 0x4242))))
-      << "an encoding nobody knows";
+  EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 20, 0x4242)))) << "an unknown encoding";
   EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 34, 0)))) << "samples of no bits";
   failed_with_a_sentence(feed(with<std::uint16_t>(file, 22, 65535)));
   failed_with_a_sentence(feed(with<std::uint32_t>(file, 24, 0xFFFFFFFF)));

@@ -35,7 +35,7 @@ class DamagedSession : public testing::Test {
     ASSERT_TRUE(session().save(saved_).ok());
   }
   Session& session() { return runner_->session(); }
-  // As a program that was given a session goes on with it.
+  // Continues as a program does with a restored session.
   void run_some() {
     for (int i = 0; i < 3; ++i) {
       const std::span<std::byte> input = session().input(0);
@@ -66,7 +66,7 @@ class DamagedSession : public testing::Test {
     end();
     return false;
   }
-  // A checksum that fits.
+  // Recomputes the checksum.
   static Bytes signed_again(Bytes bytes) {
     constexpr std::size_t kHeader = 24;
     const std::uint32_t crc = crc32c(std::span<const std::byte>(bytes).subspan(kHeader));
@@ -103,7 +103,7 @@ TEST_F(DamagedSession, MutationsAreRefused) {
   EXPECT_EQ(taken, 0);
 }
 
-// The counters and the places in the histories are set by someone who knows how to compute a checksum.
+// Forged counters and history positions with a valid checksum.
 TEST_F(DamagedSession, ForgedCountersAreRefusedOrHarmless) {
   std::vector<Spot> spots;
   for (std::size_t at = 24; at < 24 + 32 + 8 * 40 && at + 8 <= saved_.size(); at += 8)

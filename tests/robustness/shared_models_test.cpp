@@ -1,4 +1,4 @@
-// What several threads share: models that are loaded once, and prepared ones that many sessions run.
+// Shared between threads: models loaded once, and prepared models run by many sessions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST(SharedModels, ManySessionsOfOneEngine) {
   }
   EXPECT_NE(expected[0], expected[1]);
   together([&](int i) {
-    // A session is made, run, and made again while others run.
+    // Creates, runs and recreates a session while others run.
     for (int round = 0; round < 3; ++round) {
       auto runner = Runner::make(*engine);
       if (runner.ok())
@@ -119,7 +119,7 @@ TEST(SharedModels, LoaderGivesAllThreadsOneModel) {
   EXPECT_EQ(distinct.size(), 2u) << "each file is loaded once";
   std::size_t told = 0;
   for (const std::size_t count : notes) told += count;
-  EXPECT_EQ(told, 1u) << "the importer's note is told once";
+  EXPECT_EQ(told, 1u) << "the importer reports its note once";
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ TEST(Plan, TransposedConvolutionWaitsUntilItsLengthIsCertain) {
   EXPECT_EQ(nearest->context, 0);
 }
 
-// With the planned delay every output of a block is due when the block has arrived; with one frame less some
-// is not.
+// With the planned delay every output of a block is final when the block has arrived; with one frame less,
+// some is not.
 TEST(Plan, DelaysAreEnoughAndMinimal) {
   std::mt19937 random(7);
   const auto uniform = [&](int low, int high) {

@@ -9,7 +9,7 @@
 namespace runnel::streaming {
 namespace {
 
-// Writes the numbers 0, 1, 2, ... block by block; before each block must stand the numbers before it.
+// Writes the numbers 0, 1, 2, ... block by block; each block must be preceded by the numbers before it.
 TEST(Ring, KeepsExactlyTheHistory) {
   for (std::int64_t history = 0; history <= 12; ++history) {
     for (std::int64_t frames = 1; frames <= 9; ++frames) {

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-// Sanitizers bring an allocator of their own: there, operator new alone is counted.
+// Sanitizers have their own allocator: only operator new is counted there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RUNNEL_COUNTS_MALLOC 0
 #elif defined(__has_feature)
@@ -103,7 +103,7 @@ void expect_that_allocations_are_counted() {
   EXPECT_GT(made, before) << "the counter counts";
 #if RUNNEL_COUNTS_MALLOC
   before = made;
-  // Through a pointer that the compiler cannot see through, or it would leave both out.
+  // Through an opaque pointer, or the compiler would remove both calls.
   void* (*volatile allocate)(std::size_t) = std::malloc;
   std::free(allocate(100));
   EXPECT_EQ(made, before + 1) << "the counter counts malloc";

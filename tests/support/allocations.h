@@ -1,6 +1,6 @@
-// How often the threads of a test program ask for memory: C++ (operator new) and, where the C library lets a
-// program put its own functions in front, C (malloc and its kin). For programs of their own, which name
-// allocations.cpp among their sources: it replaces the allocator, as sanitizers do.
+// Counts the allocations of a test program's threads: C++ (operator new) and, where the C library lets a
+// program replace them, C (malloc and related functions). For separate programs with allocations.cpp among
+// their sources: it replaces the allocator, as sanitizers do.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 
 namespace runnel::test {
 
-// Of the calling thread since its start. Other threads may read it as long as this one lives.
+// Count of the calling thread since its start. Other threads may read it as long as this one lives.
 const std::atomic<std::size_t>& allocations_of_this_thread() noexcept;
 
-// Fails the test when allocations are not seen.
+// Fails the test when allocations are not counted.
 void expect_that_allocations_are_counted();
 
 }  // namespace runnel::test

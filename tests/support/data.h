@@ -1,4 +1,4 @@
-// Where tests find their data.
+// Test data, temporary folders and programs under test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::filesystem::path data_folder();
 // A whole file; a test failure and an empty result when it cannot be read.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
-// A fresh folder for this test, removed at exit of the object.
+// A fresh folder for this test, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -29,7 +29,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// What a program printed and how it ended.
+// Output and exit code of a program.
 struct Output {
   std::string out, err;
   int exit_code = -1;
@@ -43,8 +43,8 @@ std::string program();
 
 }  // namespace runnel::test
 
-// First line of a test that cannot run without the shared test data. With RUNNEL_TEST_DATA_REQUIRED=1 it
-// fails instead.
+// First line of a test that cannot run without the shared test data. With RUNNEL_TEST_DATA_REQUIRED=1
+// it fails instead.
 #define RUNNEL_NEEDS_DATA()                                                        \
   do {                                                                             \
     if (::runnel::test::data_folder().empty()) {                                   \

@@ -25,7 +25,7 @@ struct Npy {
   void copy_to(void* to, std::size_t size) const;
 };
 
-// A test failure and an empty result when the file is not there or not little-endian C-ordered .npy.
+// A test failure and an empty result when the file is missing or not little-endian C-ordered .npy.
 Npy read_npy(const std::filesystem::path& path);
 
 }  // namespace runnel::test

@@ -14,7 +14,7 @@ struct Wav {
   [[nodiscard]] std::vector<float> floats() const;
 };
 
-// A test failure and an empty result when the file is not there or of another format.
+// A test failure and an empty result when the file is missing or in another format.
 Wav read_wav(const std::filesystem::path& path);
 
 }  // namespace runnel::test

@@ -1,4 +1,4 @@
-// Front ends with constant recipes give the bits of those that are told while the program runs.
+// Front ends with constant recipes give the bits of those configured at run time.
 #include "features/fbank/constant_fbank.h"
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ struct Kaldi40 {  // passes of radix 4 only
   static constexpr FbankOptions kOptions =
       changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
 };
-struct Mfcc {  // energy, DCT, frames that hang over the ends
+struct Mfcc {  // energy, DCT, frames beyond the ends
   static constexpr FbankOptions kOptions = changed(constant_preset("kaldi-mfcc"), [](FbankOptions& o) {
     o.energy_floor = 1;
     o.snip_edges = false;
   });
 };
-struct Whisper {  // 400 points, frames in the middle, limit below the maximum
+struct Whisper {  // 400 points, centred frames, limit below the maximum
   static constexpr FbankOptions kOptions =
       changed(constant_preset("whisper"), [](FbankOptions& o) { o.log_max = LogMax::running; });
 };

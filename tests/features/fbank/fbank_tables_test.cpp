@@ -1,4 +1,4 @@
-// Tables that the compiler makes, tables that are made on the machine, and tables that somebody wrote down.
+// Tables computed at compile time, at run time, and written out.
 #include "features/fbank/fbank_tables.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ std::vector<float> noise(std::size_t count) {
   return x;
 }
 
-// With a memory that gives out `bytes` and no more.
+// With a memory of exactly `bytes`.
 std::vector<float> frames_of(const FbankTables& tables, Isa isa, std::size_t bytes,
                              const std::vector<float>& samples) {
   HeapMemory memory(bytes);
@@ -78,7 +78,7 @@ TYPED_TEST(FbankTablesOf, TheCompilerMakesTheBytesOfTheMachine) {
   }
   EXPECT_EQ(here.log_energy_floor, kConstant.log_energy_floor);
   EXPECT_EQ(here.shape.dims, kConstant.shape.dims);
-  // The size is known to the compiler, exactly.
+  // The exact size is known at compile time.
   constexpr std::size_t kBytes = Fbank::memory_bytes_of(kOptions);
   EXPECT_EQ(memory.used(), kBytes);
   EXPECT_LT(Fbank::state_bytes_of(kOptions), kBytes);
@@ -96,7 +96,7 @@ TYPED_TEST(FbankTablesOf, ConstantTablesGiveTheSameFramesOnEveryInstructionSet) 
   }
 }
 
-// 2 * 37 points go through Bluestein's chirp, whose filter only a running transform makes.
+// 2 * 37 points use Bluestein's chirp, whose filter needs a transform at run time.
 TEST(FbankTables, ThoseOfAnySizeCanBeWrittenDown) {
   FbankOptions options = Kaldi40::kOptions;
   options.win_length = 74;

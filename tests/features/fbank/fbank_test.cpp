@@ -31,8 +31,8 @@ std::vector<float> speech_like(std::size_t count) {
   return x;
 }
 
-// Settings that take every path: both edges, both kinds, no power of two, a shift longer than the frame,
-// energy, dither.
+// Settings for every path: both edges, both kinds, no power of two, a shift longer than the
+// frame, energy, dither.
 std::vector<FbankOptions> varied_options() {
   std::vector<FbankOptions> all(10);
   all[1].snip_edges = false;
@@ -62,7 +62,7 @@ std::vector<FbankOptions> varied_options() {
   return all;
 }
 
-// Front ends that share their tables and the memory of a frame, their pieces in turn.
+// Front ends that share tables and frame memory, fed alternately.
 TEST(Fbank, ThoseLikeAnotherGiveWhatEachGivesAlone) {
   std::vector<FbankOptions> all = varied_options();
   all.push_back(preset("whisper").value());
@@ -153,7 +153,7 @@ TEST(Fbank, AgreesWithTheReferenceAtEveryLengthOfTheMirroredEdges) {
   }
 }
 
-TEST(Fbank, StopsWhenTheOutputIsFullAndGoesOn) {
+TEST(Fbank, StopsWhenTheOutputIsFullAndContinues) {
   FbankOptions options;
   options.snip_edges = false;
   const std::vector<float> x = speech_like(5000), whole = test::run_whole(options, best_isa(), x);

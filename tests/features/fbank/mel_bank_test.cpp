@@ -18,7 +18,7 @@ namespace {
 
 double mel(double hz) { return 1127 * std::log1p(hz / 700); }
 
-// The bank as a dense matrix, by sending in one bin after the other.
+// The bank as a dense matrix, from one bin at a time.
 std::vector<std::vector<float>> dense(const MelSpec& spec, Isa isa) {
   HeapMemory memory(MelBank::memory_bytes(spec, kernels_for(isa).lanes));
   MelBank bank;
@@ -60,7 +60,7 @@ TEST(MelBank, HasTheWeightsOfTheRecipe) {
   }
 }
 
-// An infinite bin belongs to its own filters only, also where other filters are read together with it.
+// An infinite bin affects only its own filters, even if others are read together with it.
 TEST(MelBank, InfinitePowersStayInTheirFilters) {
   for (const auto& [filters, low, high, rate, size] :
        {std::tuple(40, 20.0, 7600.0, 16000.0, 512), std::tuple(23, 20.0, 8000.0, 16000.0, 512),
@@ -108,7 +108,7 @@ constexpr Drawing kDrawings[] = {{"Kaldi", MelScale::htk, MelNorm::none, MelShap
                                  {"Edge Impulse", MelScale::htk, MelNorm::none, MelShape::bins},
                                  {"SpeechPy", MelScale::htk, MelNorm::none, MelShape::half_bins}};
 
-// Every weight is defined, none negative, no filter without one above 0, nothing behind the bins.
+// Every weight is finite and not negative, every filter has one above 0, and none is past the bins.
 void expect_alive(const MelBank& bank, const MelSpec& spec) {
   const MelRows& rows = bank.rows();
   for (int b = 0; b < spec.filters; ++b) {
@@ -141,12 +141,12 @@ bool holds_a_bin(const MelSpec& spec, int filter) {
   const double low = to_mel(spec.low_hz), step = (to_mel(spec.high_hz) - low) / (spec.filters + 1);
   const double left = to_hz(low + filter * step), right = to_hz(low + (filter + 2) * step),
                distance = spec.rate_hz / static_cast<double>(spec.fft_size);
-  // A bin as good as on a corner has no weight.
+  // A bin practically on a corner has no weight.
   const double first = std::floor(left / distance + 1e-5) + 1;
   return first * distance < right - 1e-5 * distance && first < static_cast<double>(spec.fft_size) / 2;
 }
 
-// The grid on which another front end has filters of negative length, and a dead last filter.
+// The grid on which another front end has filters of negative length and a dead last filter.
 TEST(MelBank, EveryFilterIsDefinedOrTheBankIsRefusedByName) {
   for (const Drawing& drawing : kDrawings) {
     SCOPED_TRACE(drawing.name);
@@ -179,7 +179,7 @@ TEST(MelBank, EveryFilterIsDefinedOrTheBankIsRefusedByName) {
                   << status.text();
             }
             if (on_bins) continue;
-            // Right to refuse, and only then: some triangle holds no bin.
+            // Refused if and only if some triangle holds no bin.
             bool empty = false;
             for (int b = 0; b < filters; ++b) empty = empty || !holds_a_bin(spec, b);
             EXPECT_EQ(status.ok(), !empty) << status.text();
@@ -189,7 +189,7 @@ TEST(MelBank, EveryFilterIsDefinedOrTheBankIsRefusedByName) {
     }
     std::printf("%s: %d banks, %d refused\n", drawing.name, made, refused);
     EXPECT_GT(made, 1000);
-    EXPECT_EQ(refused == 0, on_bins);  // triangles with corners on bins hold their peak at least
+    EXPECT_EQ(refused == 0, on_bins);  // triangles with corners on bins hold at least their peak
   }
 }
 

@@ -59,7 +59,7 @@ TEST(OwnFft, AgreesWithTheDftInDoublePrecisionAtEverySize) {
     ASSERT_TRUE(fft.init(n, best_isa(), memory).ok()) << n;
     EXPECT_EQ(memory.used(), OwnFft::memory_bytes(n));
     const std::vector<float> x = noise(n, static_cast<unsigned>(n));
-    // Other primes than 2, 3, 5 are summed by definition, or go through a convolution: more roundings.
+    // Primes other than 2, 3, 5 are summed by definition or use a convolution: more roundings.
     std::size_t rest = n;
     for (std::size_t prime = 2; prime <= 5; ++prime) {
       while (rest % prime == 0) rest /= prime;
@@ -85,7 +85,7 @@ TEST(OwnFft, InverseUndoesForwardAtEverySize) {
   }
 }
 
-// A spectrum that no forward transform made: its inverse by definition, in double precision.
+// An arbitrary spectrum: its inverse by definition, in double precision.
 TEST(OwnFft, InverseAgreesWithItsDefinitionAndIgnoresWhatCannotBe) {
   for (const std::size_t n : {1, 2, 3, 6, 37, 40, 63, 400, 512}) {
     const std::size_t bins = n / 2 + 1;

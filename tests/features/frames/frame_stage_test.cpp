@@ -1,5 +1,5 @@
-// Deltas, stacking and running normalisation against their offline definitions in double precision, at every
-// length.
+// Deltas, stacking and running normalisation against their offline definitions in double precision,
+// at every length.
 #include "features/frames/frame_stage.h"
 
 #include <gtest/gtest.h>
@@ -110,8 +110,8 @@ TEST(Deltas, AreTheRegressionOverReplicatedEdges) {
   }
 }
 
-// The look-ahead that is reported is the one that is needed, in the middle of a recording.
-TEST(Deltas, ComeOutAfterTheirLookAhead) {
+// The reported look-ahead is the one needed in the middle of a recording.
+TEST(Deltas, AppearAfterTheirLookAhead) {
   HeapMemory memory;
   Deltas deltas;
   ASSERT_TRUE(deltas.init({}, kDims, memory).ok());
@@ -135,7 +135,7 @@ TEST(FrameStack, StacksAsLowFrameRateFeatures) {
       };
     };
     const std::int64_t m = frames, n = step;
-    // Written as the training code does it: copies of the first frame in front, then of the last one after.
+    // As in the training code: copies of the first frame before, and of the last one after.
     const auto padded = [m, n](const Matrix& x) {
       Matrix all((x.empty() ? 0 : static_cast<std::size_t>(m - 1) / 2),
                  x.empty() ? std::vector<double>() : x.front()),
@@ -248,7 +248,7 @@ TEST(MirrorCmvn, IsSpeechPysWindowOverSymmetricPadding) {
             std::vector<double> values = window_of(centred, t, i);
             const double mean = mean_of(values);
             for (double& value : values) value = (value - mean) * (value - mean);
-            // A single frame is its own mean; what rounding leaves of it here must not be divided by 1e-10.
+            // A single frame is its own mean; its rounding error here must not be divided by 1e-10.
             out[t][i] = x.size() == 1 ? 0
                         : variance    ? centred[t][i] / (std::sqrt(mean_of(values)) + 1e-10)
                                       : centred[t][i];

@@ -13,7 +13,7 @@
 namespace runnel::features {
 namespace {
 
-// Sample `at` of the padded recording, by walking back into it step by step.
+// Sample `at` of the padded recording, by reflecting step by step.
 float padded_sample(const std::vector<float>& x, std::int64_t at, Padding padding) {
   const auto n = static_cast<std::int64_t>(x.size());
   while (at < 0 || at >= n) {

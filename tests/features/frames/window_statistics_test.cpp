@@ -44,7 +44,7 @@ Floats signal(std::size_t samples, std::size_t channels, unsigned seed = 3) {
   return values;
 }
 
-// The statement of the formulas, in double precision with a plain transform.
+// The formulas in double precision with a plain transform.
 std::vector<double> oracle(const WindowStatisticsOptions& options, const float* window) {
   const auto n = static_cast<std::size_t>(options.window),
              channels = static_cast<std::size_t>(options.channels);
@@ -201,7 +201,7 @@ TEST(WindowStatistics, ResetMakesItLikeNew) {
   const auto b = made->push(samples, second);
   EXPECT_EQ(a.windows, b.windows);
   EXPECT_EQ(first, second);
-  // Stops where the room ends, and goes on from there.
+  // Stops when the output is full, and continues from there.
   made->reset();
   Floats one(made->dims());
   const auto step = made->push(samples, one);

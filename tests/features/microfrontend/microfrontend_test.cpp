@@ -1,5 +1,5 @@
-// The fixed-point front end against the C library that it follows, byte for byte, and what every front end
-// promises.
+// The fixed-point front end against the C library that it follows, byte for byte, and the contract of
+// every front end.
 #include "features/microfrontend/microfrontend.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ TEST(Microfrontend, ForgetsEverythingWithReset) {
   EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, all), expected);
 }
 
-TEST(Microfrontend, WritesNoMoreThanThereIsRoomForAndGoesOnBehindIt) {
+TEST(Microfrontend, WritesNoMoreThanFitsAndContinuesAfterIt) {
   const MicrofrontendOptions options = *microfrontend_preset("microfrontend");
   const std::vector<std::int16_t> samples = noise(4000, 2000);
   HeapMemory memory;
@@ -143,7 +143,7 @@ TEST(Microfrontend, TakesExactlyTheMemoryItNames) {
             *Microfrontend::memory_bytes(*microfrontend_preset("micro-wake-word")));
 }
 
-// The compiler's tables are those that the machine makes, and take no memory.
+// Compile-time tables equal run-time tables, and take no memory.
 TEST(Microfrontend, GivesTheSameFramesWithTablesMadeByTheCompiler) {
   constexpr std::size_t kState = Microfrontend::state_bytes_of(MicroWakeWordRecipe::kOptions);
   static_assert(kState < 6 * 1024 && kState < Microfrontend::memory_bytes_of(MicroWakeWordRecipe::kOptions));
@@ -226,7 +226,7 @@ TEST(Microfrontend, RefusesOptionsThatCannotBe) {
             "unknown preset 'micro-speach'; did you mean micro-speech?");
 }
 
-// Samples of every kind that a 16-bit number can be: all of them extreme, extremes among small ones, or any.
+// 16-bit samples of three kinds: all extreme, extremes among small ones, or any.
 std::vector<std::int16_t> awkward(std::size_t count, std::mt19937& random) {
   constexpr std::int16_t kExtremes[] = {-32768, 32767, -32767, 0, 1, -1};
   const unsigned kind = random() % 4;
@@ -239,8 +239,8 @@ std::vector<std::int16_t> awkward(std::size_t count, std::mt19937& random) {
   return samples;
 }
 
-// Sizes with and without a pass of radix 2, against the definition: within the rounding of log2(n) passes;
-// and every level gives what the plain loops give.
+// Sizes with and without a pass of radix 2, against the definition, within the rounding of log2(n) passes;
+// every level equals the plain loops.
 TEST(FixedFft, TransformsWithinItsRounding) {
   std::mt19937 random(5);
   for (const std::size_t n : {8u, 16u, 32u, 64u, 256u, 512u, 1024u, 2048u}) {

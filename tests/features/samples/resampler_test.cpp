@@ -48,7 +48,7 @@ std::vector<float> run(const ResamplerSpec& spec, Isa isa, std::span<const float
   return all;
 }
 
-// Modified Bessel function by its integral, (1/pi) int_0^pi exp(x cos a) da: another way than the library's.
+// Modified Bessel function by its integral, (1/pi) int_0^pi exp(x cos a) da, independent of the library's.
 double bessel(double x) {
   double sum = 0;
   for (int i = 0; i < 100; ++i) sum += std::exp(x * std::cos(kPi * (i + 0.5) / 100));
@@ -86,7 +86,7 @@ std::vector<double> direct(const ResamplerSpec& spec, std::span<const float> x) 
 constexpr ResamplerSpec kPairs[] = {{8000, 16000},  {16000, 8000},  {44100, 16000}, {48000, 16000},
                                     {16000, 16000}, {11025, 16000}, {3, 7}};
 
-// 300 samples at 44.1 kHz need most phases, also those that are read backwards.
+// 300 samples at 44.1 kHz need most phases, including those read backwards.
 TEST(Resampler, IsTheWindowedSincOfItsDefinition) {
   for (const ResamplerSpec& spec : {kPairs[0], kPairs[1], kPairs[2], kPairs[6]}) {
     std::mt19937 random(3);
@@ -155,7 +155,7 @@ TEST(Resampler, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
 
 TEST(Resampler, SharesTapsBetweenStreams) {
   constexpr ResamplerSpec spec{.in_rate = 44100, .out_rate = 16000};
-  constexpr ResamplerShape kShape = unchecked_shape_of(spec);  // known to a compiler
+  constexpr ResamplerShape kShape = unchecked_shape_of(spec);  // known at compile time
   constexpr std::size_t count = kShape.taps(), state = kShape.state_bytes();
   static_assert(count * sizeof(float) < 110'000, "half of the 160 phases");
   static_assert(state < 4096);

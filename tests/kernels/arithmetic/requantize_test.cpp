@@ -1,4 +1,4 @@
-// The roundings against statements of their own: exact rational arithmetic in __int128 and float arithmetic
+// The roundings against independent definitions: exact rational arithmetic in __int128 and float arithmetic
 // in long double.
 #include "kernels/arithmetic/requantize.h"
 

@@ -1,4 +1,4 @@
-// What prepare_conv refuses, and what it needs.
+// Errors and requirements of prepare_conv.
 #include <gtest/gtest.h>
 
 #include <array>

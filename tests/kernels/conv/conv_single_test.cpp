@@ -1,4 +1,4 @@
-// What a stream of single frames runs: one output position, called directly.
+// Streams of single frames: one output position, called directly.
 #include <gtest/gtest.h>
 
 #include <algorithm>

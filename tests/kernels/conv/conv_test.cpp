@@ -35,8 +35,8 @@ std::string text_of(const ConvSpec& s, Isa isa) {
   return text;
 }
 
-// The output in pieces, of positions and of channels, each with scratch of its own as if they ran at the same
-// time.
+// The output in parts, of positions and of channels, each with its own scratch as if they ran at
+// the same time.
 void run_in_parts(const Conv& conv, const void* x, const void* addend, void* y, Memory& memory) {
   const ConvPart all = whole_of(conv.spec);
   const std::int64_t positions[] = {0, (all.last + 2) / 3, (2 * all.last + 2) / 3, all.last};
@@ -51,11 +51,11 @@ void run_in_parts(const Conv& conv, const void* x, const void* addend, void* y, 
   }
 }
 
-// Copies of one run at distances that nothing else has.
+// Copies of one run at unusual distances.
 void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x,
                        const std::vector<std::int8_t>& addend, const std::vector<std::int8_t>& expected,
                        const std::string& what) {
-  constexpr std::int64_t kRows = 37;  // two tiles of 16 and what is left over
+  constexpr std::int64_t kRows = 37;  // two tiles of 16 and a rest
   const auto x_step = static_cast<std::int64_t>(x.size()) + 5,
              y_step = static_cast<std::int64_t>(expected.size()) + 3, addend_step = y_step + 8;
   std::vector<std::int8_t> many_x(static_cast<std::size_t>(x_step * kRows + 64), 99),
@@ -77,7 +77,7 @@ void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x,
   }
 }
 
-// A sum after the convolution equals doing one after the other.
+// A sum fused with the convolution equals the two in sequence.
 void expect_equal_with_sum(ConvCase c) {
   c.spec.add = true;
   c.spec.sum_low = c.x[0] % 3 == 0 ? 0 : -128;
@@ -113,7 +113,7 @@ void expect_equal_with_sum(ConvCase c) {
 }
 
 // x and y at odd addresses; y, and the scratch of exactly scratch_bytes, between guards that must survive.
-// After x lies what the kernel may read: 64 bytes of values that would be noticed.
+// After x come the 64 bytes that the kernel may read, with values that would change results.
 void expect_equal(const ConvCase& c) {
   const std::size_t count =
       static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
@@ -158,8 +158,8 @@ class Random {
   bool chance(int one_in) { return pick(1, one_in) == 1; }
   std::mt19937& engine() { return engine_; }
 
-  // One of the four roundings with shifts that leave something to see; now and then left shifts and shifts
-  // beyond 31.
+  // One of the four roundings with shifts that leave nonzero results; now and then left shifts and
+  // shifts beyond 31.
   void requant(ConvCase& c) {
     const auto rounding = static_cast<Rounding>(pick(0, 3));
     const int low = chance(6) ? -3 : 0;
@@ -221,13 +221,13 @@ TEST(Conv, TemporalEqualsReferenceForAllKernelsAndLengths) {
   }
 }
 
-// The largest products that there are, next to each other and with both signs, in windows short and long:
-// what 16 bits hold on the way must suffice.
+// The largest products, adjacent and with both signs, in short and long windows: 16-bit intermediate
+// results must suffice.
 TEST(Conv, ExtremePairsOfWeightsEqualReference) {
   Random random(30);
   const auto run = [&](ConvCase& c, bool opposites) {
     c.fill(random.engine(), true);
-    // Both -128 in a row is a case of its own: here at most one of two neighbours is.
+    // Two adjacent -128 are a separate case: here at most one of two neighbours is -128.
     for (std::size_t i = 0; i < c.weights.size(); ++i) {
       const bool pair = i > 0 && c.weights[i - 1] == -128;
       c.weights[i] = static_cast<std::int8_t>(random.chance(2) ? 127 : pair || opposites ? -127 : -128);
@@ -298,9 +298,9 @@ TEST(Conv, DepthwiseEqualsReferenceForAllChannels) {
   }
 }
 
-// Signed inputs take other ways with long windows and, where channels are apart, with weights that have no
-// opposite in 8 bits. Each way at its extremes: the least and the greatest inputs and weights side by side,
-// in windows up to and beyond the longest that is folded (4096).
+// Signed inputs take other paths for long windows and, in separate channels, for weights without an opposite
+// in 8 bits. Each path at its extremes: the least and greatest inputs and weights adjacent, in windows up to
+// and beyond the longest that is folded (4096).
 TEST(Conv, SignedInputsAreExactInEveryWay) {
   Random random(10);
   const auto extreme_or_any = [&](int low, int one_in) {
@@ -328,7 +328,7 @@ TEST(Conv, SignedInputsAreExactInEveryWay) {
           c.spec.in_zero_point = random.chance(2) ? random.pick(-128, 127) : 0;
           c.set_requant(random.engine(), static_cast<Rounding>(random.pick(0, 3)), random.chance(2), 8, 14);
           expect_equal(c);
-          // All of them: the largest sums of two products that there are.
+          // All of them: the largest sums of two products.
           std::fill(c.weights.begin(), c.weights.end(),
                     static_cast<std::int8_t>(random.chance(2) ? lowest_weight : 127));
           for (const int x : {-128, 127}) {
@@ -356,7 +356,7 @@ TEST(Conv, GroupedEqualsReference) {
   }
 }
 
-// Accumulators beyond int32 must take the int64 way on every level.
+// Accumulators beyond int32 must take the int64 path on every level.
 TEST(Conv, WideAccumulatorsAreExact) {
   Random random(7);
   for (const std::int32_t edge : {0, 1, 1000, 300000}) {
@@ -376,8 +376,8 @@ TEST(Conv, WideAccumulatorsAreExact) {
   }
 }
 
-// Ties and their neighbours at every shift, made by the bias alone: the accumulator is exactly what the test
-// says.
+// Ties and their neighbours at every shift, made by the bias alone, so that the test sets
+// the accumulator exactly.
 TEST(Conv, RoundsEveryTieAsTheSpecificationSays) {
   Random random(8);
   for (int rounding = 0; rounding < 4; ++rounding) {

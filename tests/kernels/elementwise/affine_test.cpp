@@ -56,8 +56,8 @@ TEST(Affine, RoundsHalvesAwayFromZero) {
   EXPECT_EQ(to_integer(std::nanf(""), 0.5f, 10), 10);
 }
 
-// Scale times integer, rounded to float once; also where the product is no normal number. Integers that no
-// float holds: through double.
+// Scale times integer, rounded to float once, also for subnormal products. Integers that no float holds
+// go through double.
 TEST(Affine, DequantizedValuesAreRoundedOnce) {
   std::mt19937 random(5);
   for (const DType type : {DType::int8, DType::uint8, DType::int16, DType::int32}) {
@@ -69,7 +69,7 @@ TEST(Affine, DequantizedValuesAreRoundedOnce) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         std::int32_t value = static_cast<std::int32_t>(random());
         if (type == DType::int32 && i % 2 == 0)
-          value = (1 << 24) + static_cast<std::int32_t>(i) - 250;  // on both sides of what a float holds
+          value = (1 << 24) + static_cast<std::int32_t>(i) - 250;  // around the limit of exact floats
         if (type == DType::int8) value = static_cast<std::int8_t>(value);
         if (type == DType::uint8) value = static_cast<std::uint8_t>(value);
         if (type == DType::int16) value = static_cast<std::int16_t>(value);
@@ -81,8 +81,7 @@ TEST(Affine, DequantizedValuesAreRoundedOnce) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double exact =
             static_cast<double>(x.scale) *
-            static_cast<double>(std::int64_t{values[i]} -
-                                x.zero_point);  // what is lost beyond 53 bits is lost there too
+            static_cast<double>(std::int64_t{values[i]} - x.zero_point);  // bits beyond 53 are lost there too
         ASSERT_EQ(y[i], static_cast<float>(exact))
             << name_of(type) << ' ' << values[i] << " scale 2^" << exponent;
       }

@@ -1,4 +1,4 @@
-// A processor that says it has AVX-512 and VNNI (immintrin.h here has them in plain C++).
+// A processor that reports AVX-512 and VNNI (immintrin.h here emulates them in C++).
 #include "base/cpu.h"
 
 namespace runnel {

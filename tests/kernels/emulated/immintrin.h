@@ -1,6 +1,6 @@
-// The instructions of AVX-512 F, BW, VL, DQ and VNNI that integer kernels use, in plain C++ with the meaning
-// of Intel's manual, so that these kernels are tested on machines without them. Found before the compiler's
-// header of this name, which it includes.
+// Emulation in C++ of the AVX-512 F, BW, VL, DQ and VNNI instructions that integer kernels use, as Intel's
+// manual defines them, to test these kernels on machines without them. The include path finds it before the
+// compiler's header of this name, which it includes.
 #pragma once
 #pragma GCC system_header  // #include_next is an extension
 
@@ -62,7 +62,7 @@ __m512i each(__m512i a, __m512i b, F f) {
   const auto x = Lanes<T>::of(a), y = Lanes<T>::of(b);
   return make<T>([&](int i) { return f(x.at[i], y.at[i]); });
 }
-// Where the mask has a bit f(i), elsewhere what `otherwise` has.
+// f(i) where the mask has a bit, elsewhere the element of `otherwise`.
 template <class T, class Mask, class F>
 __m512i masked(__m512i otherwise, Mask mask, F f) {
   const auto x = Lanes<T>::of(otherwise);
@@ -95,7 +95,7 @@ void store_some(void* to, Mask mask, Vector v) {
       std::memcpy(static_cast<char*>(to) + i * static_cast<int>(sizeof(T)), &x.at[i], sizeof(T));
   }
 }
-// Pairs of narrower elements out of each 128 bits of a, then of b.
+// Narrowed elements from each 128 bits of a, then of b.
 template <class From, class To>
 __m512i packed(__m512i a, __m512i b) {
   constexpr int kPart = 16 / sizeof(From);

@@ -1,5 +1,5 @@
-// The float kernels of every instruction level against their specifications: the same bits for every shape
-// and level.
+// The float kernels of every instruction level against their specifications: the same bits for every
+// shape and level.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// A convolution on memory that ends where its data ends, so that reading beyond is seen by AddressSanitizer.
+// A convolution on memory that ends with its data, so that AddressSanitizer sees reads past it.
 void expect_equal(const FloatConvSpec& shape, unsigned seed) {
   FloatConvSpec spec = shape;
   const std::int32_t size = spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
@@ -153,7 +153,7 @@ TEST(FloatConv, WhatCannotBeIsRefused) {
 struct MapCase {
   const char* name;
   FloatMap FloatKernels::*map;
-  double units;  // in the last place, at most
+  double units;  // maximum, in units in the last place
   double (*exact)(double);
 };
 const MapCase kMaps[] = {

@@ -82,7 +82,7 @@ TEST(FloatPairs, EveryLevelGivesTheSameBitsForEveryCount) {
   }
 }
 
-// Softmax and its logarithm of rows of many sizes and scales: the nearest float, or as near as that is.
+// Softmax and its logarithm of rows of many sizes and scales: the nearest float, or equally near.
 TEST(FloatPairs, SharesAreTheNearestFloats) {
   std::size_t other = 0, all = 0;
   for (const std::size_t count :

@@ -1,4 +1,4 @@
-// Blocks: those that recorded streams have are legal, are what Arm's search gives, and are no quicker than
+// Blocks: those of recorded streams are legal, equal the result of Arm's search, and are no quicker than
 // the best one.
 #include "npu/host/cycles/block_config.h"
 
@@ -70,7 +70,7 @@ TEST(LegalBlocks, AreThoseThatTheValidatorTakes) {
       validator.check(op);
       ASSERT_EQ(found.text, "") << name << ' ' << config.block.height << ' ' << config.block.width << ' '
                                 << config.block.depth;
-      // One bank less for the input is too little.
+      // One bank less for the input does not suffice.
       op.ib_end -= 1;
       validator.check(op);
       ASSERT_NE(found.text, "");
@@ -125,7 +125,7 @@ TEST(CycleModel, FollowsTheHandCheck) {
   EXPECT_EQ(model_of(accelerator("ethos-u55-128")).cycles(op), 8 * 1008 + 560);
 }
 
-TEST(CycleModel, KnowsWhereThingsLie) {
+TEST(CycleModel, MapsRegionsToMemories) {
   const npu::Accelerator& target = accelerator("ethos-u65-256");
   const auto make = [&](const char* mode) {
     return *npu::CycleModel::make(target, **npu::find_system("Ethos_U65_High_End"),
@@ -173,7 +173,7 @@ TEST(RecordedBlocks, AreThoseOfTheSearchAndNoQuickerThanTheBest) {
         const double recorded = npu::estimate({&op, 1}, cycles).total;
         const auto search = npu::compilers_block(op, *segment->accelerator);
         ASSERT_TRUE(search.ok()) << search.status().text();
-        // Of a convolution that is cut the search saw all channels.
+        // For a cut convolution the search saw all channels.
         if (op.weight_region == npu::kConstants || op.kind == npu::OperationKind::pool ||
             op.kind == npu::OperationKind::elementwise) {
           EXPECT_EQ(search->block.height, op.block_height);

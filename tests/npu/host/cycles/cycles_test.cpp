@@ -1,4 +1,4 @@
-// The estimate equals, operation by operation, what Arm's compiler reported for the streams that it made.
+// The estimate equals, operation by operation, the report of Arm's compiler for its own streams.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,8 +103,8 @@ std::ostream& operator<<(std::ostream& out, const Recorded& recorded) {
   return out << recorded.target << '/' << recorded.network;
 }
 
-// Bytes that the weights of convolutions with cut channels take in one piece, by Arm's encoder, which gives
-// the bytes of all the pieces in the same files.
+// Bytes of the uncut weights of convolutions with cut channels, by Arm's encoder, which produced the bytes of
+// all slices in the same files.
 struct Uncut {
   const char* target;
   const char* network;
@@ -155,7 +155,7 @@ TEST_P(RecordedFigures, AreTheEstimates) {
   std::size_t at = 0;
   double total = 0, sram = 0, dram = 0;
   for (const Row& row : rows_of(file("_per-layer.csv"))) {
-    // A copy that turned out to be none.
+    // A copy that was optimised away.
     if (row.name == "Memcpy" && row.total == 0) continue;
     ASSERT_LT(at, found.size()) << row.name;
     const npu::OperationEstimate& one = found[at++];

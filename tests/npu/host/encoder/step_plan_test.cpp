@@ -1,5 +1,5 @@
-// How operations are done: what may be chosen gives the same result, and what is chosen is not slower than
-// anything else that was tried.
+// Step plans: every permitted choice gives the same result, and the choice made is not slower than
+// any other tried.
 #include "npu/host/encoder/step_plan.h"
 
 #include <gtest/gtest.h>
@@ -92,20 +92,20 @@ TEST(StepPlan, LaysAColumnDownAsARow) {
   EXPECT_LT(npu::estimate({&plan->op, 1}, model).npu, npu::estimate({&as_it_is, 1}, model).npu);
 }
 
-// After a long operation weights come for nothing; without one, before the first operation, they are
-// read where they lie, or in parts.
+// A long previous operation hides the copy of weights; before the first operation, without one, they are read
+// in place, or in slices.
 TEST(StepPlan, CopiesWeightsWhereThatIsHidden) {
   const npu::CycleModel model = model_of("ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram");
   npu::Operation front = convolution(32, 32, 32, 32, 3, 3);
   ASSERT_TRUE(npu::choose_block(front, model).ok());
   const npu::Operation op = convolution(16, 16, 64, 64, 1, 1);
-  const auto behind = npu::plan_step(op, {&front, 1}, 4096, model),
+  const auto after = npu::plan_step(op, {&front, 1}, 4096, model),
              first = npu::plan_step(op, {}, 4096, model);
-  ASSERT_TRUE(behind.ok() && first.ok());
-  EXPECT_TRUE(behind->copied);
-  EXPECT_EQ(behind->slices, std::vector<std::int32_t>{64});
+  ASSERT_TRUE(after.ok() && first.ok());
+  EXPECT_TRUE(after->copied);
+  EXPECT_EQ(after->slices, std::vector<std::int32_t>{64});
   EXPECT_TRUE(!first->copied || first->slices.size() > 1);
-  // Where constants lie in the memory on the chip nothing is copied.
+  // Constants in on-chip memory are not copied.
   const auto inside =
       npu::plan_step(op, {&front, 1}, 4096, model_of("ethos-u55-128", "Ethos_U65_High_End", "Sram_Only"));
   ASSERT_TRUE(inside.ok());
@@ -124,8 +124,7 @@ TEST(StepPlan, SlicesChannelsOfDepthwiseMapsOnBothSides) {
   EXPECT_EQ(npu::slice_of(op, 16, 32).ifm.depth, 48);
 }
 
-// Tables of different sizes share the accelerator's memory: when one is used, it is what was copied there
-// last.
+// Tables of different sizes share the accelerator's memory: a table in use is the last one copied there.
 TEST(Schedule, TablesOfDifferentSizesDoNotCoverEachOther) {
   const npu::Accelerator& accelerator = **npu::find_accelerator(std::string_view("ethos-u55-128"));
   npu::Schedule schedule(accelerator);

@@ -1,5 +1,5 @@
-// Convolutions made by hand, against sums written as the definition says, on every accelerator: both orders
-// of weights, strides, dilations, padding, types, layouts, upscaling, one and two cores.
+// Hand-made convolutions against sums by definition, on every accelerator: both orders of weights, strides,
+// dilations, padding, types, layouts, upscaling, one and two cores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,8 +42,7 @@ struct Case {
 int taps(int size, int dilation) { return (size - 1) / dilation + 1; }
 int out_size(int in, int kernel, int stride, int pads) { return (in + pads - kernel) / stride + 1; }
 
-// Weights [out][ky][kx][in] in the order of the stream, filler as zeros: the loops of the hardware, outermost
-// first.
+// Weights [out][ky][kx][in] in stream order, filler as zeros: the loops of the hardware, outermost first.
 std::vector<std::int16_t> in_stream_order(const Case& c, const std::vector<std::int16_t>& weights, int outs,
                                           int block_depth, int ofm_ublock) {
   const int kh = taps(c.kernel.height, c.kernel.dilation_y), kw = taps(c.kernel.width, c.kernel.dilation_x);
@@ -104,7 +103,7 @@ void check(const Device& device, const Case& c, std::mt19937& random) {
   kernel.bottom = (out.height - 1) * kernel.stride_y + kernel.height - kernel.top - in_height;
   kernel.right = (out.width - 1) * kernel.stride_x + kernel.width - kernel.left - in_width;
   if (kernel.bottom < 0 || kernel.right < 0)
-    return;  // rows that no window reaches: the registers cannot say so
+    return;  // rows that no window reaches, which registers cannot express
   const auto pick = [&](int low, int high) {
     return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
   };

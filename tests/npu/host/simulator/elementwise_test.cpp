@@ -1,5 +1,5 @@
-// Element-wise operations, pooling, tables, hardware functions and copies made by hand, against what their
-// definitions say.
+// Hand-made element-wise operations, pooling, tables, hardware functions and copies
+// against their definitions.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -45,7 +45,7 @@ Numbers get(std::span<const std::byte> memory, const MapSpec& map) {
   return values;
 }
 
-// Runs a stream over scratch memory that `fill` writes; a test failure and no numbers where it is refused.
+// Runs a stream over scratch memory filled by `fill`; a test failure and no numbers if it is refused.
 template <class Fill>
 Numbers run(const StreamMaker& maker, const Fill& fill, const MapSpec& out,
             std::span<const std::byte> constants = {}, std::size_t scratch = 65536) {
@@ -135,7 +135,7 @@ TEST(Elementwise, SumsWithTwoScales) {
   }
 }
 
-// One operand is scaled by 1/2 with 32 bits, the other one is only moved.
+// One operand is scaled by 1/2 with 32 bits, the other one only shifted.
 TEST(Elementwise, SumsWithOneScaledOperand) {
   std::mt19937 random(4);
   for (const int which : {1, 2}) {
@@ -145,7 +145,7 @@ TEST(Elementwise, SumsWithOneScaledOperand) {
       const Numbers first = random_numbers(random, 30, -60, 60), second = random_numbers(random, 30, -60, 60);
       const int headroom = element == 1 ? 20 : 15;
       StreamMaker maker;
-      // x * 2^headroom * 2^30 / 2^(32 + headroom) = x / 4 with the headroom on top: a quarter beside a half.
+      // x * 2^headroom * 2^30 / 2^(32 + headroom) = x / 4 with the headroom on top: a quarter and a half.
       maker.ifm(a, which)
           .ifm2(b)
           .ofm(y, Rounding::tfl, true)
@@ -161,8 +161,7 @@ TEST(Elementwise, SumsWithOneScaledOperand) {
           y);
       ASSERT_EQ(found.size(), 30u);
       for (std::size_t i = 0; i < 30; ++i) {
-        // As written in the definition, with long arithmetic: shift of the operand's scale plus the headroom
-        // is 32 here.
+        // By definition, with long arithmetic: shift of the operand's scale plus the headroom is 32 here.
         const std::int64_t scaled_value = which == 1 ? first[i] : second[i],
                            moved = which == 1 ? second[i] : first[i];
         const std::int64_t product = (scaled_value << headroom) * (std::int64_t{1} << 30);
@@ -219,8 +218,8 @@ TEST(Elementwise, MinMaxMulAbsLeakyRelu) {
   }
 }
 
-// 32 bits: shifts, leading zeros, a product of which only the shift counts; zero point and limits of the
-// output have no effect.
+// 32 bits: shifts, leading zeros, a product whose shift alone applies; zero point and limits of the output
+// have no effect.
 TEST(Elementwise, WordsOf32Bits) {
   std::mt19937 random(6);
   const MapSpec a{1, 3, 16, 4, true, false, 0, 0}, b{1, 3, 16, 4, true, false, 0, 1024},
@@ -378,7 +377,7 @@ TEST(Pooling, AverageByGlobalScale) {
 
 // ---- tables, functions, copies, tiles
 
-// A table comes by DMA into the internal memory, after 22 of its 24 KiB; slot 3 of 256 bytes.
+// DMA copies a table into the internal memory, after 22 of its 24 KiB; slot 3 of 256 bytes.
 TEST(Tables, Of8And16And32Bits) {
   std::mt19937 random(10);
   std::vector<std::byte> constants(2048);
@@ -435,7 +434,7 @@ TEST(Tables, Of8And16And32Bits) {
   }
 }
 
-// In units of 1/12288, the result of 15 bits after the point, as the function itself to within two steps.
+// Arguments in units of 1/12288, results with 15 fractional bits: the function to within two steps.
 TEST(HardwareFunctions, SigmoidAndTanh) {
   const MapSpec a{1, 1, 401, 2, true, false, 0, 0}, y{1, 1, 401, 2, true, false, 0, 4096};
   Numbers values;
@@ -455,7 +454,7 @@ TEST(HardwareFunctions, SigmoidAndTanh) {
     for (std::size_t i = 0; i < 401; ++i) {
       const double x = 3 * static_cast<double>(values[i]) / 12288;  // beyond 16 bits
       const double exact = function == 3 ? std::tanh(x) : 1 / (1 + std::exp(-x));
-      // The limits are limits of the result.
+      // Limits apply to the result.
       EXPECT_NEAR(static_cast<double>(found[i]), std::min(32000.0, exact * 32768), 24) << x;
     }
   }
@@ -494,8 +493,8 @@ TEST(Copies, OfOneTwoAndThreeDimensions) {
   }
 }
 
-// The source has two dimensions and the target three: only the target leaves out SKIP1, and each end has its
-// own bounds.
+// The source has two dimensions and the target three: only the target uses SKIP1, and each end has
+// its own bounds.
 TEST(Copies, EndsOfDifferentDimensions) {
   const MapSpec all{1, 1, 1024, 1, false, false, 0, 0};
   StreamMaker maker(0x10003008);
@@ -542,7 +541,7 @@ TEST(Tiles, WrapAround) {
       y);
   ASSERT_EQ(found.size(), 60u);
   for (int i = 0; i < 60; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], (i / 12 < 2 ? 36 : -24) + i);
-  // Columns, too: the right tile lies elsewhere.
+  // Columns, too: the right tile is elsewhere.
   StreamMaker columns;
   columns.ifm(a).ofm(y, Rounding::natural, true).kernel({}).scale(Long::ofm_scale, 1, 0);
   columns.set(Short::ifm_width0_m1, 0).set(static_cast<Long>(1), 0).op(OpCode::pool, 1);

@@ -1,4 +1,4 @@
-// What stands between a sum and the stored element: width of accumulators, which scale, rounding, limits.
+// From a sum to the stored element: width of accumulators, choice of scale, rounding, limits.
 #include <gtest/gtest.h>
 
 #include <cstring>
