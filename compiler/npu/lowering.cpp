@@ -1,6 +1,6 @@
 #include "compiler/npu/lowering.h"
 
-#include "compiler/ir/operator_kinds.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler::ethos_u {
 

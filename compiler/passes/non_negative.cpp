@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "inference/host/operator_traits.h"
+
 namespace runnel::compiler {
 namespace {
 
@@ -56,75 +58,26 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     return !node.inputs.empty();
   };
   if (fused_relu(node)) return true;
-  switch (node.code) {
-    case OpCode::relu:
-    case OpCode::softmax:
-    case OpCode::abs:
-    case OpCode::exp:
-    case OpCode::sigmoid:
-    case OpCode::hard_sigmoid:
-    case OpCode::softplus:
-    case OpCode::squared_difference:
-    case OpCode::reduce_l1:
-    case OpCode::reduce_l2:
-    case OpCode::reduce_sum_square:
-      return true;
-    case OpCode::clip: {
-      const auto* options = std::get_if<ClipOptions>(&node.options);
-      return input(0) || (options != nullptr && options->low >= 0);
-    }
-    case OpCode::lut:
-      return input(1);
-    case OpCode::max:
-      return input(0) || input(1);
-    case OpCode::add:
-    case OpCode::mul:
-    case OpCode::matmul:
-    case OpCode::div:
-    case OpCode::min:
-    case OpCode::concat:
-      return every_input();
-    case OpCode::pad: {
-      const auto* options = std::get_if<PadOptions>(&node.options);
-      return input(0) && options != nullptr && (options->mode != PadMode::zero || options->value >= 0);
-    }
-    case OpCode::prelu:
-    case OpCode::swish:
-    case OpCode::hard_swish:
-    case OpCode::tanh:
-    case OpCode::gelu:
-    case OpCode::elu:
-    case OpCode::leaky_relu:
-    case OpCode::mish:
-    case OpCode::sqrt:
-    case OpCode::reduce_prod:
-    case OpCode::average_pool:
-    case OpCode::max_pool:
-    case OpCode::requantize:
-    case OpCode::quantize:
-    case OpCode::dequantize:
-    case OpCode::reshape:
-    case OpCode::transpose:
-    case OpCode::slice:
-    case OpCode::split:
-    case OpCode::reduce_mean:
-    case OpCode::reduce_sum:
-    case OpCode::reduce_max:
-    case OpCode::reduce_min:
-      return input(0);
-    case OpCode::lp_norm:
-    case OpCode::resize:
-    case OpCode::depth_to_space:
-    case OpCode::space_to_depth:
-    case OpCode::gather:
-    case OpCode::reverse_sequence:
-    case OpCode::insert_zeros:
-    case OpCode::streaming_cache:
-    case OpCode::expand:
-      return input(0);
-    default:
+  switch (traits_of(node.code).sign) {
+    case Sign::unknown:
       return false;
+    case Sign::never_negative:
+      return true;
+    case Sign::as_first:
+      return input(0);
+    case Sign::as_second:
+      return input(1);
+    case Sign::as_any:
+      return input(0) || input(1);
+    case Sign::as_all:
+      return every_input();
+    case Sign::of_options:
+      break;
   }
+  if (const auto* clip = std::get_if<ClipOptions>(&node.options)) return input(0) || clip->low >= 0;
+  if (const auto* pad = std::get_if<PadOptions>(&node.options))
+    return input(0) && (pad->mode != PadMode::zero || pad->value >= 0);
+  return node.code == OpCode::clip && input(0);
 }
 
 }  // namespace

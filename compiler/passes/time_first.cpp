@@ -6,42 +6,12 @@
 #include <utility>
 
 #include "compiler/ir/graph_editor.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {
 namespace {
 
 using Perm = std::vector<std::uint8_t>;
-
-bool is_spatial(OpCode code) {
-  switch (code) {
-    case OpCode::conv:
-    case OpCode::transposed_conv:
-    case OpCode::average_pool:
-    case OpCode::max_pool:
-    case OpCode::resize:
-    case OpCode::insert_zeros:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Element by element with one stream; further inputs are tables, the same for every channel.
-bool is_unary(OpCode code) {
-  switch (code) {
-    case OpCode::lut:
-    case OpCode::relu:
-    case OpCode::clip:
-    case OpCode::requantize:
-    case OpCode::quantize:
-    case OpCode::dequantize:
-      return true;
-    default:
-      return code >= OpCode::abs && code <= OpCode::erf;
-  }
-}
-
-bool is_binary(OpCode code) { return code >= OpCode::add && code <= OpCode::min; }
 
 template <class T>
 void turn(T& options) {
@@ -180,16 +150,16 @@ class TimeFirst {
         perm = known->second.perm;
     }
     if (perm.empty() && !refused) return false;
-    if (is_spatial(node.code)) return convert_spatial(node);
+    if (traits_of(node.code).spatial) return convert_spatial(node);
     for (const TensorId input : node.inputs) {
       if (perm.empty() && is_stream(input)) perm = perm_of(input);
     }
     if (perm.empty() || std::is_sorted(perm.begin(), perm.end())) return false;
     const auto fits = [&](TensorId id) { return is_stream(id) && editor_.shape(id).size() == perm.size(); };
     if (node.outputs.size() != 1 || !fits(node.outputs[0])) return false;
-    if (is_binary(node.code)) return convert_binary(node, perm);
+    if (is_pair(node.code)) return convert_binary(node, perm);
     if (!fits(node.inputs[0])) return false;
-    if (is_unary(node.code)) {
+    if (is_elementwise(node.code)) {
       node.inputs[0] = front(node.inputs[0], perm, node);
       define(node, perm);
       return true;

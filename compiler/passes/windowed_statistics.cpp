@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/ir/graph_editor.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {
 namespace {
@@ -13,12 +14,6 @@ bool is_statistic(const Node& node) {
   return node.code == OpCode::reduce_mean || node.code == OpCode::reduce_sum ||
          node.code == OpCode::reduce_max || node.code == OpCode::reduce_min;
 }
-
-bool is_elementwise(OpCode code) {
-  return code == OpCode::relu || code == OpCode::clip || code == OpCode::requantize || code == OpCode::lut ||
-         code == OpCode::pow || (code >= OpCode::abs && code <= OpCode::erf);
-}
-bool is_pair(OpCode code) { return code >= OpCode::add && code <= OpCode::min; }
 
 class Statistics {
  public:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "inference/host/operator_traits.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -19,102 +20,6 @@ TensorId root(std::vector<TensorId>& groups, TensorId id) {
 }
 void join(std::vector<TensorId>& groups, TensorId a, TensorId b) {
   groups[static_cast<std::size_t>(root(groups, b))] = root(groups, a);
-}
-
-Role pow2_role(OpCode code) {
-  switch (code) {
-    case OpCode::conv:
-    case OpCode::fully_connected:
-    case OpCode::transposed_conv:
-      return Role::weighted;
-    case OpCode::reshape:
-    case OpCode::transpose:
-    case OpCode::slice:
-    case OpCode::split:
-    case OpCode::expand:
-    case OpCode::gather:
-    case OpCode::pad:
-    case OpCode::max_pool:
-    case OpCode::insert_zeros:
-    case OpCode::depth_to_space:
-    case OpCode::space_to_depth:
-    case OpCode::reverse_sequence:
-    case OpCode::streaming_cache:
-    case OpCode::read_variable:
-    case OpCode::assign_variable:
-      return Role::passive;
-    case OpCode::concat:
-      return Role::concat;
-    case OpCode::average_pool:
-    case OpCode::reduce_mean:
-    case OpCode::reduce_sum:
-    case OpCode::reduce_max:
-    case OpCode::reduce_min:
-    case OpCode::relu:
-    case OpCode::clip:
-    case OpCode::resize:
-      return Role::value;
-    case OpCode::abs:
-    case OpCode::neg:
-    case OpCode::exp:
-    case OpCode::log:
-    case OpCode::sqrt:
-    case OpCode::sigmoid:
-    case OpCode::tanh:
-    case OpCode::swish:
-    case OpCode::hard_sigmoid:
-    case OpCode::hard_swish:
-    case OpCode::gelu:
-    case OpCode::elu:
-    case OpCode::leaky_relu:
-    case OpCode::mish:
-    case OpCode::softplus:
-    case OpCode::erf:
-      return Role::function;
-    case OpCode::add:
-    case OpCode::sub:
-    case OpCode::mul:
-    case OpCode::div:
-    case OpCode::max:
-    case OpCode::min:
-    case OpCode::prelu:
-    case OpCode::matmul:
-      return Role::pair;
-    case OpCode::softmax:
-    case OpCode::log_softmax:
-      return Role::softmax;
-    case OpCode::gru:
-    case OpCode::lstm:
-      return Role::recurrent;
-    default:
-      return Role::real;
-  }
-}
-
-// What multiplier and zero point can do: no quotients, matrices, recurrence.
-Role affine_role(OpCode code) {
-  switch (code) {
-    case OpCode::average_pool:
-      return Role::passive;
-    case OpCode::max:
-    case OpCode::min:
-    case OpCode::div:
-    case OpCode::prelu:
-    case OpCode::matmul:
-    case OpCode::transposed_conv:
-    case OpCode::insert_zeros:
-    case OpCode::resize:
-    case OpCode::reduce_sum:
-    case OpCode::reduce_max:
-    case OpCode::reduce_min:
-    case OpCode::softmax:
-    case OpCode::log_softmax:
-    case OpCode::gru:
-    case OpCode::lstm:
-      return Role::real;
-    default:
-      return pow2_role(code);
-  }
 }
 
 Status check_weights(const Graph& graph) {
@@ -138,7 +43,8 @@ Status check_weights(const Graph& graph) {
 }  // namespace
 
 Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
-  const Role role = scheme == Scheme::pow2 ? pow2_role(node.code) : affine_role(node.code);
+  const OperatorTraits& traits = traits_of(node.code);
+  const Role role = scheme == Scheme::pow2 ? traits.role : traits.affine_role;
   if (role == Role::real || node.inputs.empty() || node.inputs[0] < 0) return Role::real;
   const auto is_float = [&](TensorId id) { return id >= 0 && at(graph, id).dtype == DType::float32; };
   if (!is_float(node.inputs[0]) || !is_float(node.outputs[0])) return Role::real;

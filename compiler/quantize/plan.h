@@ -11,21 +11,11 @@
 #include "compiler/ir/graph.h"
 #include "compiler/quantize/options.h"
 #include "compiler/quantize/round/quantization_grid.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler::quantizer {
 
-// What quantization means for an operator.
-enum class Role : std::uint8_t {
-  real,      // stays float32 (or works on plain integers)
-  weighted,  // convolution, fully connected: constant weights with scales of their own
-  passive,   // moves values: the result has the input's scale
-  concat,    // all inputs get the result's scale
-  value,     // one input and a scale of its own for the result: pools, reductions, activations
-  function,  // the same, by a table where the target wants one
-  pair,      // two inputs, each with its scale
-  softmax,   // integers in, float32 out
-  recurrent  // GRU, LSTM
-};
+using Role = QuantizerRole;
 
 struct Layer {
   // One entry, or one per output channel.

@@ -1,7 +1,7 @@
 // Bound operators that compiler/embed turns into constants (compiled.h).
 #pragma once
 
-#include "inference/ops/binary/broadcast.h"
+#include "inference/ops/binary/bound_pair.h"
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
 #include "kernels/arithmetic/arithmetic.h"
@@ -21,13 +21,10 @@ struct BoundConv : BoundOperator {
 };
 
 // Sums, differences, products, maxima and minima of two tensors.
-struct BoundBinary : BoundOperator {
+struct BoundBinary : BoundPair {
   const kernels::Elementwise* kernels = nullptr;  // integers
   kernels::BinarySpec spec;                       // of one call
   kernels::PairSpec plain;                        // float32, int32: of one call
-  Broadcast<2> broadcast;
-  Operand a, b;
-  std::int32_t y = -1;
 };
 
 // The same elements in the same order: reshape, and a transpose with keeps_bytes.

@@ -1,56 +1,83 @@
-// The operators of this library, by family. An application that wants only some of them names them in a table
-// of its own.
+// The list of all operators of this library, by the file that defines them. An application that wants only
+// some of them names them in a table of its own.
 #pragma once
 
 #include "inference/operator.h"
 
+// clang-format off
+#define RUNNEL_OPERATORS(X) \
+  /* conv/conv.cpp */ \
+  X(kConv) X(kFullyConnected) X(kConvMultipliers) X(kFullyConnectedMultipliers) \
+  /* binary/binary.cpp */ \
+  X(kAdd) X(kAddExact) X(kSub) X(kSubExact) X(kMul) X(kMulExact) X(kMax) X(kMin) \
+  /* unary/unary.cpp */ \
+  X(kRelu) X(kClip) X(kRequantize) X(kQuantize) X(kDequantize) X(kLut) \
+  /* reduce/pool.cpp */ \
+  X(kAveragePool) X(kMaxPool) X(kAveragePoolTflite) X(kMaxPoolTflite) \
+  /* movement/movement.cpp */ \
+  X(kReshape) X(kTranspose) X(kSlice) \
+  /* movement/concat.cpp */ \
+  X(kConcat) X(kSplit) \
+  /* movement/pad.cpp */ \
+  X(kPad) \
+  /* reduce/reduce.cpp */ \
+  X(kReduceMean) X(kReduceSum) X(kReduceMax) X(kReduceMin) X(kReduceL1) X(kReduceL2) X(kReduceProd) \
+  X(kReduceLogSum) X(kReduceLogSumExp) X(kReduceSumSquare) X(kReduceMeanTflite) X(kReduceSumTflite) \
+  X(kReduceMaxTflite) X(kReduceMinTflite) \
+  /* attention/matmul.cpp */ \
+  X(kMatmul) X(kMatmulTflite) \
+  /* binary/pair.cpp */ \
+  X(kDiv) X(kMod) X(kModFloored) X(kPow) X(kPrelu) X(kEqual) X(kGreater) X(kGreaterOrEqual) X(kLess) \
+  X(kLessOrEqual) X(kLogicalAnd) X(kLogicalOr) X(kLogicalXor) \
+  /* attention/softmax.cpp */ \
+  X(kSoftmax) X(kLogSoftmax) \
+  /* unary/function.cpp */ \
+  X(kAbs) X(kNeg) X(kExp) X(kLog) X(kSqrt) X(kSigmoid) X(kTanh) X(kSwish) X(kHardSigmoid) X(kHardSwish) \
+  X(kGelu) X(kElu) X(kLeakyRelu) X(kMish) X(kSoftplus) X(kErf) \
+  /* unary/choice.cpp */ \
+  X(kLogicalNot) X(kWhere) X(kCast) X(kArgMax) X(kTopK) \
+  /* recurrent/recurrent.cpp */ \
+  X(kGru) X(kLstm) \
+  /* attention/norm.cpp */ \
+  X(kLayerNorm) X(kRmsNorm) X(kLpNorm) \
+  /* movement/resize.cpp */ \
+  X(kResize) \
+  /* movement/rearrange.cpp */ \
+  X(kDepthToSpace) X(kSpaceToDepth) X(kExpand) X(kInsertZeros) X(kReverseSequence) \
+  /* movement/gather.cpp */ \
+  X(kGather) X(kScatterNd) \
+  /* conv/transposed_conv.cpp */ \
+  X(kTransposedConv) \
+  /* recurrent/streaming_cache.cpp */ \
+  X(kStreamingCache) \
+  /* binary/affine_binary.cpp */ \
+  X(kAddTflite) X(kSubTflite) X(kMulTflite) X(kMaxTflite) X(kMinTflite) X(kSquaredDifference) \
+  /* unary/affine_unary.cpp */ \
+  X(kReluTflite) X(kRequantizeTflite) X(kSigmoidTflite) X(kTanhTflite) X(kLeakyReluTflite) \
+  X(kHardSwishTflite) X(kClipTflite) X(kQuantizeTflite) X(kDequantizeTflite) \
+  /* attention/affine_softmax.cpp */ \
+  X(kSoftmaxTflite) \
+  /* conv/hybrid.cpp */ \
+  X(kConvHybrid) X(kFullyConnectedHybrid) \
+  /* recurrent/sequence_lstm.cpp */ \
+  X(kLstmStatefulTflite) X(kLstmStatefulShifts) \
+  /* recurrent/svdf.cpp */ \
+  X(kSvdf) X(kSvdfShifts) \
+  /* recurrent/variable.cpp */ \
+  X(kReadVariable) X(kAssignVariable) \
+  /* ../delegate.cpp */ \
+  X(kDelegate) \
+  /* reduce/window_reduce.cpp */ \
+  X(kReduceMeanWindows) X(kReduceSumWindows) X(kReduceMaxWindows) X(kReduceMinWindows) \
+  X(kReduceMeanTfliteWindows) X(kReduceMeanPoolWindows) X(kReduceMeanTflitePoolWindows) \
+  /* attention/attention.cpp */ \
+  X(kAttention)
+// clang-format on
+
 namespace runnel::ops {
 
-extern const OperatorDefinition kConv, kFullyConnected;                                         // conv.cpp
-extern const OperatorDefinition kAdd, kAddExact, kSub, kSubExact, kMul, kMulExact, kMax, kMin;  // binary.cpp
-extern const OperatorDefinition kRelu, kClip, kRequantize, kQuantize, kDequantize,
-    kLut;                                                // unary.cpp
-extern const OperatorDefinition kAveragePool, kMaxPool;  // pool.cpp
-extern const OperatorDefinition kReshape, kTranspose, kSlice, kConcat, kSplit,
-    kPad;  // movement.cpp, concat.cpp, pad.cpp
-extern const OperatorDefinition kReduceMean, kReduceSum, kReduceMax, kReduceMin;  // reduce.cpp
-extern const OperatorDefinition kReduceMeanWindows, kReduceSumWindows, kReduceMaxWindows, kReduceMinWindows,
-    kReduceMeanTfliteWindows;                // window_reduce.cpp
-extern const OperatorDefinition kAttention;  // attention.cpp
-extern const OperatorDefinition kReduceL1, kReduceL2, kReduceProd, kReduceLogSum, kReduceLogSumExp,
-    kReduceSumSquare;
-extern const OperatorDefinition kMatmul, kMatmulTflite;                 // matmul.cpp
-extern const OperatorDefinition kSoftmax, kLogSoftmax;                  // softmax.cpp
-extern const OperatorDefinition kDiv, kMod, kModFloored, kPow, kPrelu;  // pair.cpp
-extern const OperatorDefinition kEqual, kGreater, kGreaterOrEqual, kLess, kLessOrEqual;
-extern const OperatorDefinition kLogicalAnd, kLogicalOr, kLogicalXor;
-extern const OperatorDefinition kWhere, kCast, kLogicalNot, kArgMax, kTopK;  // choice.cpp
-extern const OperatorDefinition kAbs, kNeg, kExp, kLog, kSqrt, kSigmoid, kTanh,
-    kSwish;  // function.cpp
-extern const OperatorDefinition kHardSigmoid, kHardSwish, kGelu, kElu, kLeakyRelu, kMish, kSoftplus, kErf;
-// Recurrence, normalization, rearrangement.
-extern const OperatorDefinition kGru, kLstm;                    // recurrent.cpp
-extern const OperatorDefinition kLayerNorm, kRmsNorm, kLpNorm;  // norm.cpp
-extern const OperatorDefinition kResize;                        // resize.cpp
-extern const OperatorDefinition kDepthToSpace, kSpaceToDepth, kExpand, kInsertZeros,
-    kReverseSequence;                                 // rearrange.cpp
-extern const OperatorDefinition kGather, kScatterNd;  // gather.cpp
-extern const OperatorDefinition kTransposedConv;      // transposed_conv.cpp
-extern const OperatorDefinition kStreamingCache;      // streaming_cache.cpp
-// Any scale and zero point.
-extern const OperatorDefinition kAddTflite, kSubTflite, kMulTflite, kMaxTflite, kMinTflite,
-    kSquaredDifference;  // affine_binary.cpp
-extern const OperatorDefinition kReluTflite, kRequantizeTflite, kSigmoidTflite, kTanhTflite, kLeakyReluTflite,
-    kHardSwishTflite;  // affine_unary.cpp
-extern const OperatorDefinition kClipTflite, kQuantizeTflite, kDequantizeTflite;
-extern const OperatorDefinition kSoftmaxTflite;                      // affine_softmax.cpp
-extern const OperatorDefinition kAveragePoolTflite, kMaxPoolTflite;  // pool.cpp
-extern const OperatorDefinition kReduceMeanTflite, kReduceSumTflite, kReduceMaxTflite,
-    kReduceMinTflite;                                                          // reduce.cpp
-extern const OperatorDefinition kConvHybrid, kFullyConnectedHybrid;            // hybrid.cpp
-extern const OperatorDefinition kLstmStatefulTflite, kLstmStatefulShifts;      // sequence_lstm.cpp
-extern const OperatorDefinition kSvdf, kSvdfShifts;                            // svdf.cpp
-extern const OperatorDefinition kConvMultipliers, kFullyConnectedMultipliers;  // conv.cpp
-extern const OperatorDefinition kReadVariable, kAssignVariable;                // variable.cpp
+#define RUNNEL_DECLARE(NAME) extern const OperatorDefinition NAME;
+RUNNEL_OPERATORS(RUNNEL_DECLARE)
+#undef RUNNEL_DECLARE
 
 }  // namespace runnel::ops

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "compiler/ir/operator_kinds.h"
 #include "compiler/ir/shapes.h"
 #include "compiler/passes/non_negative.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {

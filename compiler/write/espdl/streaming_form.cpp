@@ -10,6 +10,7 @@
 #include "compiler/passes/stream_analysis.h"
 #include "compiler/passes/streamify.h"
 #include "compiler/write/writer.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {
 namespace {
@@ -34,54 +35,30 @@ bool keeps_zero(const Graph& graph, const Node& node) {
   const auto all_zero = [](const std::vector<std::byte>& bytes) {
     return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
   };
-  switch (node.code) {
-    case OpCode::conv:
-    case OpCode::fully_connected:
-      return data(2) == nullptr ? node.inputs.size() < 3 || node.inputs[2] == kAbsent : all_zero(*data(2));
-    case OpCode::matmul:
-    case OpCode::average_pool:
-    case OpCode::max_pool:
-    case OpCode::relu:
-    case OpCode::prelu:
-    case OpCode::requantize:
-    case OpCode::quantize:
-    case OpCode::dequantize:
-    case OpCode::reshape:
-    case OpCode::transpose:
-    case OpCode::slice:
-    case OpCode::split:
-    case OpCode::pad:
-    case OpCode::tanh:
-    case OpCode::swish:
-    case OpCode::gelu:
-    case OpCode::elu:
-    case OpCode::leaky_relu:
-    case OpCode::neg:
-    case OpCode::abs:
-    case OpCode::mul:
+  switch (traits_of(node.code).zeros) {
+    case Zeros::unknown:
+      return false;
+    case Zeros::zero:
       return true;
-    case OpCode::add:
-    case OpCode::sub:
-    case OpCode::max:
-    case OpCode::min:
-    case OpCode::concat:
+    case Zeros::zero_with_zero_constants:
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (data(i) != nullptr && !all_zero(*data(i))) return false;
       }
       return true;
-    case OpCode::lut: {
-      // The entry in the middle belongs to 0.
-      const auto* const table = data(1);
-      if (table == nullptr) return false;
-      const std::size_t element = size_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])].dtype),
-                        middle = table->size() / element / 2 * element;
-      return std::all_of(table->begin() + static_cast<std::ptrdiff_t>(middle),
-                         table->begin() + static_cast<std::ptrdiff_t>(middle + element),
-                         [](std::byte byte) { return byte == std::byte{0}; });
-    }
-    default:
-      return false;
+    case Zeros::of_constants:
+      break;
   }
+  if (node.code == OpCode::lut) {
+    // The entry in the middle belongs to 0.
+    const auto* const table = data(1);
+    if (table == nullptr) return false;
+    const std::size_t element = size_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])].dtype),
+                      middle = table->size() / element / 2 * element;
+    return std::all_of(table->begin() + static_cast<std::ptrdiff_t>(middle),
+                       table->begin() + static_cast<std::ptrdiff_t>(middle + element),
+                       [](std::byte byte) { return byte == std::byte{0}; });
+  }
+  return data(2) == nullptr ? node.inputs.size() < 3 || node.inputs[2] == kAbsent : all_zero(*data(2));
 }
 
 class Former {

@@ -1,23 +1,19 @@
 // Sums, differences, products and squared differences of tensors with any scale and zero point, as TensorFlow
 // Lite computes them.
 #include "inference/ops/affine.h"
-#include "inference/ops/binary/broadcast.h"
+#include "inference/ops/binary/bound_pair.h"
 #include "inference/ops/definitions.h"
 
 namespace runnel::ops {
 namespace {
 
-struct BoundPair : BoundOperator {
-  kernels::AffinePairSpec spec;  // of one call
-  Broadcast<2> broadcast;
-  Operand a, b;
-  std::int32_t y = -1;
+struct BoundAffinePair : BoundPair {
+  kernels::AffinePairSpec spec;  // of one piece
 };
 
 void run_pair(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundPair&>(self);
-  op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
-                   [&](const auto& x, std::byte* y) { kernels::affine_pairs(op.spec, x[0], x[1], y); });
+  const auto& op = static_cast<const BoundAffinePair&>(self);
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { kernels::affine_pairs(op.spec, x[0], x[1], y); });
 }
 
 Status check_pair(const Model& model, const fb::Operator& op) noexcept {
@@ -27,13 +23,7 @@ Status check_pair(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_affine(a, false, "the first input"));
   RUNNEL_TRY(check_affine(b, false, "the second input"));
   RUNNEL_TRY(check_affine(y, false, "the output"));
-  if (a.dtype != y.dtype || b.dtype != y.dtype) {
-    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
-                                     << ", output " << name_of(y.dtype) << ", expected one type";
-  }
-  const Shape shapes[] = {a.shape, b.shape};
-  RUNNEL_ASSIGN(const Shape expected, broadcast_shape(shapes));
-  return expect_shape(y.shape, expected, "the output");
+  return check_pair_type(a, b, y);
 }
 
 // Maxima and minima compare integers: all must mean the same.
@@ -54,21 +44,12 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1),
                    y = output(context.model(), op);
-  RUNNEL_ASSIGN(BoundPair* const bound, allocate<BoundPair>(context, run_pair));
-  bound->a = operand(context, 0);
-  bound->b = operand(context, 1);
-  bound->y = output_index(op);
+  RUNNEL_ASSIGN(BoundAffinePair* const bound, bind_pair<BoundAffinePair>(context, run_pair));
   kernels::AffinePairSpec& spec = bound->spec;
   spec.op = kOp;
   kernels::set_scales(spec, affine_of(a), affine_of(b), affine_of(y));
   affine_range(y, native(op.options_as_BinaryOptions()->activation()), spec.low, spec.high);
-  const std::size_t element = size_of(y.dtype);
-  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
-                                       {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
-                                       {element, element}, element);
-  spec.count = bound->broadcast.count;
-  spec.a_count = bound->broadcast.counts[0];
-  spec.b_count = bound->broadcast.counts[1];
+  bound->set_counts(spec);
   return static_cast<const BoundOperator*>(bound);
 }
 

@@ -9,13 +9,11 @@ namespace {
 
 void run_binary(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundBinary&>(self);
-  op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
-                   [&](const auto& x, std::byte* y) { op.kernels->binary(op.spec, x[0], x[1], y); });
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { op.kernels->binary(op.spec, x[0], x[1], y); });
 }
 void run_plain_binary(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundBinary&>(self);
-  op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
-                   [&](const auto& x, std::byte* y) { kernels::pairs(op.plain, x[0], x[1], y); });
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { kernels::pairs(op.plain, x[0], x[1], y); });
 }
 
 // Plain int32: neither scales nor activations.
@@ -38,13 +36,7 @@ Status check_binary(const Model& model, const fb::Operator& op) noexcept {
     RUNNEL_TRY(check_number(b, floats, "the second input"));
     RUNNEL_TRY(check_number(y, floats, "the output"));
   }
-  if (a.dtype != y.dtype || b.dtype != y.dtype) {
-    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
-                                     << ", output " << name_of(y.dtype) << ", expected one type";
-  }
-  const Shape shapes[] = {a.shape, b.shape};
-  RUNNEL_ASSIGN(const Shape expected, broadcast_shape(shapes));
-  return expect_shape(y.shape, expected, "the output");
+  return check_pair_type(a, b, y);
 }
 
 kernels::PairOp pair_of(kernels::BinaryOp op) noexcept {
@@ -69,11 +61,8 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1),
                    y = output(context.model(), op);
   RUNNEL_ASSIGN(BoundBinary* const bound,
-                allocate<BoundBinary>(context, is_integer(y.dtype) ? run_binary : run_plain_binary));
+                bind_pair<BoundBinary>(context, is_integer(y.dtype) ? run_binary : run_plain_binary));
   bound->kernels = &kernels::elementwise(context.isa());
-  bound->a = operand(context, 0);
-  bound->b = operand(context, 1);
-  bound->y = output_index(op);
   kernels::BinarySpec& spec = bound->spec;
   spec.op = kOp;
   spec.exact = kExact;
@@ -87,14 +76,8 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   bound->plain.op = pair_of(kOp);
   bound->plain.dtype = y.dtype;
   bound->plain.relu = activation == Activation::relu;
-
-  const std::size_t element = size_of(y.dtype);
-  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
-                                       {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
-                                       {element, element}, element);
-  spec.count = bound->plain.count = bound->broadcast.count;
-  spec.a_count = bound->plain.a_count = bound->broadcast.counts[0];
-  spec.b_count = bound->plain.b_count = bound->broadcast.counts[1];
+  bound->set_counts(spec);
+  bound->set_counts(bound->plain);
   return static_cast<const BoundOperator*>(bound);
 }
 

@@ -1,5 +1,5 @@
 // Quotients, remainders, powers, PReLU, comparisons and logic of two tensors, with broadcasting.
-#include "inference/ops/binary/broadcast.h"
+#include "inference/ops/binary/bound_pair.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/arithmetic/arithmetic.h"
@@ -9,23 +9,13 @@ namespace {
 
 using kernels::PairOp;
 
-struct BoundPair : BoundOperator {
-  kernels::PairSpec spec;  // of one call
-  Broadcast<2> broadcast;
-  Operand a, b;
-  std::int32_t y = -1;
+struct BoundPlainPair : BoundPair {
+  kernels::PairSpec spec;  // of one piece
 };
 
 void run_pair(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundPair&>(self);
-  op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
-                   [&](const auto& x, std::byte* y) { kernels::pairs(op.spec, x[0], x[1], y); });
-}
-
-Status check_shapes(const TensorView& a, const TensorView& b, const TensorView& y) noexcept {
-  const Shape shapes[] = {a.shape, b.shape};
-  RUNNEL_ASSIGN(const Shape expected, broadcast_shape(shapes));
-  return expect_shape(y.shape, expected, "the output");
+  const auto& op = static_cast<const BoundPlainPair&>(self);
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { kernels::pairs(op.spec, x[0], x[1], y); });
 }
 
 // Two inputs of one type: quantized integers or float32.
@@ -47,7 +37,7 @@ Status check_arithmetic(const Model& model, const fb::Operator& op) noexcept {
   if (y.dtype != a.dtype)
     return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << ", output " << name_of(y.dtype)
                                      << ", expected one type";
-  return check_shapes(a, b, y);
+  return check_pair_shape(a, b, y);
 }
 
 Status check_prelu(const Model& model, const fb::Operator& op) noexcept {
@@ -59,7 +49,7 @@ Status check_prelu(const Model& model, const fb::Operator& op) noexcept {
     return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype)
                                      << ", expected one type";
   RUNNEL_TRY(expect_shape(y.shape, x.shape, "the output"));
-  return check_shapes(x, slopes, y);
+  return check_pair_shape(x, slopes, y);
 }
 
 Status check_comparison(const Model& model, const fb::Operator& op) noexcept {
@@ -70,7 +60,7 @@ Status check_comparison(const Model& model, const fb::Operator& op) noexcept {
   if (!booleans) RUNNEL_TRY(check_numbers(a, b));
   if (y.dtype != DType::boolean)
     return Status(Code::unsupported) << "the output is " << name_of(y.dtype) << ", expected bool";
-  return check_shapes(a, b, y);
+  return check_pair_shape(a, b, y);
 }
 
 Status check_logic(const Model& model, const fb::Operator& op) noexcept {
@@ -80,7 +70,7 @@ Status check_logic(const Model& model, const fb::Operator& op) noexcept {
     return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
                                      << ", output " << name_of(y.dtype) << ", expected bool";
   }
-  return check_shapes(a, b, y);
+  return check_pair_shape(a, b, y);
 }
 
 template <PairOp kOp>
@@ -88,10 +78,7 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1),
                    y = output(context.model(), op);
-  RUNNEL_ASSIGN(BoundPair* const bound, allocate<BoundPair>(context, run_pair));
-  bound->a = operand(context, 0);
-  bound->b = operand(context, 1);
-  bound->y = output_index(op);
+  RUNNEL_ASSIGN(BoundPlainPair* const bound, bind_pair<BoundPlainPair>(context, run_pair));
   kernels::PairSpec& spec = bound->spec;
   spec.op = kOp;
   spec.dtype = a.dtype;
@@ -103,13 +90,7 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const Activation activation = given == nullptr ? Activation::none : native(given->activation());
   activation_range(y.dtype, 0, activation, spec.low, spec.high);
   spec.relu = activation == Activation::relu;
-  const std::size_t element = size_of(a.dtype);
-  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
-                                       {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
-                                       {element, element}, size_of(y.dtype));
-  spec.count = bound->broadcast.count;
-  spec.a_count = bound->broadcast.counts[0];
-  spec.b_count = bound->broadcast.counts[1];
+  bound->set_counts(spec);
   return static_cast<const BoundOperator*>(bound);
 }
 

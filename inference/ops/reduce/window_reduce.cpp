@@ -2,7 +2,6 @@
 // of all frames so far. Integers cost the same per frame whatever the window: sums take in what enters and
 // give back what leaves; extremes keep the window's frames themselves, in place of which the extremes of its
 // older part are put whenever it has filled up once more.
-#include "inference/ops/reduce/window_reduce.h"
 
 #include <cstring>
 

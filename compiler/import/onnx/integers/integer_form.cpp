@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/passes/non_negative.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {
 
@@ -17,24 +18,7 @@ Uses::Uses(const Graph& graph) : maker(graph.tensors.size(), -1), readers(graph.
   for (const TensorId id : graph.outputs) ++readers[static_cast<std::size_t>(id)];
 }
 
-bool moves_data(const Node& node) {
-  switch (node.code) {
-    case OpCode::reshape:
-    case OpCode::transpose:
-    case OpCode::slice:
-    case OpCode::split:
-    case OpCode::concat:
-    case OpCode::pad:
-    case OpCode::expand:
-    case OpCode::gather:
-    case OpCode::depth_to_space:
-    case OpCode::space_to_depth:
-    case OpCode::max_pool:
-      return true;
-    default:
-      return false;
-  }
-}
+bool moves_data(const Node& node) { return traits_of(node.code).moves; }
 
 std::size_t moved_inputs(const Node& node) { return node.code == OpCode::concat ? node.inputs.size() : 1; }
 

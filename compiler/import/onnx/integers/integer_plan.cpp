@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/ir/operator_kinds.h"
+#include "inference/host/operator_traits.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/ir/operator_kinds.h"
 #include "compiler/run_whole.h"
+#include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {
 namespace {
@@ -22,13 +22,8 @@ std::int64_t elements(const Tensor& tensor) {
 }
 
 bool is_pointwise(const Node& node) {
-  switch (node.code) {
-    case OpCode::relu:
-    case OpCode::clip:
-      return true;
-    default:
-      return is_function(node.code) || is_pair(node.code);
-  }
+  return node.code == OpCode::relu || node.code == OpCode::clip || is_function(node.code) ||
+         is_pair(node.code);
 }
 
 class Search {

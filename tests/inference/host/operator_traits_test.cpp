@@ -1,5 +1,5 @@
 // docs/operators.md is what the table of operators says. RUNNEL_UPDATE_DOCS=1 writes it anew.
-#include "inference/host/operator_facts.h"
+#include "inference/host/operator_traits.h"
 
 #include <gtest/gtest.h>
 
@@ -11,18 +11,18 @@
 namespace runnel {
 namespace {
 
-TEST(OperatorFacts, ThePageIsUpToDate) {
+TEST(OperatorTraits, ThePageIsUpToDate) {
   const std::string path = RUNNEL_SOURCE_FOLDER "/docs/operators.md";
   std::string missing;
   const std::string page = operators_markdown(all_operators(), missing);
-  EXPECT_EQ(missing, "") << "operators without an entry in inference/host/operator_facts.cpp";
+  EXPECT_EQ(missing, "") << "operators without an entry in inference/host/operator_traits.cpp";
   if (std::getenv("RUNNEL_UPDATE_DOCS") != nullptr) std::ofstream(path) << page;
   std::ifstream file(path);
   const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_TRUE(found == page) << path << " is out of date: run this test with RUNNEL_UPDATE_DOCS=1";
 }
 
-TEST(OperatorFacts, EveryOperatorIsListedOnceAndComplete) {
+TEST(OperatorTraits, EveryOperatorIsListedOnceAndComplete) {
   std::set<std::pair<int, int>> seen;
   for (const OperatorDefinition* definition : all_operators()) {
     EXPECT_TRUE(
