@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
 #include "base/host/out_of_memory.h"
+#include "compiler/ir/file_options.h"
 #include "compiler/ir/numbering.h"
 #include "compiler/passes/stream_analysis.h"
 #include "compiler/passes/streamify.h"
@@ -47,157 +48,6 @@ class Weights {
  private:
   std::vector<std::byte> bytes_;
   std::map<std::pair<std::uint32_t, std::size_t>, std::vector<std::uint64_t>> known_;
-};
-
-struct WrittenOptions {
-  fb::Options type = fb::Options::NONE;
-  Offset<void> value;
-};
-
-struct OptionsWriter {
-  FlatBufferBuilder& builder;
-
-  template <class T>
-  WrittenOptions done(fb::Options type, Offset<T> value) const {
-    return {type, value.Union()};
-  }
-  WrittenOptions operator()(const std::monostate&) const { return {}; }
-  WrittenOptions operator()(const ConvOptions& o) const {
-    return done(fb::Options::ConvOptions,
-                fb::CreateConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height,
-                                      o.dilation_width, o.pad_top, o.pad_left, o.pad_bottom, o.pad_right,
-                                      o.groups, to_file(o.activation)));
-  }
-  WrittenOptions operator()(const FullyConnectedOptions& o) const {
-    return done(fb::Options::FullyConnectedOptions,
-                fb::CreateFullyConnectedOptions(builder, to_file(o.activation)));
-  }
-  WrittenOptions operator()(const BinaryOptions& o) const {
-    return done(fb::Options::BinaryOptions, fb::CreateBinaryOptions(builder, to_file(o.activation)));
-  }
-  WrittenOptions operator()(const PoolOptions& o) const {
-    return done(fb::Options::PoolOptions,
-                fb::CreatePoolOptions(builder, o.kernel_height, o.kernel_width, o.stride_height,
-                                      o.stride_width, o.dilation_height, o.dilation_width, o.pad_top,
-                                      o.pad_left, o.pad_bottom, o.pad_right, o.count_padding, o.global));
-  }
-  WrittenOptions operator()(const LutOptions& o) const {
-    return done(fb::Options::LutOptions, fb::CreateLutOptions(builder, o.linear));
-  }
-  WrittenOptions operator()(const ClipOptions& o) const {
-    return done(fb::Options::ClipOptions,
-                fb::CreateClipOptions(builder, o.low, o.high, o.low_value, o.high_value));
-  }
-  WrittenOptions operator()(const TransposeOptions& o) const {
-    return done(fb::Options::TransposeOptions, fb::CreateTransposeOptionsDirect(builder, &o.perm));
-  }
-  WrittenOptions operator()(const SliceOptions& o) const {
-    return done(fb::Options::SliceOptions, fb::CreateSliceOptionsDirect(builder, &o.begin, &o.step));
-  }
-  WrittenOptions operator()(const AxisOptions& o) const {
-    return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis));
-  }
-  WrittenOptions operator()(const PadOptions& o) const {
-    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after,
-                                                                    to_file(o.mode), o.value, o.real_value));
-  }
-  WrittenOptions operator()(const ReduceOptions& o) const {
-    return done(fb::Options::ReduceOptions,
-                fb::CreateReduceOptionsDirect(builder, &o.axes, o.window, o.hop, o.before,
-                                              static_cast<std::int8_t>(o.time_axis)));
-  }
-  WrittenOptions operator()(const FunctionOptions& o) const {
-    return done(fb::Options::FunctionOptions,
-                fb::CreateFunctionOptions(builder, o.alpha, o.beta, o.tanh_form));
-  }
-  WrittenOptions operator()(const TopKOptions& o) const {
-    return done(fb::Options::TopKOptions, fb::CreateTopKOptions(builder, o.axis, o.smallest));
-  }
-  // ---- recurrence, normalization, rearrangement
-  WrittenOptions operator()(const RecurrentOptions& o) const {
-    return done(
-        fb::Options::RecurrentOptions,
-        fb::CreateRecurrentOptions(builder, to_file(o.direction), static_cast<std::int8_t>(o.gate_exponent),
-                                   static_cast<std::uint8_t>(o.outputs)));
-  }
-  WrittenOptions operator()(const NormOptions& o) const {
-    return done(fb::Options::NormOptions, fb::CreateNormOptions(builder, o.axis, o.epsilon, o.p));
-  }
-  WrittenOptions operator()(const ResizeOptions& o) const {
-    return done(fb::Options::ResizeOptions,
-                fb::CreateResizeOptions(builder, to_file(o.mode), to_file(o.coordinates)));
-  }
-  WrittenOptions operator()(const BlockOptions& o) const {
-    return done(fb::Options::BlockOptions, fb::CreateBlockOptions(builder, o.size, o.channel_major));
-  }
-  WrittenOptions operator()(const ScatterOptions& o) const {
-    return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, to_file(o.reduction)));
-  }
-  WrittenOptions operator()(const ReverseOptions& o) const {
-    return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis));
-  }
-  WrittenOptions operator()(const InsertZerosOptions& o) const {
-    return done(fb::Options::InsertZerosOptions,
-                fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height,
-                                             o.after_width));
-  }
-  WrittenOptions operator()(const StreamingCacheOptions& o) const {
-    return done(fb::Options::StreamingCacheOptions,
-                fb::CreateStreamingCacheOptions(builder, o.frames, o.axis));
-  }
-  WrittenOptions operator()(const TransposedConvOptions& o) const {
-    return done(fb::Options::TransposedConvOptions,
-                fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height,
-                                                o.dilation_width, o.crop_top, o.crop_left, o.crop_bottom,
-                                                o.crop_right, o.groups, to_file(o.activation)));
-  }
-  WrittenOptions operator()(const SequenceLstmOptions& o) const {
-    return done(fb::Options::SequenceLstmOptions,
-                fb::CreateSequenceLstmOptions(builder, o.time_major, o.cell_clip,
-                                              static_cast<std::int8_t>(o.cell_exponent)));
-  }
-  WrittenOptions operator()(const SvdfOptions& o) const {
-    return done(fb::Options::SvdfOptions, fb::CreateSvdfOptions(builder, o.rank, to_file(o.activation),
-                                                                static_cast<std::uint8_t>(o.state_dtype),
-                                                                o.state_scale, o.state_zero_point));
-  }
-  WrittenOptions operator()(const AttentionOptions& o) const {
-    const auto narrow = [](int value) { return static_cast<std::int8_t>(value); };
-    return done(fb::Options::AttentionOptions,
-                fb::CreateAttentionOptions(builder, o.left, o.right, o.chunk, narrow(o.score_exponent),
-                                           o.scale, narrow(o.scale_exponent), narrow(o.scaled_exponent),
-                                           narrow(o.weight_exponent), o.real_scale));
-  }
-  [[nodiscard]] Offset<flatbuffers::Vector<Offset<fb::CustomAttribute>>> written(
-      const std::vector<CustomAttribute>& list) const {
-    std::vector<Offset<fb::CustomAttribute>> attributes;
-    for (const CustomAttribute& attribute : list) {
-      const auto name = builder.CreateString(attribute.name);
-      const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value);
-      const auto* numbers = std::get_if<std::vector<float>>(&attribute.value);
-      const auto* text = std::get_if<std::string>(&attribute.value);
-      const auto written_integers = integers != nullptr ? builder.CreateVector(*integers) : 0;
-      const auto written_numbers = numbers != nullptr ? builder.CreateVector(*numbers) : 0;
-      const auto written_text = text != nullptr ? builder.CreateString(*text) : 0;
-      attributes.push_back(
-          fb::CreateCustomAttribute(builder, name, written_integers, written_numbers, written_text));
-    }
-    return builder.CreateVector(attributes);
-  }
-  WrittenOptions operator()(const CustomOptions& o) const {
-    const auto attributes = written(o.attributes);
-    const auto name = builder.CreateString(o.name);
-    return done(fb::Options::CustomOptions, fb::CreateCustomOptions(builder, name, attributes));
-  }
-  WrittenOptions operator()(const DelegateOptions& o) const {
-    const auto attributes = written(o.attributes);
-    const auto parts = builder.CreateVectorOfStrings(o.parts);
-    const auto kind = builder.CreateString(o.kind);
-    return done(fb::Options::DelegateOptions, fb::CreateDelegateOptions(builder, kind, parts, attributes));
-  }
-  WrittenOptions operator()(const VariableOptions& o) const {
-    return done(fb::Options::VariableOptions, fb::CreateVariableOptions(builder, o.variable));
-  }
 };
 
 // One section after another; each is a FlatBuffer of its own (or raw bytes) with its checksum.
@@ -267,7 +117,7 @@ void add_graph(const Graph& graph, const Numbering& numbering, SectionList& sect
   for (const Node& node : graph.nodes) {
     const auto inputs = builder.CreateVector(numbering.of(node.inputs));
     const auto outputs = builder.CreateVector(numbering.of(node.outputs));
-    const WrittenOptions options = std::visit(OptionsWriter{builder}, node.options);
+    const WrittenOptions options = write_options(builder, node.options);
     operators.push_back(
         fb::CreateOperator(builder, to_file(node.code), static_cast<std::uint8_t>(node.arithmetic), inputs,
                            outputs, options.type, options.value, static_cast<std::uint8_t>(node.rounding)));

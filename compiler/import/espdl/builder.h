@@ -105,43 +105,8 @@ class Builder {
   std::vector<bool> channels_last_;
 };
 
-// ---- the conversions, by kind (convert_*.cpp)
-Status convert_conv(Builder& builder, const Node& node);
-Status convert_pool(Builder& builder, const Node& node);
-Status convert_cache(Builder& builder, const Node& node);
-Status convert_gemm(Builder& builder, const Node& node);
-Status convert_matmul(Builder& builder, const Node& node);
-Status convert_binary(Builder& builder, const Node& node);
-Status convert_function(Builder& builder, const Node& node);
-Status convert_relu(Builder& builder, const Node& node);
-Status convert_clip(Builder& builder, const Node& node);
-Status convert_prelu(Builder& builder, const Node& node);
+// ---- conversions that others build on; the rest are declared where they are listed
 Status convert_quantize(Builder& builder, const Node& node);
-Status convert_softmax(Builder& builder, const Node& node);
-Status convert_reduce(Builder& builder, const Node& node);
-Status convert_mod(Builder& builder, const Node& node);
-Status convert_comparison(Builder& builder, const Node& node);
-Status convert_where(Builder& builder, const Node& node);
-Status convert_cast(Builder& builder, const Node& node);
-Status convert_not(Builder& builder, const Node& node);
-Status convert_arg_max(Builder& builder, const Node& node);
-Status convert_top_k(Builder& builder, const Node& node);
-Status convert_reshape(Builder& builder, const Node& node);
-Status convert_transpose(Builder& builder, const Node& node);
-Status convert_slice(Builder& builder, const Node& node);
-Status convert_concat(Builder& builder, const Node& node);
-Status convert_split(Builder& builder, const Node& node);
-Status convert_pad(Builder& builder, const Node& node);
-Status convert_depth_to_space(Builder& builder, const Node& node);
-Status convert_space_to_depth(Builder& builder, const Node& node);
-Status convert_insert_zeros(Builder& builder, const Node& node);
-Status convert_resize(Builder& builder, const Node& node);
-Status convert_recurrent(Builder& builder, const Node& node);
-Status convert_norm(Builder& builder, const Node& node);
-Status convert_gather(Builder& builder, const Node& node);
-Status convert_scatter(Builder& builder, const Node& node);
-Status convert_reverse(Builder& builder, const Node& node);
-Status convert_expand(Builder& builder, const Node& node);
 
 Status convert_custom(Builder& builder, const Node& node, const CustomOperator& custom);
 

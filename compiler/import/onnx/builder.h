@@ -106,48 +106,16 @@ class Builder {
 // [stored dims] as the graph has them. Errors: unsupported for ranks and sizes the runtime has not.
 Result<std::vector<std::int32_t>> shape_of(const Node& node, const Dims& dims, const Perm& perm);
 
-// ---- the conversions, by kind (convert_*.cpp)
+// ---- conversions that others build on; the rest are declared where they are listed
 Status convert_conv(Builder& builder, const Node& node);
-Status convert_transposed_conv(Builder& builder, const Node& node);
 Status convert_pool(Builder& builder, const Node& node);
 Status convert_global_pool(Builder& builder, const Node& node);
-Status convert_pad(Builder& builder, const Node& node);
 Status convert_gemm(Builder& builder, const Node& node);
 Status convert_matmul(Builder& builder, const Node& node);
-Status convert_batch_norm(Builder& builder, const Node& node);
 Status convert_binary(Builder& builder, const Node& node);
 Status convert_function(Builder& builder, const Node& node);
-Status convert_composed(Builder& builder, const Node& node);
-Status convert_power(Builder& builder, const Node& node);
-Status convert_reciprocal(Builder& builder, const Node& node);
-Status convert_clip(Builder& builder, const Node& node);
-Status convert_prelu(Builder& builder, const Node& node);
-Status convert_where(Builder& builder, const Node& node);
-Status convert_cast(Builder& builder, const Node& node);
 Status convert_softmax(Builder& builder, const Node& node);
-Status convert_reduce(Builder& builder, const Node& node);
-Status convert_layer_norm(Builder& builder, const Node& node);
-Status convert_arg_max(Builder& builder, const Node& node);
-Status convert_top_k(Builder& builder, const Node& node);
-Status convert_cumulative_sum(Builder& builder, const Node& node);
-Status convert_group_norm(Builder& builder, const Node& node);
-Status convert_lp_norm(Builder& builder, const Node& node);
-Status convert_resize(Builder& builder, const Node& node);
-Status convert_blocks(Builder& builder, const Node& node);
-Status convert_identity(Builder& builder, const Node& node);
-Status convert_reshape(Builder& builder, const Node& node);
-Status convert_transpose(Builder& builder, const Node& node);
-Status convert_slice(Builder& builder, const Node& node);
 Status convert_concat(Builder& builder, const Node& node);
-Status convert_split(Builder& builder, const Node& node);
-Status convert_gather(Builder& builder, const Node& node);
-Status convert_scatter(Builder& builder, const Node& node);
-Status convert_expand(Builder& builder, const Node& node);
-Status convert_recurrent(Builder& builder, const Node& node);
-Status convert_quantize(Builder& builder, const Node& node);
-Status convert_dequantize(Builder& builder, const Node& node);
-Status convert_dynamic_quantize(Builder& builder, const Node& node);
-Status convert_integer_operator(Builder& builder, const Node& node);
 
 // ---- helpers of several conversions
 // Operands of one rank and one order of axes, ready for an operator that works element by element.

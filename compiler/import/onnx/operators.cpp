@@ -6,6 +6,40 @@
 #include "compiler/import/onnx/importer.h"
 
 namespace runnel::compiler::onnx_source {
+
+// The conversions, by kind: convert/*.cpp.
+Status convert_transposed_conv(Builder& builder, const Node& node);
+Status convert_pad(Builder& builder, const Node& node);
+Status convert_batch_norm(Builder& builder, const Node& node);
+Status convert_composed(Builder& builder, const Node& node);
+Status convert_power(Builder& builder, const Node& node);
+Status convert_reciprocal(Builder& builder, const Node& node);
+Status convert_clip(Builder& builder, const Node& node);
+Status convert_prelu(Builder& builder, const Node& node);
+Status convert_where(Builder& builder, const Node& node);
+Status convert_cast(Builder& builder, const Node& node);
+Status convert_reduce(Builder& builder, const Node& node);
+Status convert_layer_norm(Builder& builder, const Node& node);
+Status convert_arg_max(Builder& builder, const Node& node);
+Status convert_top_k(Builder& builder, const Node& node);
+Status convert_cumulative_sum(Builder& builder, const Node& node);
+Status convert_group_norm(Builder& builder, const Node& node);
+Status convert_lp_norm(Builder& builder, const Node& node);
+Status convert_resize(Builder& builder, const Node& node);
+Status convert_blocks(Builder& builder, const Node& node);
+Status convert_identity(Builder& builder, const Node& node);
+Status convert_reshape(Builder& builder, const Node& node);
+Status convert_transpose(Builder& builder, const Node& node);
+Status convert_slice(Builder& builder, const Node& node);
+Status convert_split(Builder& builder, const Node& node);
+Status convert_gather(Builder& builder, const Node& node);
+Status convert_scatter(Builder& builder, const Node& node);
+Status convert_expand(Builder& builder, const Node& node);
+Status convert_recurrent(Builder& builder, const Node& node);
+Status convert_quantize(Builder& builder, const Node& node);
+Status convert_dequantize(Builder& builder, const Node& node);
+Status convert_dynamic_quantize(Builder& builder, const Node& node);
+Status convert_integer_operator(Builder& builder, const Node& node);
 namespace {
 
 // find_operator() searches by halves: keep the order of the names.

@@ -4,6 +4,39 @@
 #include <array>
 
 namespace runnel::compiler::pte_source {
+
+// The conversions, by kind: convert/*.cpp.
+Status convert_conv(Builder& builder, const Call& call);
+Status convert_max_pool(Builder& builder, const Call& call);
+Status convert_average_pool(Builder& builder, const Call& call);
+Status convert_batch_norm(Builder& builder, const Call& call);
+Status convert_binary(Builder& builder, const Call& call);
+Status convert_function(Builder& builder, const Call& call);
+Status convert_clip(Builder& builder, const Call& call);
+Status convert_softmax(Builder& builder, const Call& call);
+Status convert_mean(Builder& builder, const Call& call);
+Status convert_product(Builder& builder, const Call& call);
+Status convert_full(Builder& builder, const Call& call);
+Status convert_copy(Builder& builder, const Call& call);
+Status convert_assign(Builder& builder, const Call& call);
+Status convert_permute(Builder& builder, const Call& call);
+Status convert_unsqueeze(Builder& builder, const Call& call);
+Status convert_squeeze(Builder& builder, const Call& call);
+Status convert_view(Builder& builder, const Call& call);
+Status convert_select(Builder& builder, const Call& call);
+Status convert_slice(Builder& builder, const Call& call);
+Status convert_cat(Builder& builder, const Call& call);
+Status convert_split(Builder& builder, const Call& call);
+Status convert_quantize(Builder& builder, const Call& call);
+Status convert_dequantize(Builder& builder, const Call& call);
+Status convert_quantize_channels(Builder& builder, const Call& call);
+Status convert_dequantize_channels(Builder& builder, const Call& call);
+Status convert_quantized_conv(Builder& builder, const Call& call);
+Status convert_quantized_depthwise(Builder& builder, const Call& call);
+Status convert_quantized_linear(Builder& builder, const Call& call);
+Status convert_quantized_average_pool(Builder& builder, const Call& call);
+Status convert_quantized_max_pool(Builder& builder, const Call& call);
+Status convert_quantized_pad(Builder& builder, const Call& call);
 namespace {
 
 constexpr std::string_view kFloats = "float32", kNumbers = "float32 and int32 (wraps round)";

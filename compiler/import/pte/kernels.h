@@ -22,39 +22,6 @@ const Kernel* find_kernel(std::string_view name);
 // All of them.
 std::span<const Kernel> kernels();
 
-// ---- the conversions, by kind (convert_*.cpp)
-Status convert_conv(Builder& builder, const Call& call);
-Status convert_max_pool(Builder& builder, const Call& call);
-Status convert_average_pool(Builder& builder, const Call& call);
-Status convert_batch_norm(Builder& builder, const Call& call);
-Status convert_binary(Builder& builder, const Call& call);
-Status convert_function(Builder& builder, const Call& call);
-Status convert_clip(Builder& builder, const Call& call);
-Status convert_softmax(Builder& builder, const Call& call);
-Status convert_mean(Builder& builder, const Call& call);
-Status convert_product(Builder& builder, const Call& call);
-Status convert_full(Builder& builder, const Call& call);
-Status convert_copy(Builder& builder, const Call& call);
-Status convert_assign(Builder& builder, const Call& call);
-Status convert_permute(Builder& builder, const Call& call);
-Status convert_unsqueeze(Builder& builder, const Call& call);
-Status convert_squeeze(Builder& builder, const Call& call);
-Status convert_view(Builder& builder, const Call& call);
-Status convert_select(Builder& builder, const Call& call);
-Status convert_slice(Builder& builder, const Call& call);
-Status convert_cat(Builder& builder, const Call& call);
-Status convert_split(Builder& builder, const Call& call);
-Status convert_quantize(Builder& builder, const Call& call);
-Status convert_dequantize(Builder& builder, const Call& call);
-Status convert_quantize_channels(Builder& builder, const Call& call);
-Status convert_dequantize_channels(Builder& builder, const Call& call);
-Status convert_quantized_conv(Builder& builder, const Call& call);
-Status convert_quantized_depthwise(Builder& builder, const Call& call);
-Status convert_quantized_linear(Builder& builder, const Call& call);
-Status convert_quantized_average_pool(Builder& builder, const Call& call);
-Status convert_quantized_max_pool(Builder& builder, const Call& call);
-Status convert_quantized_pad(Builder& builder, const Call& call);
-
 // A call of a delegate: a segment of the graph that stays opaque.
 Status convert_delegate(Builder& builder, const Call& call, const Delegate& delegate,
                         std::span<const NamedData> named_data);

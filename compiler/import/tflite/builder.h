@@ -104,32 +104,4 @@ Result<int> normalize_axis(const Operator& op, std::int64_t axis, std::size_t ra
 // The name of a builtin operator, or its number.
 std::string name_of(Builtin code);
 
-// ---- the conversions, by kind (convert_*.cpp)
-Status convert_conv(Builder& builder, const Operator& op);
-Status convert_depthwise(Builder& builder, const Operator& op);
-Status convert_fully_connected(Builder& builder, const Operator& op);
-Status convert_pool(Builder& builder, const Operator& op);
-Status convert_binary(Builder& builder, const Operator& op);
-Status convert_squared_difference(Builder& builder, const Operator& op);
-Status convert_function(Builder& builder, const Operator& op);
-Status convert_rsqrt(Builder& builder, const Operator& op);
-Status convert_relu(Builder& builder, const Operator& op);
-Status convert_softmax(Builder& builder, const Operator& op);
-Status convert_reduce(Builder& builder, const Operator& op);
-Status convert_batch_matmul(Builder& builder, const Operator& op);
-Status convert_quantize(Builder& builder, const Operator& op);
-Status convert_reshape(Builder& builder, const Operator& op);
-Status convert_expand_dims(Builder& builder, const Operator& op);
-Status convert_squeeze(Builder& builder, const Operator& op);
-Status convert_transpose(Builder& builder, const Operator& op);
-Status convert_pad(Builder& builder, const Operator& op);
-Status convert_strided_slice(Builder& builder, const Operator& op);
-Status convert_concatenation(Builder& builder, const Operator& op);
-Status convert_split(Builder& builder, const Operator& op);
-Status convert_pack(Builder& builder, const Operator& op);
-Status convert_unpack(Builder& builder, const Operator& op);
-Status convert_svdf(Builder& builder, const Operator& op);
-Status convert_lstm(Builder& builder, const Operator& op);
-Status convert_ethos_u(Builder& builder, const Operator& op);
-
 }  // namespace runnel::compiler::tflite_source
