@@ -45,9 +45,10 @@ stage() {
     return 1
   fi
 }
-# in_time SECONDS COMMAND...: runs it and its subprocesses for at most that long; 143 when cut off.
+# in_time SECONDS COMMAND...: runs it and its subprocesses for at most that long; 143 when cut off,
+# whatever the cut makes of its own exit code.
 in_time() {
-  local seconds=$1 command watch status=0
+  local seconds=$1 command watch status=0 end=$((SECONDS + $1))
   shift
   set -m   # separate process groups
   "$@" &
@@ -58,6 +59,7 @@ in_time() {
   wait "$command" || status=$?
   kill -TERM -- "-$watch" 2>/dev/null || true
   wait "$watch" 2>/dev/null || true
+  if [[ $status -ne 0 && $SECONDS -ge $end ]]; then status=143; fi
   return "$status"
 }
 # limited NAME COMMAND...: a stage in the remaining time.
@@ -105,7 +107,22 @@ build() {
     return 1
   fi
   rm -f "$log"
-  cmake --build --preset "$preset" --parallel "$jobs" "$@"
+  log=$(log_of "$preset")
+  cmake --build --preset "$preset" --parallel "$jobs" "$@" 2>&1 | tee "$log"
+}
+# The file that keeps the output of the last build of a preset.
+log_of() {
+  local folder=build-$1
+  if [[ $1 == release ]]; then folder=build; fi
+  echo "$folder/last_build.log"
+}
+# The first errors of the last build of a preset, repeated at the end of a long log.
+excerpt() {
+  local log
+  log=$(log_of "$1")
+  if [[ ! -f $log ]] || ! grep -q '^FAILED: ' "$log"; then return; fi
+  say "the first errors of $log:"
+  grep -A12 '^FAILED: ' "$log" | cut -c1-400 | head -n 40 >&2
 }
 run_tests() {
   local preset=$1
@@ -158,6 +175,7 @@ say "$stage_name"
 run_tests release ${selection[@]+"${selection[@]}"} || failed+=("$stage_name")
 
 if [[ ${#failed[@]} -gt 0 ]]; then
+  for preset in release device asan tsan fuzz; do excerpt "$preset" || true; done
   for what in "${failed[@]}"; do say "FAILED: $what"; done
   exit 1
 fi
