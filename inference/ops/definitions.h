@@ -52,6 +52,7 @@
   X(kStreamingCache) \
   /* binary/affine_binary.cpp */ \
   X(kAddTflite) X(kSubTflite) X(kMulTflite) X(kMaxTflite) X(kMinTflite) X(kSquaredDifference) \
+  X(kPreluTflite) \
   /* unary/affine_unary.cpp */ \
   X(kReluTflite) X(kRequantizeTflite) X(kSigmoidTflite) X(kTanhTflite) X(kLeakyReluTflite) \
   X(kHardSwishTflite) X(kClipTflite) X(kQuantizeTflite) X(kDequantizeTflite) \

@@ -34,22 +34,24 @@ void choices_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexce
   }
 }
 
+// The result without its zero point, for operands without theirs.
+std::int64_t pair_of(const AffinePairSpec& spec, std::int64_t a, std::int64_t b) noexcept {
+  if (spec.op == AffinePair::prelu && a >= 0) return spec.a(a);
+  if (spec.op == AffinePair::mul || spec.op == AffinePair::prelu) return spec.y(a * b);
+  const std::int64_t left = spec.a(a * (std::int64_t{1} << spec.left_shift)),
+                     right = spec.b(b * (std::int64_t{1} << spec.left_shift));
+  const std::int64_t sum = spec.op == AffinePair::add ? left + right : left - right;
+  return spec.y(spec.op == AffinePair::squared_difference ? sum * sum : sum);
+}
+
 template <class T>
 void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
   if (spec.op == AffinePair::max || spec.op == AffinePair::min) return choices_of(spec, a, b, y);
   std::size_t ia = 0, ib = 0;
   for (std::size_t i = 0; i < spec.count; ++i) {
-    const std::int64_t av = std::int64_t{a[ia]} - spec.a_zero, bv = std::int64_t{b[ib]} - spec.b_zero;
-    std::int64_t sum = 0;
-    if (spec.op == AffinePair::mul) {
-      sum = av * bv;
-    } else {
-      const std::int64_t left = spec.a(av * (std::int64_t{1} << spec.left_shift)),
-                         right = spec.b(bv * (std::int64_t{1} << spec.left_shift));
-      sum = spec.op == AffinePair::add ? left + right : left - right;
-      if (spec.op == AffinePair::squared_difference) sum *= sum;
-    }
-    y[i] = static_cast<T>(clamp(spec.y(sum) + spec.y_zero, spec.low, spec.high));
+    const std::int64_t value =
+        pair_of(spec, std::int64_t{a[ia]} - spec.a_zero, std::int64_t{b[ib]} - spec.b_zero);
+    y[i] = static_cast<T>(clamp(value + spec.y_zero, spec.low, spec.high));
     if (++ia == spec.a_count) ia = 0;
     if (++ib == spec.b_count) ib = 0;
   }
@@ -259,6 +261,11 @@ void set_scales(AffinePairSpec& spec, const Affine& a, const Affine& b, const Af
     return;
   }
   if (spec.op == AffinePair::max || spec.op == AffinePair::min) return;
+  if (spec.op == AffinePair::prelu) {  // in float32, as the reference
+    spec.a = multiplier_of(static_cast<double>(a.scale / y.scale));
+    spec.y = multiplier_of(static_cast<double>(a.scale * b.scale / y.scale));
+    return;
+  }
   const bool squared = spec.op == AffinePair::squared_difference;  // fits into 32 bits
   if (squared)
     spec.left_shift = y.dtype == DType::int16 ? 0 : 7;

@@ -49,15 +49,16 @@ enum class AffinePair : std::uint8_t {
   mul,
   max,
   min,
-  squared_difference
-};  // max, min: all of one scale and zero point
+  squared_difference,
+  prelu  // a where a >= 0, else a * b
+};       // max, min: all of one scale and zero point
 struct AffinePairSpec {
   AffinePair op = AffinePair::add;
   DType dtype = DType::int8;  // of a, b and y: int8 or int16
   std::size_t count = 0, a_count = 0, b_count = 0;
   std::int32_t a_zero = 0, b_zero = 0, y_zero = 0;
   int left_shift = 0;  // add, sub, squared_difference: room for precision
-  Multiplier a, b, y;  // mul: y only
+  Multiplier a, b, y;  // mul: y only; prelu: a for a >= 0, y for products
   std::int32_t low = -128, high = 127;
 };
 // Sets zero points, shifts and multipliers; the caller sets `low` and `high`.

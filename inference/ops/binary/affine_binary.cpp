@@ -1,5 +1,5 @@
-// Sums, differences, products and squared differences of tensors with any scale and zero point, as TensorFlow
-// Lite computes them.
+// Sums, differences, products, squared differences and PReLU of tensors with any scale and zero point, as
+// TensorFlow Lite computes them.
 #include "inference/ops/affine.h"
 #include "inference/ops/binary/bound_pair.h"
 #include "inference/ops/definitions.h"
@@ -16,14 +16,24 @@ void run_pair(const BoundOperator& self, const RunContext& context) noexcept {
   op.run_pieces(context, [&](const auto& x, std::byte* y) { kernels::affine_pairs(op.spec, x[0], x[1], y); });
 }
 
-Status check_pair(const Model& model, const fb::Operator& op) noexcept {
+Status check_tensors(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
-  RUNNEL_TRY(options<fb::BinaryOptions>(op).status());
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   RUNNEL_TRY(check_affine(a, false, "the first input"));
   RUNNEL_TRY(check_affine(b, false, "the second input"));
   RUNNEL_TRY(check_affine(y, false, "the output"));
   return check_pair_type(a, b, y);
+}
+
+Status check_pair(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(options<fb::BinaryOptions>(op).status());
+  return check_tensors(model, op);
+}
+
+// Slopes may be repeated, x is not.
+Status check_prelu(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_tensors(model, op));
+  return expect_shape(output(model, op).shape, input(model, op, 0).shape, "the output");
 }
 
 // Maxima and minima compare integers: all must mean the same.
@@ -48,7 +58,8 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   kernels::AffinePairSpec& spec = bound->spec;
   spec.op = kOp;
   kernels::set_scales(spec, affine_of(a), affine_of(b), affine_of(y));
-  affine_range(y, native(op.options_as_BinaryOptions()->activation()), spec.low, spec.high);
+  const fb::BinaryOptions* const given = op.options_as_BinaryOptions();
+  affine_range(y, given == nullptr ? Activation::none : native(given->activation()), spec.low, spec.high);
   bound->set_counts(spec);
   return static_cast<const BoundOperator*>(bound);
 }
@@ -60,7 +71,9 @@ constexpr OperatorDefinition define(OpCode code, std::string_view name,
   return {code,
           arithmetic,
           name,
-          choice ? check_choice : check_pair,
+          choice                              ? check_choice
+          : kOp == kernels::AffinePair::prelu ? check_prelu
+                                              : check_pair,
           stream_broadcast,
           prepare_pair<kOp>,
           InPlace::elements};
@@ -74,6 +87,7 @@ const OperatorDefinition kMulTflite = define<kernels::AffinePair::mul>(OpCode::m
 const OperatorDefinition kMaxTflite = define<kernels::AffinePair::max>(OpCode::max, "max");
 const OperatorDefinition kSquaredDifference = define<kernels::AffinePair::squared_difference>(
     OpCode::squared_difference, "squared_difference", Arithmetic::only);
+const OperatorDefinition kPreluTflite = define<kernels::AffinePair::prelu>(OpCode::prelu, "prelu");
 const OperatorDefinition kMinTflite = define<kernels::AffinePair::min>(OpCode::min, "min");
 
 }  // namespace runnel::ops

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -86,6 +87,57 @@ TEST(Affine, DequantizedValuesAreRoundedOnce) {
             << name_of(type) << ' ' << values[i] << " scale 2^" << exponent;
       }
     }
+  }
+}
+
+// gemmlowp's product, said once more: the high half of 2xq to nearest, then a shift to nearest, ties away
+// from 0.
+std::int64_t scaled(std::int64_t x, double real) {
+  int exponent = 0;
+  const auto q = static_cast<std::int64_t>(std::llround(std::frexp(real, &exponent) * kQ0));
+  const double high = std::floor(static_cast<double>(x * q) / kQ0 + 0.5);  // exponent <= 0 here
+  return static_cast<std::int64_t>(std::round(std::ldexp(high, exponent)));
+}
+
+// TensorFlow Lite's PReLU, from its definition: one multiplier for x >= 0, another one for x times slope.
+template <class T>
+void check_prelu(const Affine& x_type, const Affine& slope_type, const Affine& y_type, std::size_t slopes) {
+  std::mt19937 random(11);
+  const auto values = [&](std::size_t count) {
+    std::vector<T> out(count);
+    for (T& value : out) value = static_cast<T>(random());
+    return out;
+  };
+  const std::vector<T> x = values(60 * slopes), slope = values(slopes);
+  AffinePairSpec spec;
+  spec.op = AffinePair::prelu;
+  spec.count = spec.a_count = x.size();
+  spec.b_count = slopes;
+  spec.low = lowest(y_type.dtype);
+  spec.high = highest(y_type.dtype);
+  set_scales(spec, x_type, slope_type, y_type);
+  std::vector<T> y(x.size());
+  affine_pairs(spec, x.data(), slope.data(), y.data());
+  int negative = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t value = x[i] - x_type.zero_point, factor = slope[i % slopes] - slope_type.zero_point;
+    const float scale =
+        value >= 0 ? x_type.scale / y_type.scale : x_type.scale * slope_type.scale / y_type.scale;
+    const std::int64_t expected = scaled(value >= 0 ? value : value * factor, static_cast<double>(scale));
+    EXPECT_EQ(y[i], std::clamp<std::int64_t>(expected + y_type.zero_point, spec.low, spec.high)) << i;
+    negative += value < 0 ? 1 : 0;
+  }
+  EXPECT_GT(negative, 10);
+}
+
+TEST(Affine, PreluMultipliesWhatIsBelowZero) {
+  for (const std::size_t slopes : {1, 3, 8}) {
+    check_prelu<std::int8_t>({DType::int8, 0.023f, -9}, {DType::int8, 0.0071f, 17}, {DType::int8, 0.031f, 5},
+                             slopes);
+    check_prelu<std::int8_t>({DType::int8, 0.01f, 100}, {DType::int8, 0.02f, -128},
+                             {DType::int8, 0.05f, -100}, slopes);
+    check_prelu<std::int16_t>({DType::int16, 0.0001f, 0}, {DType::int16, 0.00007f, 0},
+                              {DType::int16, 0.0002f, 0}, slopes);
   }
 }
 
