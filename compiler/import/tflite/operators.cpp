@@ -14,6 +14,7 @@ Status convert_fully_connected(Builder& builder, const Operator& op);
 Status convert_pool(Builder& builder, const Operator& op);
 Status convert_binary(Builder& builder, const Operator& op);
 Status convert_squared_difference(Builder& builder, const Operator& op);
+Status convert_prelu(Builder& builder, const Operator& op);
 Status convert_function(Builder& builder, const Operator& op);
 Status convert_rsqrt(Builder& builder, const Operator& op);
 Status convert_relu(Builder& builder, const Operator& op);
@@ -56,6 +57,7 @@ constexpr std::array kRows = {
     OperatorRow{Builtin::MAXIMUM, "MAXIMUM", convert_binary, kChoice, OpCode::max},
     OperatorRow{Builtin::MINIMUM, "MINIMUM", convert_binary, kChoice, OpCode::min},
     OperatorRow{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kAll},
+    OperatorRow{Builtin::PRELU, "PRELU", convert_prelu, kAll},
     OperatorRow{Builtin::LOGISTIC, "LOGISTIC", convert_function, kAll, OpCode::sigmoid},
     OperatorRow{Builtin::TANH, "TANH", convert_function, kAll, OpCode::tanh},
     OperatorRow{Builtin::HARD_SWISH, "HARD_SWISH", convert_function, kByte, OpCode::hard_swish},

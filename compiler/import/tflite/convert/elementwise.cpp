@@ -66,6 +66,14 @@ Status convert_squared_difference(Builder& builder, const Operator& op) {
   return builder.emit(op, OpCode::mul, {difference, difference}, {y}, BinaryOptions{});
 }
 
+Status convert_prelu(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId slopes, builder.operand(op, 1));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  return builder.emit(op, OpCode::prelu, {x, slopes}, {y}, {},
+                      builder.is_float(y) ? Arithmetic::espdl : Arithmetic::tflite);
+}
+
 Status convert_function(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));

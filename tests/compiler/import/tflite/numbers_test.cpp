@@ -141,6 +141,44 @@ TEST(TfliteInt8, LargerAndSmallerOfTwo) {
   }
 }
 
+// Slopes of one channel each; uint8 is computed 128 lower.
+TEST(TfliteInt8, PreluMultipliesWhatIsBelowZeroByASlope) {
+  constexpr int kRows = 40, kChannels = 5, x_zero = 11, slope_zero = -30, y_zero = -7;
+  const float xs = 0.021f, ss = 0.013f, ys = 0.033f;
+  const auto x = random_values<std::int8_t>(kRows * kChannels, -128, 127),
+             slopes = random_values<std::int8_t>(kChannels, -128, 127, 2);
+  std::vector<std::int8_t> expected;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const int value = x[i] - x_zero, slope = slopes[i % kChannels] - slope_zero;
+    const int result = value >= 0 ? scaled(value, static_cast<double>(xs / ys))
+                                  : scaled(value * slope, static_cast<double>(xs * ss / ys));
+    expected.push_back(static_cast<std::int8_t>(std::clamp(result + y_zero, -128, 127)));
+  }
+  for (const bool is_unsigned : {false, true}) {
+    const int shift = is_unsigned ? 128 : 0;
+    const Type type = is_unsigned ? kUint8 : kInt8;
+    const auto shifted = [&](std::vector<std::int8_t> values) {
+      for (auto& value : values) value = static_cast<std::int8_t>(value + shift);
+      return values;
+    };
+    TinyTflite model;
+    const int tx = model.tensor(type, {kRows, kChannels}, xs, x_zero + shift),
+              ts = model.tensor(type, {kChannels}, ss, slope_zero + shift, shifted(slopes)),
+              ty = model.tensor(type, {kRows, kChannels}, ys, y_zero + shift);
+    model.op(Builtin::PRELU, {tx, ts}, {ty});
+    EXPECT_EQ(run<std::int8_t>(model.file({tx}, {ty}), {bytes_of(shifted(x))}), shifted(expected));
+  }
+}
+
+TEST(TfliteFloat, Prelu) {
+  TinyTflite model;
+  const int x = model.tensor<float>(kFloat, {2, 2}, 0, 0), y = model.tensor<float>(kFloat, {2, 2}, 0, 0),
+            slopes = model.tensor<float>(kFloat, {2}, 0, 0, {0.5f, -2});
+  model.op(Builtin::PRELU, {x, slopes}, {y});
+  EXPECT_EQ(run<float>(model.file({x}, {y}), {bytes_of<float>({-4, -4, 3, 0})}),
+            (std::vector<float>{-2, 8, 3, 0}));
+}
+
 std::vector<std::int8_t> through(Builtin code, float x_scale, int x_zero, float y_scale, int y_zero) {
   TinyTflite model;
   const int x = model.tensor(kInt8, {1, 256}, x_scale, x_zero),
