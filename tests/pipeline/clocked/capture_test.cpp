@@ -48,7 +48,7 @@ F* next(F*, const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
 // The function of that name after this program.
-#define BEHIND(name) static const auto behind = next(&name, #name)
+#define REAL(name) static const auto real = next(&name, #name)
 
 }  // namespace
 
@@ -78,52 +78,52 @@ int clock_gettime(clockid_t clock, timespec* time) noexcept {
 }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  BEHIND(pthread_mutex_lock);
+  REAL(pthread_mutex_lock);
   count(locks);
-  return behind(mutex);
+  return real(mutex);
 }
 int nanosleep(const timespec* time, timespec* left) {
-  BEHIND(nanosleep);
+  REAL(nanosleep);
   count(calls);
-  return behind(time, left);
+  return real(time, left);
 }
 int poll(pollfd* descriptors, nfds_t number, int timeout) {
-  BEHIND(poll);
+  REAL(poll);
   count(calls);
-  return behind(descriptors, number, timeout);
+  return real(descriptors, number, timeout);
 }
 ssize_t read(int file, void* to, std::size_t bytes) {
-  BEHIND(read);
+  REAL(read);
   count(calls);
-  return behind(file, to, bytes);
+  return real(file, to, bytes);
 }
 ssize_t write(int file, const void* from, std::size_t bytes) {
-  BEHIND(write);
+  REAL(write);
   count(calls);
-  return behind(file, from, bytes);
+  return real(file, from, bytes);
 }
 
 snd_pcm_sframes_t snd_pcm_readi(snd_pcm_t* pcm, void* to, snd_pcm_uframes_t frames) {
-  BEHIND(snd_pcm_readi);
+  REAL(snd_pcm_readi);
   is_capture = true;
   if (counting) ++reads;
   const InDevice inside;
-  return behind(pcm, to, frames);
+  return real(pcm, to, frames);
 }
 int snd_pcm_wait(snd_pcm_t* pcm, int timeout) {
-  BEHIND(snd_pcm_wait);
+  REAL(snd_pcm_wait);
   const InDevice inside;
-  return behind(pcm, timeout);
+  return real(pcm, timeout);
 }
 int snd_pcm_htimestamp(snd_pcm_t* pcm, snd_pcm_uframes_t* available, snd_htimestamp_t* time) {
-  BEHIND(snd_pcm_htimestamp);
+  REAL(snd_pcm_htimestamp);
   const InDevice inside;
-  return behind(pcm, available, time);
+  return real(pcm, available, time);
 }
 snd_pcm_sframes_t snd_pcm_avail_update(snd_pcm_t* pcm) {
-  BEHIND(snd_pcm_avail_update);
+  REAL(snd_pcm_avail_update);
   const InDevice inside;
-  return behind(pcm);
+  return real(pcm);
 }
 
 }  // extern "C"
