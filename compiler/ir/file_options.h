@@ -4,7 +4,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include "compiler/ir/graph.h"
-#include "inference/model/model_generated.h"
+#include "inference/model/model.h"
 
 namespace runnel::compiler {
 

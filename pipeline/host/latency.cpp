@@ -48,8 +48,9 @@ const NodeType Silence::type = {.name = "silence",
                                 .parameters = kParameters,
                                 .make = make_node<Silence>};
 
-// Frames of an output: these are looked at, after those with which it starts.
-constexpr std::int64_t kStart = 16, kLookedAt = 96;
+// Frames of an output: these are looked at, after those with which it starts. Sound may come in blocks of
+// more: so many blocks at least.
+constexpr std::int64_t kStart = 16, kLookedAt = 96, kBlocks = 6;
 // When an output has not given so many by then, those that it has given must do.
 constexpr double kLongestSeconds = 12;
 
@@ -139,7 +140,7 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
     OutputDelay delay;
     int stage = -1;         // whose frames
     std::int64_t more = 0;  // samples that an event waits for its end
-    std::int64_t seen = 0;
+    std::int64_t seen = 0, blocks = 0;
     std::vector<std::int64_t> arrivals, ends;
   };
   std::vector<Watched> outputs;
@@ -162,19 +163,25 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
     for (Watched& output : outputs) {
       const std::int64_t produced = dry_graph->executor().produced(output.stage);
       const Clock& clock = dry_graph->format(output.stage).clock;
+      if (output.seen < produced) ++output.blocks;
       for (; output.seen < produced; ++output.seen) {
         output.arrivals.push_back(given * hop);
         output.ends.push_back(clock.end_sample(output.seen));
       }
-      enough = enough && output.seen >= kStart + kLookedAt;
+      enough = enough && output.seen >= kStart + kLookedAt && output.blocks >= kBlocks;
     }
     if (enough) break;
   }
   std::vector<OutputDelay> delays;
   for (Watched& output : outputs) {
     // Of few frames the later half, of many those after the start.
-    const auto start = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kStart, output.arrivals.size() / 2));
+    auto start = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kStart, output.arrivals.size() / 2));
     if (!output.arrivals.empty()) {
+      // The rest of a block has waited less than its first frame.
+      const auto rest =
+          std::upper_bound(output.arrivals.begin() + start, output.arrivals.end(),
+                           start > 0 ? output.arrivals[static_cast<std::size_t>(start) - 1] : 0);
+      if (rest != output.arrivals.end()) start = rest - output.arrivals.begin();
       output.arrivals.erase(output.arrivals.begin(), output.arrivals.begin() + start);
       output.ends.erase(output.ends.begin(), output.ends.begin() + start);
       const int stage = output.delay.stage;

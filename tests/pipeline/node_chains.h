@@ -1,4 +1,4 @@
-// Chains of nodes that hold to the contract of nodes (feature_nodes_test.cpp).
+// Chains of nodes that hold to the contract of nodes (node_contract_test.cpp).
 #pragma once
 
 #include <string_view>

@@ -44,13 +44,15 @@ class Lossy final : public Node {
   static std::vector<float> samples;  // mono
   static std::vector<Loss> losses;
   static std::int64_t sample_rate;
+  // The next sample that is asked for is the first one. For graphs that are restarted.
+  static void start_again() { position_ = 0, next_loss_ = 0; }
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:
-  std::int64_t position_ = 0;
-  std::size_t next_loss_ = 0;
+  static std::int64_t position_;
+  static std::size_t next_loss_;
 };
 
 // A source of given frames (rows of `dims` floats), a stand-in for a front end or a model.
