@@ -98,11 +98,15 @@ const NodeType Lossy::type = {.name = "lossy",
 std::vector<float> Lossy::samples;
 std::vector<Loss> Lossy::losses;
 std::int64_t Lossy::sample_rate = 16000;
-std::int64_t Lossy::position_ = 0;
-std::size_t Lossy::next_loss_ = 0;
+Lossy* Lossy::newest_ = nullptr;
+
+void Lossy::start_again() {
+  newest_->position_ = 0;
+  newest_->next_loss_ = 0;
+}
 
 Status Lossy::prepare(PrepareContext& context) noexcept {
-  start_again();
+  newest_ = this;
   context.output.kind = Kind::audio;
   context.output.dtype = DType::float32;
   context.output.channels = 1;

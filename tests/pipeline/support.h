@@ -44,15 +44,17 @@ class Lossy final : public Node {
   static std::vector<float> samples;  // mono
   static std::vector<Loss> losses;
   static std::int64_t sample_rate;
-  // The next sample that is asked for is the first one. For graphs that are restarted.
-  static void start_again() { position_ = 0, next_loss_ = 0; }
+  // Of the one that was prepared last: the next sample that is asked for is the first one, for a graph that
+  // is restarted.
+  static void start_again();
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:
-  static std::int64_t position_;
-  static std::size_t next_loss_;
+  static Lossy* newest_;
+  std::int64_t position_ = 0;
+  std::size_t next_loss_ = 0;
 };
 
 // A source of given frames (rows of `dims` floats), a stand-in for a front end or a model.
