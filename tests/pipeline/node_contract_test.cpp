@@ -203,6 +203,7 @@ class Contract {
     for (const std::int16_t sample : make_samples(kSamples))
       samples_.push_back(static_cast<float>(sample) / 32768);
   }
+  ~Contract() { Lossy::samples.clear(); }
   Violations violations() {
     const std::vector<Loss> losses = {{900, 37}, {3000, 1500}};
     const Heard whole = run(100000, {}), gaps = run(100000, losses);

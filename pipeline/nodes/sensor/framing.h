@@ -2,14 +2,13 @@
 #pragma once
 
 #include "features/frames/framer.h"
-#include "pipeline/node.h"
-#include "pipeline/nodes/window_grid.h"
+#include "pipeline/nodes/window_node.h"
 
 namespace runnel::pipeline {
 
 // Frame j holds the input frames j * hop .. j * hop + window - 1, sample by sample. Only whole windows come
 // out.
-class Framing final : public Node {
+class Framing final : public WindowNode {
  public:
   static const NodeType type;
 
@@ -17,13 +16,13 @@ class Framing final : public Node {
   std::string_view hop = "64";
 
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override;
-  Status process(const Block& in, Output& out) noexcept override;
 
  private:
+  void restart() noexcept override { framer_.reset(); }
+  [[nodiscard]] std::int64_t next_window() const noexcept override { return framer_.next_frame(); }
+  Result<std::size_t> push(std::span<const float> samples, std::span<float> out) noexcept override;
+
   features::Framer framer_;
-  WindowGrid grid_;
-  std::int64_t channels_ = 1;
 };
 
 }  // namespace runnel::pipeline

@@ -31,41 +31,14 @@ Status Levels::prepare(PrepareContext& context) noexcept {
   features::FrameGrid grid;
   grid.length = samples_of(rate, frame_length);
   grid.shift = samples_of(rate, frame_shift);
-  RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input), context));
+  RUNNEL_TRY(check_input(type.name, non_finite, context));
   RUNNEL_TRY(levels_.init(grid, context.isa, context.memory));
-  grid_.set_hop(grid.shift);
-  context.output.kind = Kind::frames;
-  context.output.dtype = DType::float32;
-  context.output.channels = features::Levels::kDims;
-  context.output.clock = context.input.clock.windows(grid.shift, 0, grid.length);
-  context.max_output =
-      static_cast<std::int64_t>(levels_.max_frames(static_cast<std::size_t>(context.max_input)));
-  return {};
-}
-
-std::int64_t Levels::reset(std::int64_t first) noexcept {
-  levels_.reset();
-  return grid_.reset(first);
-}
-
-Status Levels::process(const Block& in, Output& out) noexcept {
-  const std::int64_t dropped = grid_.drop(in.count);
-  out.first = grid_.index(levels_.next_frame());
-  RUNNEL_ASSIGN(const std::span<const float> samples,
-                input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)},
-                            in.first + dropped, 1));
-  out.count = static_cast<std::int64_t>(
-      levels_
-          .push(samples, {out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims})
-          .frames);
-  return {};
-}
-
-Status Levels::flush(Output& out) noexcept {
-  out.first = grid_.index(levels_.next_frame());
-  out.count = static_cast<std::int64_t>(
-      levels_.flush({out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims}));
-  out.end = out.count == 0;
+  use_windows(
+      {.length = grid.length,
+       .hop = grid.shift,
+       .values = features::Levels::kDims,
+       .most = static_cast<std::int64_t>(levels_.max_frames(static_cast<std::size_t>(context.max_input)))},
+      context);
   return {};
 }
 

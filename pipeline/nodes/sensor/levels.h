@@ -2,13 +2,11 @@
 #pragma once
 
 #include "features/frames/levels.h"
-#include "pipeline/node.h"
-#include "pipeline/nodes/finite_input.h"
-#include "pipeline/nodes/window_grid.h"
+#include "pipeline/nodes/window_node.h"
 
 namespace runnel::pipeline {
 
-class Levels final : public Node {
+class Levels final : public WindowNode {
  public:
   static const NodeType type;
 
@@ -16,15 +14,16 @@ class Levels final : public Node {
   std::string_view non_finite = "zero";
 
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override;
-  Status process(const Block& in, Output& out) noexcept override;
-  Status flush(Output& out) noexcept override;
-  [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  private:
-  FiniteInput input_;
+  void restart() noexcept override { levels_.reset(); }
+  [[nodiscard]] std::int64_t next_window() const noexcept override { return levels_.next_frame(); }
+  Result<std::size_t> push(std::span<const float> samples, std::span<float> out) noexcept override {
+    return levels_.push(samples, out).frames;
+  }
+  std::size_t finish(std::span<float> out) noexcept override { return levels_.flush(out); }
+
   features::Levels levels_;
-  WindowGrid grid_;
 };
 
 }  // namespace runnel::pipeline

@@ -28,7 +28,8 @@ constexpr Parameter kParameters[] = {
     switch_parameter<&Statistics::remove_dc_offset>(
         "remove_dc_offset", "zero crossings and band powers are those of the window minus its mean"),
     text_parameter<&Statistics::non_finite>(
-        "non_finite", "zero|error", "samples that are infinite or not a number: read as 0, or refused"),
+        "non_finite", FiniteInput::kChoices,
+        "samples that are infinite or not a number: read as 0, or refused"),
 };
 
 // Takes the part before the next comma.
@@ -114,31 +115,19 @@ Status Statistics::prepare(PrepareContext& context) noexcept {
   options.remove_dc_offset = remove_dc_offset;
   options.refuse_non_finite = non_finite == "error";
   RUNNEL_ASSIGN(statistics_, features::WindowStatistics::make(options, context.isa, context.memory));
-  channels_ = static_cast<std::size_t>(options.channels);
-  grid_.set_hop(options.hop);
-  context.output.kind = Kind::frames;
-  context.output.channels = static_cast<std::int32_t>(statistics_->dims());
-  context.output.clock = clock.windows(options.hop, 0, options.window);
-  context.output.labels = {};
-  context.max_output =
-      static_cast<std::int64_t>(statistics_->max_windows(static_cast<std::size_t>(context.max_input)));
+  use_windows({.length = options.window,
+               .hop = options.hop,
+               .values = static_cast<std::int64_t>(statistics_->dims()),
+               .most = static_cast<std::int64_t>(
+                   statistics_->max_windows(static_cast<std::size_t>(context.max_input)))},
+              context);
   return {};
 }
 
-std::int64_t Statistics::reset(std::int64_t first) noexcept {
-  statistics_->reset();
-  return grid_.reset(first);
-}
-
-Status Statistics::process(const Block& in, Output& out) noexcept {
-  const auto dropped = static_cast<std::size_t>(grid_.drop(in.count));
-  out.first = grid_.index(statistics_->next_window());
-  const std::size_t count = static_cast<std::size_t>(in.count) - dropped;
-  const auto step =
-      statistics_->push({in.as<float>() + dropped * channels_, count * channels_},
-                        {out.as<float>(), static_cast<std::size_t>(out.capacity) * statistics_->dims()});
-  out.count = static_cast<std::int64_t>(step.windows);
-  return statistics_->status();
+Result<std::size_t> Statistics::push(std::span<const float> samples, std::span<float> out) noexcept {
+  const std::size_t windows = statistics_->push(samples, out).windows;
+  RUNNEL_TRY(statistics_->status());
+  return windows;
 }
 
 Text Statistics::note() const noexcept {

@@ -4,12 +4,11 @@
 #include <optional>
 
 #include "features/frames/window_statistics.h"
-#include "pipeline/node.h"
-#include "pipeline/nodes/window_grid.h"
+#include "pipeline/nodes/window_node.h"
 
 namespace runnel::pipeline {
 
-class Statistics final : public Node {
+class Statistics final : public WindowNode {
  public:
   static const NodeType type;
 
@@ -22,14 +21,14 @@ class Statistics final : public Node {
   std::string_view non_finite = "zero";
 
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override;
-  Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
  private:
+  void restart() noexcept override { statistics_->reset(); }
+  [[nodiscard]] std::int64_t next_window() const noexcept override { return statistics_->next_window(); }
+  Result<std::size_t> push(std::span<const float> samples, std::span<float> out) noexcept override;
+
   std::optional<features::WindowStatistics> statistics_;
-  WindowGrid grid_;
-  std::size_t channels_ = 1;
 };
 
 }  // namespace runnel::pipeline
