@@ -15,7 +15,7 @@
 #include "compiler/write/writer.h"
 #include "embed/node.h"
 #include "embed/program.h"
-#include "features/fbank/constant_fbank.h"
+#include "features/fbank/rom_fbank.h"
 #include "features/host/fbank_source.h"
 #include "features/host/microfrontend_source.h"
 #include "pipeline/host/detector_source.h"
@@ -24,10 +24,10 @@
 #include "pipeline/nodes/decide/detect.h"
 #include "pipeline/nodes/model/model_stream.h"
 #include "pipeline/nodes/nodes.h"
-#include "pipeline/nodes/spectrum/constant_fbank.h"
-#include "pipeline/nodes/spectrum/constant_microfrontend.h"
 #include "pipeline/nodes/spectrum/fbank.h"
 #include "pipeline/nodes/spectrum/microfrontend.h"
+#include "pipeline/nodes/spectrum/rom_fbank.h"
+#include "pipeline/nodes/spectrum/rom_microfrontend.h"
 
 namespace runnel::apps {
 namespace {
@@ -125,12 +125,12 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     made->~Node();
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
-    out.header = "pipeline/nodes/spectrum/constant_fbank.h";
+    out.header = "pipeline/nodes/spectrum/rom_fbank.h";
     if (constant) {
       out.class_name = fmt::format("Fbank{}Node", index);
       out.definitions += fmt::format("using {} = CompiledFbank<{}>;\n", out.class_name, name);
     } else {
-      out.class_name = "ConstantFbank";
+      out.class_name = "RomFbank";
       out.members.push_back({"tables", "&" + name + "::kTables"});
     }
     return out;
@@ -143,8 +143,8 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     made->~Node();
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
-    out.class_name = "ConstantMicrofrontend";
-    out.header = "pipeline/nodes/spectrum/constant_microfrontend.h";
+    out.class_name = "RomMicrofrontend";
+    out.header = "pipeline/nodes/spectrum/rom_microfrontend.h";
     out.members = {{"options", "&" + name + "::kOptions"},
                    {"tables", "&" + name + "::kTables"},
                    {"gives", "DType::" + gives},
@@ -213,7 +213,7 @@ struct DryProgram {
 };
 DryProgram* dry_program = nullptr;
 
-// Takes what CompiledInfer takes, and computes nothing.
+// Takes what RomInfer takes, and computes nothing.
 class DryCompiled final : public pipeline::Node {
  public:
   Status prepare(pipeline::PrepareContext& context) noexcept override {
@@ -236,7 +236,7 @@ class DryCompiled final : public pipeline::Node {
   }
 
  private:
-  [[maybe_unused]] const void* model_ = nullptr;  // as CompiledInfer has one
+  [[maybe_unused]] const void* model_ = nullptr;  // as RomInfer has one
   pipeline::ModelStream stream_;
 };
 
@@ -258,7 +258,7 @@ Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline:
     RUNNEL_ASSIGN(features::Fbank made,
                   features::Fbank::make(static_cast<const pipeline::Fbank*>(node)->options, Isa::reference,
                                         dry_program->constants));
-    auto* const out = embed::place<pipeline::ConstantFbank>(memory);
+    auto* const out = embed::place<pipeline::RomFbank>(memory);
     if (out != nullptr) out->tables = &dry_program->fbanks.emplace_back(std::move(made)).tables();
     return out;
   }
@@ -266,7 +266,7 @@ Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline:
     const auto& given = static_cast<const pipeline::Microfrontend&>(*node);
     RUNNEL_ASSIGN(features::Microfrontend made,
                   features::Microfrontend::make(given.options, Isa::reference, dry_program->constants));
-    auto* const out = embed::place<pipeline::ConstantMicrofrontend>(memory);
+    auto* const out = embed::place<pipeline::RomMicrofrontend>(memory);
     if (out == nullptr) return out;
     const features::Microfrontend& kept = dry_program->microfrontends.emplace_back(std::move(made));
     out->options = &kept.options();
@@ -387,9 +387,9 @@ void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
     if (dry.decisions[i].empty()) continue;
     compiler::EmbeddedNode& node = program.nodes[i];
     node.class_name = fmt::format("Detect{}Node", i);
-    node.header = "pipeline/nodes/decide/constant_detect.h";
+    node.header = "pipeline/nodes/decide/rom_detect.h";
     node.definitions =
-        dry.decisions[i] + fmt::format("using {} = ConstantDetect<{}>;\n", node.class_name, decision_name(i));
+        dry.decisions[i] + fmt::format("using {} = RomDetect<{}>;\n", node.class_name, decision_name(i));
     node.members.clear();
   }
 }
@@ -424,8 +424,8 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   if (!compiled.ok()) return compiled.status().at(call.graph.model);
   compiler::EmbeddedNode& node = program.nodes[at];
   node.definitions = std::move(compiled->definitions);
-  node.class_name = "CompiledInfer";
-  node.header = "pipeline/nodes/model/compiled_infer.h";
+  node.class_name = "RomInfer";
+  node.header = "pipeline/nodes/model/rom_infer.h";
   node.members = {{"model", "&" + options.scope + "::kModel"}};
   program.model = std::move(compiled->constants);
   program.compiled = true;

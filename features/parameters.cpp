@@ -17,6 +17,14 @@ std::string_view choice_at(std::string_view choices, std::size_t index) noexcept
   }
 }
 
+int choice_index(std::string_view choices, std::string_view name) noexcept {
+  for (int i = 0;; ++i) {
+    const std::string_view one = choice_at(choices, static_cast<std::size_t>(i));
+    if (one.empty()) return -1;
+    if (one == name) return i;
+  }
+}
+
 bool in_range(const ParameterFacts& parameter, double value) noexcept {
   if (parameter.type == Type::choice)
     return value >= 0 && !choice_at(parameter.choices, static_cast<std::size_t>(value)).empty();
@@ -28,14 +36,8 @@ bool in_range(const ParameterFacts& parameter, double value) noexcept {
 
 bool parse(const ParameterFacts& parameter, std::string_view text, double& value) noexcept {
   if (parameter.type == Type::choice) {
-    for (std::size_t i = 0;; ++i) {
-      const std::string_view name = choice_at(parameter.choices, i);
-      if (name.empty()) return false;
-      if (name == text) {
-        value = static_cast<double>(i);
-        return true;
-      }
-    }
+    value = choice_index(parameter.choices, text);
+    return value >= 0;
   }
   if (parameter.type == Type::boolean) {
     const bool yes = text == "true" || text == "1" || text == "yes" || text == "on";

@@ -33,6 +33,8 @@ struct ParameterOf : ParameterFacts {
 
 // The i-th of names separated by '|', empty beyond the last.
 std::string_view choice_at(std::string_view choices, std::size_t index) noexcept;
+// The number of `name` among them; -1 when it is none of them.
+int choice_index(std::string_view choices, std::string_view name) noexcept;
 bool in_range(const ParameterFacts& parameter, double value) noexcept;
 // False when the text is not a value of this type; does not check the range.
 bool parse(const ParameterFacts& parameter, std::string_view text, double& value) noexcept;
@@ -56,18 +58,27 @@ Status check(const ParameterOf<Options>& parameter, const Options& options) noex
   return refuse_value(parameter, value.view());
 }
 
+// The option of that name, nullptr: none.
+template <class Options>
+constexpr const ParameterOf<Options>* parameter_named(std::span<const ParameterOf<Options>> table,
+                                                      std::string_view name) noexcept {
+  for (const ParameterOf<Options>& parameter : table) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
 // Sets one option from text; booleans are true, false, 1, 0, yes, no, on, off. Errors leave `options`
 // unchanged: not_found for an unknown name, with the nearest known one; invalid_argument with name, value and
 // what is allowed.
 template <class Options>
 Status set_by_name(std::span<const ParameterOf<Options>> table, Options& options, std::string_view name,
                    std::string_view value) noexcept {
-  for (const ParameterOf<Options>& parameter : table) {
-    if (parameter.name != name) continue;
+  if (const ParameterOf<Options>* const parameter = parameter_named(table, name); parameter != nullptr) {
     double parsed = 0;
-    if (!parse(parameter, value, parsed) || !in_range(parameter, parsed))
-      return refuse_value(parameter, value);
-    parameter.put(options, parsed);
+    if (!parse(*parameter, value, parsed) || !in_range(*parameter, parsed))
+      return refuse_value(*parameter, value);
+    parameter->put(options, parsed);
     return Status();
   }
   Suggestion suggestion(name);

@@ -158,7 +158,7 @@ class ModelText {
         t_.operator_state_offset, t_.cursors_offset, t_.fingerprint);
   }
 
-  // How values come and go: the names of functions of pipeline/nodes/model/compiled_infer.h.
+  // How values come and go: the names of functions of pipeline/nodes/model/rom_infer.h.
   static Result<std::string_view> input_converter(const TensorView& tensor, DType given, int exponent) {
     if (given == tensor.dtype && (given == DType::float32 || exponent == tensor.exponent()))
       return copier(given);

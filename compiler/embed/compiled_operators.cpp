@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "inference/ops/bound.h"
-#include "kernels/constant.h"
 #include "kernels/conv/arm/conv_device.h"
+#include "kernels/rom_kernels.h"
 
 namespace runnel::compiler {
 namespace {
@@ -55,13 +55,13 @@ Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operat
   const std::string requant = requant_text(s.requant, pool);
   CompiledOperator out;
   RUNNEL_TRY(connect(bound.x, bound.y, tensors, out));
-  if (kernels::ConstantDense dense; kernels::as_constant(s, dense)) {
-    out.type = "kernels::ConstantDense";
+  if (kernels::RomDense dense; kernels::as_constant(s, dense)) {
+    out.type = "kernels::RomDense";
     out.value = fmt::format("{{{}, {}, {}, {}, {}, {}}}", weights, bias, dense.inputs, dense.channels,
                             dense.in_zero_point, requant);
     out.run = "kernels::constant_dense_int8";
-  } else if (kernels::ConstantDepthwise depthwise; kernels::as_constant(s, depthwise)) {
-    out.type = "kernels::ConstantDepthwise";
+  } else if (kernels::RomDepthwise depthwise; kernels::as_constant(s, depthwise)) {
+    out.type = "kernels::RomDepthwise";
     out.value = fmt::format("{{{}, {}, {}, {}, {}, {}, {}}}", weights, bias, depthwise.channels,
                             depthwise.taps, depthwise.distance, depthwise.in_zero_point, requant);
     out.run = "kernels::constant_depthwise_int8";

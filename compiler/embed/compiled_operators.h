@@ -1,5 +1,5 @@
 // Operators as constants: from what they were bound to on this machine to C++ that says the same
-// (kernels/constant.h).
+// (kernels/rom_kernels.h).
 #pragma once
 
 #include <map>

@@ -81,7 +81,7 @@ std::string program_source(const EmbeddedProgram& p) {
       "// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include "
       "\"embed/program.h\"\n{}",
       p.origin, kMade, p.name,
-      p.compiled ? "#include \"kernels/constant.h\"\n"
+      p.compiled ? "#include \"kernels/rom_kernels.h\"\n"
                  : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include "
                    "\"inference/ops/definitions.h\"\n");
   std::set<std::string> headers;

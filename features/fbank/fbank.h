@@ -53,7 +53,7 @@ class Fbank : public FbankSteps<Fbank, Framer> {
   // The same with the compile-time tables of Recipe::kOptions.
   template <class Recipe>
   static Result<Fbank> make_of(Isa isa, Memory& memory) noexcept {
-    static constexpr FbankTables kTables = ConstantFbankTables<Recipe>::view();
+    static constexpr FbankTables kTables = RomFbankTables<Recipe>::view();
     return make(kTables, isa, memory);
   }
   // Bytes that make(options) takes of a 64-byte aligned Memory.

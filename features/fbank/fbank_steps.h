@@ -1,5 +1,5 @@
 // The steps of a spectral front end (listed in fbank.h), for recipes at run time (Fbank) and for constant
-// ones (constant_fbank.h), where the compiler removes the steps that the recipe does not need.
+// ones (rom_fbank.h), where the compiler removes the steps that the recipe does not need.
 #pragma once
 
 #include <algorithm>

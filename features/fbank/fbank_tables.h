@@ -138,7 +138,7 @@ constexpr FbankTables fbank_tables(const FbankOptions& o, const float* floats,
 
 // Constant tables of Recipe::kOptions: struct Mine { static constexpr FbankOptions kOptions{...}; };
 template <class Recipe>
-class ConstantFbankTables {
+class RomFbankTables {
  public:
   static constexpr FbankShape kShape = unchecked_shape_of(Recipe::kOptions);
   static constexpr FbankTableSizes kSizes = fbank_table_sizes(Recipe::kOptions, kShape);

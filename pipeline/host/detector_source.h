@@ -1,5 +1,5 @@
 // Writes the facts of a detector as C++, for programs that have them as constants
-// (pipeline/nodes/decide/constant_detect.h).
+// (pipeline/nodes/decide/rom_detect.h).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace runnel::pipeline {
 
-// A struct `name` with kFacts; the text needs pipeline/nodes/decide/constant_detect.h in front, in a scope
+// A struct `name` with kFacts; the text needs pipeline/nodes/decide/rom_detect.h in front, in a scope
 // where namespace runnel::pipeline is used.
 std::string detector_source(const DetectorFacts& facts, std::string_view name);
 

@@ -87,7 +87,7 @@ TEST(Embed, FixedPointFrontEndsAreConstants) {
   call_well({"embed", model, "-o", embedded});
   const std::string program = read_text(fs::path(embedded) / "alexa.cpp");
   EXPECT_TRUE(says(program, "static constexpr std::int16_t kWindow[] = {")) << program.substr(0, 1000);
-  EXPECT_TRUE(says(program, "embed::place<ConstantMicrofrontend>(memory)"));
+  EXPECT_TRUE(says(program, "embed::place<RomMicrofrontend>(memory)"));
   EXPECT_FALSE(says(program, "pipeline/nodes/spectrum/microfrontend.h"));
 }
 

@@ -12,7 +12,7 @@
 #include "features/fbank/fbank_tables.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
-#include "pipeline/nodes/spectrum/constant_fbank.h"
+#include "pipeline/nodes/spectrum/rom_fbank.h"
 #include "tests/pipeline/support.h"
 
 namespace runnel::pipeline::test {
@@ -214,14 +214,14 @@ struct Forty {
   static constexpr features::FbankOptions kOptions = features::changed(
       features::constant_preset("kaldi"), [](features::FbankOptions& o) { o.num_mel_bins = 40; });
 };
-TEST(ConstantFbank, GivesWhatTheNodeFbankGives) {
-  constexpr features::FbankTables kTables = features::ConstantFbankTables<Forty>::view();
+TEST(RomFbank, GivesWhatTheNodeFbankGives) {
+  constexpr features::FbankTables kTables = features::RomFbankTables<Forty>::view();
   std::vector<float> values = values_for({"fbank", 1, 160});
   values[1000] = std::numeric_limits<float>::infinity();
   for (const std::int64_t first : {std::int64_t{0}, std::int64_t{7}, (std::int64_t{1} << 40) * 160}) {
     const auto constant = [&](std::int64_t piece) {
       HeapMemory memory;
-      ConstantFbank node;
+      RomFbank node;
       node.tables = &kTables;
       return run(node, "fbank", 1, values, piece, first, memory);
     };
@@ -236,7 +236,7 @@ TEST(ConstantFbank, GivesWhatTheNodeFbankGives) {
     EXPECT_EQ(single.bytes, expected.bytes);
   }
   HeapMemory memory;
-  ConstantFbank node;
+  RomFbank node;
   node.tables = &kTables;
   EXPECT_EQ(run(node, "fbank", 3, values, 100, 0, memory).status.code(), Code::mismatch);
 }

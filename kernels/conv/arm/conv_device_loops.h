@@ -10,10 +10,10 @@
 // * depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of the position y.
 #pragma once
 
-#include "kernels/constant.h"
 #include "kernels/conv/arm/conv_device.h"
 #include "kernels/conv/arm/finish_device.h"
 #include "kernels/conv/conv_taps.h"
+#include "kernels/rom_kernels.h"
 
 namespace runnel::kernels {
 namespace {
@@ -263,9 +263,9 @@ struct ChannelByChannel {
   }
 };
 
-// kernels/constant.h: the inner loops alone.
+// kernels/rom_kernels.h: the inner loops alone.
 template <class Machine>
-[[gnu::always_inline]] inline void run_constant(const ConstantDense& of, const void* x, void* y) noexcept {
+[[gnu::always_inline]] inline void run_constant(const RomDense& of, const void* x, void* y) noexcept {
   dense<Machine>(DensePosition<std::int8_t, std::int32_t>{static_cast<const std::int8_t*>(x),
                                                           static_cast<const std::int8_t*>(of.weights),
                                                           of.inputs, of.inputs, of.in_zero_point,
@@ -274,8 +274,7 @@ template <class Machine>
                  of.requant, 0, of.channels);
 }
 template <class Machine>
-[[gnu::always_inline]] inline void run_constant(const ConstantDepthwise& of, const void* x,
-                                                void* y) noexcept {
+[[gnu::always_inline]] inline void run_constant(const RomDepthwise& of, const void* x, void* y) noexcept {
   TapWindow<std::int8_t> window{};
   window.x = static_cast<const std::int8_t*>(x);
   window.weights = static_cast<const std::int8_t*>(of.weights);

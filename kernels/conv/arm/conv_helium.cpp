@@ -241,10 +241,10 @@ void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x,
 }
 
 void constant_dense_int8(const void* of, const void* x, const void*, void* y) noexcept {
-  run_constant<Helium<false>>(*static_cast<const ConstantDense*>(of), x, y);
+  run_constant<Helium<false>>(*static_cast<const RomDense*>(of), x, y);
 }
 void constant_depthwise_int8(const void* of, const void* x, const void*, void* y) noexcept {
-  run_constant<Helium<false>>(*static_cast<const ConstantDepthwise*>(of), x, y);
+  run_constant<Helium<false>>(*static_cast<const RomDepthwise*>(of), x, y);
 }
 
 }  // namespace runnel::kernels

@@ -1,5 +1,5 @@
 // Decisions, frame by frame (detect.h says which). What a detector was told are facts: made while a node is
-// prepared (detect.h), or constants of a program (constant_detect.h), whose compiler leaves out what they
+// prepared (detect.h), or constants of a program (rom_detect.h), whose compiler leaves out what they
 // rule out.
 #pragma once
 

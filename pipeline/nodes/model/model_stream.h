@@ -1,4 +1,4 @@
-// Frames through a session, block by block: what infer does with a model that is a stream, and compiled_infer
+// Frames through a session, block by block: what infer does with a model that is a stream, and rom_infer
 // does always.
 //
 // Output frame j has the logical index j of the offline run, whatever the model's delay. After a gap

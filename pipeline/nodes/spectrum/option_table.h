@@ -63,22 +63,32 @@ struct OptionTable {
     value.text = static_cast<const N&>(node).preset;
     return value;
   }
+  // Every entry of this table but the first one is an option of that name. Types, ranges and choices have
+  // been checked (check_value).
+  static const Option& option_of(const Parameter& self) noexcept {
+    return *features::parameter_named(std::span<const Option>(Traits::kOptions), self.name);
+  }
   static Status set(const Parameter& self, Node& node, const Value& value) noexcept {
-    return features::set_by_name(std::span<const Option>(Traits::kOptions), static_cast<N&>(node).options,
-                                 self.name, describe_value(value).view());
+    const Option& option = option_of(self);
+    double number = value.real;
+    if (self.type == ParameterType::integer) number = static_cast<double>(value.integer);
+    if (self.type == ParameterType::boolean) number = value.boolean ? 1 : 0;
+    if (self.type == ParameterType::text) number = features::choice_index(option.choices, value.text);
+    if (!features::in_range(option, number))
+      return features::refuse_value(option, describe_value(value).view());
+    option.put(static_cast<N&>(node).options, number);
+    return {};
   }
   static Value get(const Parameter& self, const Node& node) noexcept {
     Value value;
     value.type = self.type;
-    for (const auto& option : Traits::kOptions) {
-      if (option.name != self.name) continue;
-      const double number = option.get(static_cast<const N&>(node).options);
-      value.integer = static_cast<std::int64_t>(number);
-      value.boolean = number != 0;
-      value.real = number;
-      if (self.type == ParameterType::text)
-        value.text = features::choice_at(option.choices, static_cast<std::size_t>(number));
-    }
+    const Option& option = option_of(self);
+    const double number = option.get(static_cast<const N&>(node).options);
+    value.integer = static_cast<std::int64_t>(number);
+    value.boolean = number != 0;
+    value.real = number;
+    if (self.type == ParameterType::text)
+      value.text = features::choice_at(option.choices, static_cast<std::size_t>(number));
     return value;
   }
 };

@@ -65,7 +65,7 @@ TYPED_TEST_SUITE(FbankTablesOf, Recipes);
 
 TYPED_TEST(FbankTablesOf, TheCompilerMakesTheBytesOfTheMachine) {
   constexpr FbankOptions kOptions = TypeParam::kOptions;
-  constexpr FbankTables kConstant = ConstantFbankTables<TypeParam>::view();
+  constexpr FbankTables kConstant = RomFbankTables<TypeParam>::view();
   constexpr FbankTableSizes kSizes = fbank_table_sizes(kOptions);
   HeapMemory memory;
   const Result<Fbank> made = Fbank::make(kOptions, Isa::reference, memory);
@@ -90,7 +90,7 @@ TYPED_TEST(FbankTablesOf, ConstantTablesGiveTheSameFramesOnEveryInstructionSet) 
   const std::vector<float> expected = test::run_whole(TypeParam::kOptions, best_isa(), samples);
   ASSERT_FALSE(expected.empty());
   for (const Isa isa : test::isas()) {
-    const std::vector<float> got = frames_of(ConstantFbankTables<TypeParam>::view(), isa, kBytes, samples);
+    const std::vector<float> got = frames_of(RomFbankTables<TypeParam>::view(), isa, kBytes, samples);
     ASSERT_EQ(got.size(), expected.size());
     EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0) << name_of(isa);
   }
@@ -116,7 +116,7 @@ TEST(FbankTables, ThoseOfAnySizeCanBeWrittenDown) {
 }
 
 TEST(FbankTables, ForAnotherNumberOfLanesAreRefused) {
-  FbankTables tables = ConstantFbankTables<Kaldi40>::view();
+  FbankTables tables = RomFbankTables<Kaldi40>::view();
   tables.lanes = 3;
   HeapMemory memory;
   const Result<Fbank> fbank = Fbank::make(tables, Isa::reference, memory);

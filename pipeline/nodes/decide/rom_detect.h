@@ -8,7 +8,7 @@ namespace runnel::pipeline {
 
 // Decision::kFacts: as Detect::facts() had them, pointers into ROM included.
 template <class Decision>
-class ConstantDetect final : public Detector<ConstantDetect<Decision>> {
+class RomDetect final : public Detector<RomDetect<Decision>> {
  public:
   static constexpr const DetectorFacts& facts() noexcept { return Decision::kFacts; }
 

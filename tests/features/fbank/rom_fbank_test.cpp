@@ -1,5 +1,5 @@
 // Front ends with constant recipes give the bits of those configured at run time.
-#include "features/fbank/constant_fbank.h"
+#include "features/fbank/rom_fbank.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ struct Whisper {  // 400 points, centred frames, limit below the maximum
 template <class Recipe>
 struct Tabled {
   static constexpr FbankOptions kOptions = Recipe::kOptions;
-  static constexpr FbankTables kTables = ConstantFbankTables<Recipe>::view();
+  static constexpr FbankTables kTables = RomFbankTables<Recipe>::view();
 };
 
 std::vector<float> noise(std::size_t count) {
@@ -58,16 +58,16 @@ std::vector<float> frames_of(F& fbank, std::size_t piece) {
 }
 
 template <class Recipe>
-class ConstantFbankOf : public testing::Test {};
+class RomFbankOf : public testing::Test {};
 using Recipes = testing::Types<Kaldi40, Mfcc, Whisper>;
-TYPED_TEST_SUITE(ConstantFbankOf, Recipes);
+TYPED_TEST_SUITE(RomFbankOf, Recipes);
 
-TYPED_TEST(ConstantFbankOf, GivesTheSameBitsFromTheSameMemory) {
+TYPED_TEST(RomFbankOf, GivesTheSameBitsFromTheSameMemory) {
   HeapMemory told_memory(Fbank::state_bytes_of(TypeParam::kOptions)),
       memory(Fbank::state_bytes_of(TypeParam::kOptions));
   Result<Fbank> told = Fbank::make(Tabled<TypeParam>::kTables, Isa::reference, told_memory);
   ASSERT_TRUE(told.ok()) << told.status().text();
-  ConstantFbank<Tabled<TypeParam>> constant;
+  RomFbank<Tabled<TypeParam>> constant;
   ASSERT_TRUE(constant.init(memory).ok());
   EXPECT_EQ(memory.used(), told_memory.used());
   for (const std::size_t piece : {160, 777}) {
@@ -80,9 +80,9 @@ TYPED_TEST(ConstantFbankOf, GivesTheSameBitsFromTheSameMemory) {
   }
 }
 
-TYPED_TEST(ConstantFbankOf, SaysWhenItsMemoryIsTooSmall) {
+TYPED_TEST(RomFbankOf, SaysWhenItsMemoryIsTooSmall) {
   HeapMemory memory(Fbank::state_bytes_of(TypeParam::kOptions) - 1);
-  ConstantFbank<Tabled<TypeParam>> constant;
+  RomFbank<Tabled<TypeParam>> constant;
   EXPECT_EQ(constant.init(memory).code(), Code::out_of_memory);
 }
 

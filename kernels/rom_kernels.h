@@ -17,14 +17,14 @@ void constant_conv_int16(const void* spec, const void* x, const void* addend, vo
 
 // An int8 convolution with one output position whose inputs are contiguous (or a fully connected layer), with
 // ordinary shifts: 1 to 30.
-struct ConstantDense {
+struct RomDense {
   const void* weights = nullptr;  // [channels][inputs]
   const void* bias = nullptr;     // [channels]; or null
   std::int32_t inputs = 0, channels = 0, in_zero_point = 0;
   Requant requant;
 };
 // The same for a depthwise convolution.
-struct ConstantDepthwise {
+struct RomDepthwise {
   const void* weights = nullptr;                      // [channels][taps]
   const void* bias = nullptr;                         // [channels]; or null
   std::int32_t channels = 0, taps = 0, distance = 1;  // in frames from tap to tap
@@ -32,8 +32,8 @@ struct ConstantDepthwise {
   Requant requant;
 };
 // For a convolution after constant_conv_fits and lay_down (conv_device.h). False where it has no such form.
-bool as_constant(const ConvSpec& spec, ConstantDense& out) noexcept;
-bool as_constant(const ConvSpec& spec, ConstantDepthwise& out) noexcept;
+bool as_constant(const ConvSpec& spec, RomDense& out) noexcept;
+bool as_constant(const ConvSpec& spec, RomDepthwise& out) noexcept;
 // DirectRun.
 void constant_dense_int8(const void* dense, const void* x, const void* addend, void* y) noexcept;
 void constant_depthwise_int8(const void* depthwise, const void* x, const void* addend, void* y) noexcept;

@@ -1,9 +1,9 @@
-#include "pipeline/nodes/model/compiled_infer.h"
+#include "pipeline/nodes/model/rom_infer.h"
 
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "kernels/constant.h"
+#include "kernels/rom_kernels.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -60,7 +60,7 @@ void dequantize_int16(const void* self, const std::byte* from, std::int64_t valu
                                              reinterpret_cast<float*>(to), of(self).out_exponent);
 }
 
-Status CompiledInfer::prepare(PrepareContext& context) noexcept {
+Status RomInfer::prepare(PrepareContext& context) noexcept {
   const CompiledModel& m = *model;
   RUNNEL_TRY(check(m, context));
   RUNNEL_ASSIGN(const Session session, ModelStream::make_session(context, m.prepared));
@@ -74,12 +74,12 @@ Status CompiledInfer::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-Status CompiledInfer::process(const Block& in, Output& out) noexcept {
+Status RomInfer::process(const Block& in, Output& out) noexcept {
   stream_.process(in, out);
   return {};
 }
 
-Status CompiledInfer::flush(Output& out) noexcept {
+Status RomInfer::flush(Output& out) noexcept {
   stream_.flush(out);
   return {};
 }

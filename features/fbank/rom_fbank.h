@@ -20,9 +20,9 @@ struct ConstantGrid {
 };
 
 template <class Recipe>
-class ConstantFbank : public FbankSteps<ConstantFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>> {
+class RomFbank : public FbankSteps<RomFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>> {
   static_assert(has_constant_form(Recipe::kOptions) && Recipe::kTables.lanes == 1);
-  using Steps = FbankSteps<ConstantFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>>;
+  using Steps = FbankSteps<RomFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>>;
 
  public:
   // Allocates. Error: out_of_memory.

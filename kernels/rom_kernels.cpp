@@ -1,4 +1,4 @@
-#include "kernels/constant.h"
+#include "kernels/rom_kernels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,7 @@ bool one_position(const ConvSpec& spec) noexcept {
 
 }  // namespace
 
-bool as_constant(const ConvSpec& spec, ConstantDense& out) noexcept {
+bool as_constant(const ConvSpec& spec, RomDense& out) noexcept {
   if (!one_position(spec) || spec.groups != 1 || (spec.kernel_width > 1 && spec.dilation_width != 1))
     return false;
   out = {spec.weights,      spec.bias,          spec.kernel_width * spec.in_channels,
@@ -38,7 +38,7 @@ bool as_constant(const ConvSpec& spec, ConstantDense& out) noexcept {
   return true;
 }
 
-bool as_constant(const ConvSpec& spec, ConstantDepthwise& out) noexcept {
+bool as_constant(const ConvSpec& spec, RomDepthwise& out) noexcept {
   if (!one_position(spec) || spec.groups == 1 || spec.groups != spec.in_channels ||
       spec.groups != spec.out_channels)
     return false;
@@ -67,7 +67,7 @@ void constant_conv_int16(const void* spec, const void* x, const void*, void* y) 
   run_generic_int16(s, whole_of(s), x, y);
 }
 void constant_dense_int8(const void* dense, const void* x, const void*, void* y) noexcept {
-  const auto& of = *static_cast<const ConstantDense*>(dense);
+  const auto& of = *static_cast<const RomDense*>(dense);
   ConvSpec spec;
   spec.in_channels = of.inputs;
   spec.out_channels = of.channels;
@@ -78,7 +78,7 @@ void constant_dense_int8(const void* dense, const void* x, const void*, void* y)
   run_generic_int8(spec, whole_of(spec), x, y);
 }
 void constant_depthwise_int8(const void* depthwise, const void* x, const void*, void* y) noexcept {
-  const auto& of = *static_cast<const ConstantDepthwise*>(depthwise);
+  const auto& of = *static_cast<const RomDepthwise*>(depthwise);
   ConvSpec spec;
   spec.in_width = (of.taps - 1) * of.distance + 1;
   spec.kernel_width = of.taps;

@@ -1,5 +1,5 @@
 // The special forms of convolutions and sums for compiled models against their definition.
-#include "kernels/constant.h"
+#include "kernels/rom_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -53,13 +53,13 @@ std::vector<std::int8_t> defined(const Case& of) {
 TEST(ConstantKernels, DenseIsTheConvolutionOfOnePosition) {
   for (const std::int32_t taps : {1, 5}) {
     const Case of = conv(12, 10, taps, 1, 1, 9);
-    ConstantDense dense;
+    RomDense dense;
     ASSERT_TRUE(as_constant(of.spec, dense));
     EXPECT_EQ(dense.inputs, 12 * taps);
     std::vector<std::int8_t> y(10);
     constant_dense_int8(&dense, of.x.data(), nullptr, y.data());
     EXPECT_EQ(y, defined(of));
-    ConstantDepthwise depthwise;
+    RomDepthwise depthwise;
     EXPECT_FALSE(as_constant(of.spec, depthwise));
   }
 }
@@ -67,19 +67,19 @@ TEST(ConstantKernels, DenseIsTheConvolutionOfOnePosition) {
 TEST(ConstantKernels, DepthwiseIsTheConvolutionOfOnePosition) {
   for (const std::int32_t distance : {1, 4}) {
     const Case of = conv(12, 12, 9, distance, 12, 7);
-    ConstantDepthwise depthwise;
+    RomDepthwise depthwise;
     ASSERT_TRUE(as_constant(of.spec, depthwise));
     std::vector<std::int8_t> y(12);
     constant_depthwise_int8(&depthwise, of.x.data(), nullptr, y.data());
     EXPECT_EQ(y, defined(of));
-    ConstantDense dense;
+    RomDense dense;
     EXPECT_FALSE(as_constant(of.spec, dense));
   }
 }
 
 TEST(ConstantKernels, OtherConvolutionsHaveNoShortForm) {
-  ConstantDense dense;
-  ConstantDepthwise depthwise;
+  RomDense dense;
+  RomDepthwise depthwise;
   const auto none = [&](const ConvSpec& spec) {
     return !as_constant(spec, dense) && !as_constant(spec, depthwise);
   };

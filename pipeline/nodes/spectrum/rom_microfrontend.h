@@ -7,7 +7,7 @@
 
 namespace runnel::pipeline {
 
-class ConstantMicrofrontend final : public Node {
+class RomMicrofrontend final : public Node {
  public:
   const features::MicrofrontendOptions* options = nullptr;  // these two outlive the node, and belong together
   const features::MicrofrontendTables* tables = nullptr;

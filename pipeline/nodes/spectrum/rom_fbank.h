@@ -2,7 +2,7 @@
 // (features/fbank/fbank_tables.h), nothing is computed to prepare it, no option is read by name.
 #pragma once
 
-#include "features/fbank/constant_fbank.h"
+#include "features/fbank/rom_fbank.h"
 #include "pipeline/nodes/finite_input.h"
 #include "pipeline/nodes/spectrum/fbank_blocks.h"
 
@@ -21,7 +21,7 @@ class FixedFbank : public Node {
 };
 
 // Of any tables.
-class ConstantFbank final : public FixedFbank<FbankBlocks> {
+class RomFbank final : public FixedFbank<FbankBlocks> {
  public:
   const features::FbankTables* tables = nullptr;  // outlives the node
 
@@ -32,7 +32,7 @@ class ConstantFbank final : public FixedFbank<FbankBlocks> {
 
 // Of a Recipe that features::has_constant_form(): of the front end's code only what it asks for is linked.
 template <class Recipe>
-class CompiledFbank final : public FixedFbank<FbankBlocksOf<features::ConstantFbank<Recipe>>> {
+class CompiledFbank final : public FixedFbank<FbankBlocksOf<features::RomFbank<Recipe>>> {
  public:
   Status prepare(PrepareContext& context) noexcept override {
     RUNNEL_TRY(check_fbank_input(Recipe::kOptions, context.label, context));

@@ -43,7 +43,7 @@ void quantize_int16(const void* self, const std::byte* from, std::int64_t values
 void dequantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 void dequantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 
-class CompiledInfer final : public Node {
+class RomInfer final : public Node {
  public:
   const CompiledModel* model = nullptr;  // outlives the node
 
