@@ -60,7 +60,7 @@ std::int64_t fixed(double share) noexcept {
   return level + (static_cast<double>(level) < scaled ? 1 : 0);
 }
 
-// Takes the next piece before a comma off the list.
+// Removes and returns the next item of a list with commas.
 std::string_view next_piece(std::string_view& list) noexcept {
   const std::size_t comma = std::min(list.find(','), list.size());
   const std::string_view piece(list.data(), comma);
@@ -68,8 +68,8 @@ std::string_view next_piece(std::string_view& list) noexcept {
   return piece;
 }
 
-// A decimal number from 0 to 1 of at most nine digits; -1: it is none. (The library's parser would be the
-// largest part of a firmware's detector.)
+// A decimal number from 0 to 1 of at most nine digits; -1: not such a number. (The library's parser would be
+// the largest part of the detector in firmware.)
 double share_from(std::string_view text) noexcept {
   constexpr std::size_t kMostDigits = 9;
   std::int64_t digits = 0, scale = 1;
@@ -155,14 +155,14 @@ Status Detect::set_thresholds(PrepareContext& context) noexcept {
   facts_.gate_level = fixed(gate_threshold);
   if (thresholds.empty()) return {};
   const double share =
-      threshold > 0 ? quiet / threshold : 0;  // of a label's own threshold that is its release
+      threshold > 0 ? quiet / threshold : 0;  // release as a fraction of a label's own threshold
   auto* const levels = context.memory.array<DetectorLevel>(static_cast<std::size_t>(facts_.classes));
   if (levels == nullptr) return out_of_memory("the thresholds");
   facts_.levels = levels;
   std::fill(levels, levels + facts_.classes, facts_.level);
   for (std::string_view rest = thresholds; !rest.empty();) {
     const std::string_view piece = next_piece(rest);
-    // The last colon: labels may have some.
+    // The last colon: labels may contain colons.
     const std::size_t colon = piece.rfind(':');
     const std::string_view name(piece.data(), std::min(colon, piece.size()));
     const std::int32_t label = class_of(name);

@@ -73,7 +73,8 @@ Result<Session> Infer::make_session(PrepareContext& context) noexcept {
   return ModelStream::make_session(context, *prepared_);
 }
 
-// Of what is prepared; the frames of the output are those of a stream, stepped models set their own.
+// The shape of the prepared model; the number of output frames is that of a stream, stepped models set their
+// own.
 ModelStreamShape Infer::shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept {
   const Placement& out = prepared_->placement(to);
   ModelStreamShape shape;

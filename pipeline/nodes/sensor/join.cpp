@@ -21,7 +21,7 @@ constexpr Parameter kParameters[] = {
     parameter<&Join::buffer>("buffer", "s", 0.001, 3600, "how far one input may be ahead of another"),
 };
 
-// A gap is told after so many frames at the latest, so that a run can be stopped within it.
+// A long gap is reported in parts of this many frames, so that a run can be stopped within it.
 constexpr std::int64_t kMostLost = 1 << 16;
 constexpr std::int64_t kMostBuffer = std::int64_t{1} << 28;  // bytes
 
@@ -153,7 +153,7 @@ Status Join::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// One step of the executor behind an input, and what it means for all inputs that it feeds.
+// One step of the executor that feeds an input, and its effect on all inputs that it feeds.
 Status Join::pull(const Input& input) noexcept {
   Executor* const from = input.from;
   bool done = false;
@@ -186,7 +186,7 @@ Join::Found Join::read(const Input& input, float* to) const noexcept {
   return Found::values;
 }
 
-// `behind`: with Found::wait, the input that has to go on.
+// `behind`: with Found::wait, the input that must advance.
 Join::Found Join::read_all(float* to, const Input*& behind) const noexcept {
   Found all = Found::values;
   for (int k = 0; k < count_; ++k) {

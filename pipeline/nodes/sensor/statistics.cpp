@@ -31,7 +31,7 @@ constexpr Parameter kParameters[] = {
         "non_finite", "zero|error", "samples that are infinite or not a number: read as 0, or refused"),
 };
 
-// Takes the part before the next comma.
+// Removes and returns the part before the next comma.
 std::string_view take_item(std::string_view& list) noexcept {
   const std::string_view item = list.substr(0, list.find(','));
   list.remove_prefix(std::min(item.size() + 1, list.size()));

@@ -37,7 +37,7 @@ constexpr Parameter kParameters[] = {
                                       "not a number: read as 0 and counted, or refused"),
 };
 
-// Numbers of a list into `values`; a single one stands for all.
+// Parses a list of numbers into `values`; a single number applies to all dimensions.
 Status read_list(std::string_view name, std::string_view list, std::span<float> values) noexcept {
   std::size_t count = 0;
   for (std::string_view rest = list; !rest.empty() || count == 0; ++count) {

@@ -1,5 +1,5 @@
-// The node fbank for programs whose front end is known when they are compiled: its tables are constants
-// (features/fbank/fbank_tables.h), nothing is computed to prepare it, no option is read by name.
+// The node fbank for programs with a compiled-in front end: its tables are constants
+// (features/fbank/fbank_tables.h). Preparing it parses and computes nothing.
 #pragma once
 
 #include "features/fbank/constant_fbank.h"
@@ -20,7 +20,7 @@ class FixedFbank : public Node {
   Blocks blocks_;
 };
 
-// Of any tables.
+// For any tables.
 class ConstantFbank final : public FixedFbank<FbankBlocks> {
  public:
   const features::FbankTables* tables = nullptr;  // outlives the node
@@ -30,7 +30,7 @@ class ConstantFbank final : public FixedFbank<FbankBlocks> {
   }
 };
 
-// Of a Recipe that features::has_constant_form(): of the front end's code only what it asks for is linked.
+// For a Recipe that features::has_constant_form(): only the code that the recipe uses is linked.
 template <class Recipe>
 class CompiledFbank final : public FixedFbank<FbankBlocksOf<features::ConstantFbank<Recipe>>> {
  public:

@@ -1,4 +1,4 @@
-// The base of stft and istft: what both directions must agree on.
+// The base of stft and istft: the settings that both share.
 #pragma once
 
 #include <string_view>
@@ -19,11 +19,11 @@ class StftNode : public Node {
   bool pairs = false;  // real and imaginary part of a bin side by side
   std::string_view non_finite = "zero";
 
-  // The texts have been checked against the choices of their parameters.
+  // Assumes that the texts are among the choices of their parameters.
   [[nodiscard]] features::StftOptions options() const noexcept;
 
  protected:
-  // Room for one frame, where pairs are made or taken apart.
+  // Room for one frame, when pairs are interleaved or separated.
   Status prepare_pairs(PrepareContext& context, std::size_t values) noexcept;
   float* frame_ = nullptr;
 };

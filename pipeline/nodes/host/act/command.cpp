@@ -77,7 +77,7 @@ ChildCall Command::call_for(const EventFields& fields) const {
 void Command::act(const Event& event) {
   {
     const std::lock_guard lock(mutex_);
-    // What can be run at once does not wait.
+    // Events that can start immediately do not count as queued.
     if (static_cast<std::int64_t>(waiting_.size()) < queue + concurrency - busy_) {
       waiting_.push_back(call_for(records_.fields(event)));
       wake_.up();
@@ -157,7 +157,7 @@ void Command::work() {
     for (const Running& running : running_) polled.push_back({running.process.descriptor(), POLLIN, 0});
     poll(polled.data(), polled.size(), milliseconds_to_wait());
     if (polled[0].revents != 0) wake_.clear();
-    // From the back, so that those in front keep their places.
+    // Backwards, so that erasing keeps the earlier indices valid.
     for (std::size_t i = running_.size(); i-- > 0;) {
       if (polled[i + 1].revents == 0) continue;
       reap(running_[i]);

@@ -23,7 +23,7 @@ const NodeType History::type = {
 
 Status History::prepare(PrepareContext& context) noexcept {
   format_ = context.input;
-  // What comes at once must fit too.
+  // A whole block must fit too.
   capacity_ = std::max(std::llround(seconds * format_.clock.hz()), 1LL) + context.max_input;
   samples_.resize(static_cast<std::size_t>(capacity_ * format_.channels));
   context.max_output = context.max_input;

@@ -47,7 +47,7 @@ constexpr Parameter kParameters[] = {
 constexpr int kDefaultPort = 1883;
 constexpr int kLoopMilliseconds = 500;
 constexpr int kGoodbyeLoops = 4;
-// The library's own queue stays short, so that what is dropped is dropped here.
+// The library's own queue stays short, so that records are dropped here, where they are counted.
 constexpr std::size_t kMostSent = 20;
 
 struct Library {
@@ -57,7 +57,7 @@ struct Library {
   Library& operator=(const Library&) = delete;
 };
 
-// What fills a place in a topic must not be read as levels or wildcards.
+// Inserted fields must not add levels or wildcards to a topic.
 std::string level_of_topic(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -190,8 +190,8 @@ void Mqtt::acknowledged(int number) {
   if (sent_.empty() && waiting_.empty()) all_done_.notify_all();
 }
 
-// With the mutex held. A message that the library has taken is its own to bring through, whatever happens to
-// the connection.
+// Call with the mutex held. The library delivers a message that it has accepted, even when the connection is
+// lost.
 void Mqtt::publish_waiting() {
   while (connected_ && !waiting_.empty() && sent_.size() < kMostSent) {
     const Message& message = waiting_.front();

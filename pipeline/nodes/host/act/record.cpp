@@ -20,7 +20,7 @@ constexpr Parameter kParameters[] = {
         "type of the samples in the files; integers saturate; float32: wav only"),
 };
 
-// Part of a file's name: whatever may mean something to a shell or a file system becomes '_'.
+// Part of a file name: characters special to a shell or a file system become '_'.
 std::string name_from(std::string_view label) {
   constexpr std::size_t kLongest = 64;
   std::string name(label.substr(0, kLongest));
@@ -73,7 +73,7 @@ Status Record::begin_clip(const Event& event) {
     ++left_out_;
     return {};
   }
-  // From units of the source to samples of the history.
+  // Converts units of the source to samples of the history.
   const double hz = clock.hz(), units = hz / static_cast<double>(sample_rate_);
   const std::int64_t begin = std::llround(static_cast<double>(event.begin) * units - before * hz),
                      end = std::llround(static_cast<double>(event.end) * units + after * hz);

@@ -30,7 +30,7 @@ constexpr Parameter kParameters[] = {
                          "upper end of the colours; the same as min: the highest value"),
 };
 
-// Powers below this are silence.
+// Powers below this count as silence.
 constexpr float kLeastPower = 1e-10F;
 
 float read(const std::byte* from, DType type) noexcept {

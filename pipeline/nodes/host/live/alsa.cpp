@@ -36,7 +36,7 @@ constexpr Parameter kParameters[] = {
         "realtime", "capture with real-time priority and locked memory where the system allows it"),
 };
 
-// How often process() looks for samples, in periods of the device.
+// Polling interval of process(), in periods of the device.
 constexpr double kLookEvery = 0.5;
 
 }  // namespace
@@ -78,8 +78,8 @@ Status Alsa::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Takes the next slot. False when there is none, or when it lies after a gap and there are samples in front
-// of that to give first.
+// Takes the next slot. False when the ring is empty, or when the slot follows a gap and earlier samples must
+// be given first.
 bool Alsa::refill(Output& out) noexcept {
   CaptureRing& ring = capture_.ring();
   const CaptureRing::Slot* slot = ring.take();
@@ -95,7 +95,7 @@ bool Alsa::refill(Output& out) noexcept {
   return out.count == 0;
 }
 
-// From half full until it is nearly empty again.
+// With hysteresis: from half full until nearly empty.
 void Alsa::look_at_queue() noexcept {
   if (overload != "skip-inference") return;
   const std::size_t filled = capture_.ring().filled(), slots = capture_.ring().slots();
@@ -124,13 +124,13 @@ Status Alsa::process(const Block&, Output& out) noexcept {
   look_at_queue();
   while (out.count < out.capacity) {
     if (held_ == given_) {
-      // In this order: what was put into the ring before the thread ended is there when it has ended.
+      // In this order: once the thread has finished, all that it put into the ring is visible.
       const bool finished = capture_.finished();
       if (!refill(out)) {
         if (out.count > 0) break;
         if (finished) {
           RUNNEL_TRY(capture_.failure());
-          // Dropped or lost after the last sample that came through.
+          // Samples dropped or lost after the last one in the ring.
           out.lost = capture_.device().position() - position_;
           out.end = true;
           return {};

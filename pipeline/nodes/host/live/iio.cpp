@@ -141,7 +141,7 @@ Result<bool> Iio::place() {
 Status Iio::process(const Block&, Output& out) noexcept {
   while (out.count < out.capacity) {
     if (!held_) {
-      // What came goes on before more is waited for.
+      // Pass on what is there before waiting for more.
       if (out.count > 0 && filled_ - at_ < layout_.scan_bytes && !input_.ready()) return {};
       RUNNEL_ASSIGN(const bool more, next());
       if (!more) {

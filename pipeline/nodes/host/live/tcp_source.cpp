@@ -10,7 +10,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// Its own parameters, and those of all such sources.
+// Its own parameters, and those of all sources of bare samples.
 constexpr auto make_parameters() {
   std::array<Parameter, 2 + std::size(kPcmParameters)> all = {
       text_parameter<&TcpSource::address>("address", "", "tcp:HOST:PORT or unix:PATH"),
@@ -62,7 +62,7 @@ Status TcpSource::connect() noexcept {
       input_.take(std::move(socket), std::string(address));
       return {};
     }
-    // A caller who hung up at once is none.
+    // Ignore a client that has disconnected already.
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
       return Status(Code::io_error) << address << ": cannot accept a connection: " << std::strerror(errno);
   }

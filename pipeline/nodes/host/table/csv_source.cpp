@@ -43,7 +43,7 @@ constexpr Parameter kParameters[] = {
         "rows that are not later than the one above: refused, or left out and counted"),
 };
 
-// Rows of times that are read to find the rate.
+// Rows whose time stamps are read to find the rate.
 constexpr std::size_t kProbe = 1000;
 
 }  // namespace
@@ -118,7 +118,7 @@ Status CsvSource::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// False when the row is left out.
+// False when the row is dropped.
 Result<bool> CsvSource::place_row() {
   if (!grid_) return true;
   RUNNEL_ASSIGN(const std::int64_t stamp, table_.time(time_column_, unit_));
@@ -203,7 +203,7 @@ Status CsvSource::process(const Block&, Output& out) noexcept {
   while (out.count < out.capacity) {
     bool more = true;
     if (!held_) {
-      // What came goes on before more is waited for.
+      // Pass on what is there before waiting for more.
       if (out.count > 0) {
         RUNNEL_ASSIGN(const bool ready, table_.ready());
         if (!ready) return {};

@@ -86,7 +86,7 @@ Result<bool> Sensor::read_row() {
       in_a_row_ = 0;
       return true;
     }
-    // A single row may be noise on the line; when nothing else comes any more, something is wrong.
+    // A single bad row may be noise on the line; a second of bad rows, and more than ten, is an error.
     if (!placed_) ++in_a_row_;
     const bool too_many = static_cast<double>(in_a_row_) > std::max(10.0, grid_rate_.hz());
     if (taken.ok()) {
@@ -98,7 +98,7 @@ Result<bool> Sensor::read_row() {
     }
     if (taken.status().code() != Code::invalid_data || garbled == "error" || too_many) return taken.status();
     ++garbled_rows_;
-    // Unless its place in time is known, the next row's time stamp tells that this one is missing.
+    // If its position in time is unknown, the time stamp of the next row will show the loss.
     if (!grid_ || placed_) ++pending_lost_;
   }
 }
