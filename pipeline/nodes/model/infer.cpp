@@ -9,8 +9,8 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Infer::model>("model", "", "model file", true),
     parameter<&Infer::chunk>(
         "chunk", "frames", 0, 1 << 20,
-        "frames per run of a streamed model; more is faster and later; 0: the smallest possible"),
-    text_parameter<&Infer::output>("output", "", "name of the output; empty: the only one that is no state"),
+        "frames per run of a streamed model; more is faster with more latency; 0: the smallest possible"),
+    text_parameter<&Infer::output>("output", "", "name of the output; empty: the only one that is not state"),
     switch_parameter<&Infer::dequantize>("dequantize", "float32 instead of the model's integers"),
 };
 

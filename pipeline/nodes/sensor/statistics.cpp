@@ -16,12 +16,12 @@ using features::Statistic;
 constexpr Parameter kParameters[] = {
     text_parameter<&Statistics::window>("window", "",
                                         "length of a window: input frames, or a time (2.56s, 40ms)"),
-    text_parameter<&Statistics::hop>("hop", "", "distance of windows, likewise"),
+    text_parameter<&Statistics::hop>("hop", "", "from window to window, likewise"),
     text_parameter<&Statistics::statistics>("statistics", "",
-                                            "what to compute per channel, with commas between them: mean, "
+                                            "what to compute per channel, separated by commas: mean, "
                                             "std, rms, peak, peak_to_peak, zero_crossings, band_power"),
     text_parameter<&Statistics::bands>("bands", "",
-                                       "for band_power: LOW-HIGH in Hz, with commas between them (0-5,5-20)"),
+                                       "for band_power: LOW-HIGH in Hz, separated by commas (0-5,5-20)"),
     text_parameter<&Statistics::spectral_window>("spectral_window",
                                                  "hann|hanning|hamming|blackman|sine|rectangular",
                                                  "window function before the transform of band_power"),

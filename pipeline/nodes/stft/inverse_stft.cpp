@@ -9,8 +9,8 @@ namespace runnel::pipeline {
 const NodeType InverseStft::type = {
     .name = "istft",
     .help =
-        "Samples from complex spectra by overlap-add; with the settings of stft it undoes it, up to the "
-        "centre of the last frame.",
+        "Samples from complex spectra by overlap-add; inverts stft with the same settings, up to the centre "
+        "of the last frame.",
     .input = {static_cast<Kinds>(Kind::frames),
               "float32, n_fft/2 + 1 real and as many imaginary parts, one frame per hop_length"},
     .output = {static_cast<Kinds>(Kind::audio), "float32, 1 channel"},

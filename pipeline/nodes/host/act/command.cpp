@@ -13,12 +13,13 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Command::run>("run", "",
                                   "program and arguments; {label}, {score}, {start}, {end}, {frame}, "
-                                  "{source} and {json} stand for what the event says",
+                                  "{source} and {json} are replaced by the fields of the event",
                                   true),
-    parameter<&Command::concurrency>("concurrency", "", 1, 1000, "how many run at once"),
+    parameter<&Command::concurrency>("concurrency", "", 1, 1000, "programs that run at once"),
     parameter<&Command::queue>("queue", "", 0, 1000000,
-                               "events that wait for their turn; those beyond are dropped and counted"),
-    parameter<&Command::timeout>("timeout", "s", 0.01, 1e6, "one that takes longer is ended, and has failed"),
+                               "events that may wait; further ones are dropped and counted"),
+    parameter<&Command::timeout>("timeout", "s", 0.01, 1e6,
+                                 "a program that takes longer is ended and counts as failed"),
     text_parameter<&Command::source>("source", "",
                                      "name in the records; empty: that of the recording or device"),
 };

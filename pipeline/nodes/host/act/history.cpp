@@ -7,14 +7,14 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    parameter<&History::seconds>("seconds", "s", 0.01, 3600, "how far one can go back"),
+    parameter<&History::seconds>("seconds", "s", 0.01, 3600, "length of the history"),
 };
 
 }  // namespace
 
 const NodeType History::type = {
     .name = "history",
-    .help = "Keeps the latest seconds of sound for a `record` further on; passes everything on unchanged.",
+    .help = "Keeps the latest seconds of sound for a later `record`; passes everything on unchanged.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"},
     .output = {static_cast<Kinds>(Kind::audio), "the same"},
     .parameters = kParameters,

@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Record::folder>("folder", "", "where the files go; it must be there", true),
+    text_parameter<&Record::folder>("folder", "", "folder of the files; it must exist", true),
     parameter<&Record::before>("before", "s", 0, 3600,
                                "sound before an event, as far as the history goes back"),
     parameter<&Record::after>("after", "s", 0, 3600, "sound after an event"),
@@ -44,7 +44,7 @@ fs::path free_path(const fs::path& folder, const std::string& stem, std::string_
 
 const NodeType Record::type = {
     .name = "record",
-    .help = "Keeps the sound around each event as a file; needs a `history` further up.",
+    .help = "Writes the sound around each event to a file; needs an earlier `history`.",
     .input = {static_cast<Kinds>(Kind::events), "events"},
     .output = {},
     .parameters = kParameters,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Send::to>("to", "", "tcp:HOST:PORT or unix:PATH", true),
-    parameter<&Send::queue>("queue", "", 1, 10000000, "records that wait while there is no connection"),
+    parameter<&Send::queue>("queue", "", 1, 10000000, "records that may wait while there is no connection"),
     text_parameter<&Send::full>("full", "drop-oldest|drop-newest",
                                 "what is dropped, and counted, when the queue is full"),
     parameter<&Send::retry>("retry", "s", 0.1, 3600, "longest time between two attempts to connect"),

@@ -22,16 +22,16 @@ constexpr Parameter kParameters[] = {
         "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
     text_parameter<&WavSource::truncated>(
         "truncated", "error|accept",
-        "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
+        "a file shorter than its header says, or without samples: refused, or read as far as it goes"),
     text_parameter<&WavSource::raw>(
         "raw", "header|u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw",
-        "a file of bare samples of this type, or header: the file says what it holds"),
+        "type of bare samples in a file without a header; header: the file has one"),
     parameter<&WavSource::rate>("rate", "Hz", 0, 768000, "rate of bare samples"),
     parameter<&WavSource::channels>("channels", "", 0, 1024, "channels of bare samples"),
-    parameter<&WavSource::offset>("offset", "s", 0, 1e9, "where the piece to read begins"),
-    parameter<&WavSource::duration>("duration", "s", 0, 1e9, "how long it is; 0: to the end"),
+    parameter<&WavSource::offset>("offset", "s", 0, 1e9, "start of the piece to read"),
+    parameter<&WavSource::duration>("duration", "s", 0, 1e9, "length of the piece; 0: to the end"),
     parameter<&WavSource::tail>("tail", "s", 0, 3600,
-                                "silence after the recording, for a word that ends with it"),
+                                "silence appended, for a word at the end of the recording"),
 };
 
 // Sizes that programs write into a header when they do not know the size yet.

@@ -11,14 +11,14 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Alsa::device>("device", "", "ALSA device to capture from; `runnel devices` lists them"),
     parameter<&Alsa::rate>("rate", "Hz", 1000, 768000,
-                           "wanted sample rate; the nearest one the device has is taken"),
+                           "requested sample rate; the device's nearest one is used"),
     parameter<&Alsa::channels>("channels", "", 1, 64,
-                               "wanted channels; the nearest number the device has is taken"),
+                               "requested channels; the device's nearest number is used"),
     text_parameter<&Alsa::format>("format", "auto|s16|s32|s24|s24_3|float",
                                   "samples of the device: integers of 16, 32, 24 in 32, and 24 bits in 3 "
                                   "bytes, or float; auto: the first of these that it has"),
-    text_parameter<&Alsa::access>("access", "read|mmap", "how samples leave the device"),
-    parameter<&Alsa::period>("period", "ms", 1, 1000, "how often samples come"),
+    text_parameter<&Alsa::access>("access", "read|mmap", "how samples are read from the device"),
+    parameter<&Alsa::period>("period", "ms", 1, 1000, "interval of reads"),
     parameter<&Alsa::buffer>("buffer", "ms", 2, 10000,
                              "of the device: how long the capture thread may stall before samples are lost"),
     parameter<&Alsa::duration>("duration", "s", 0, 1e9,
@@ -31,7 +31,7 @@ constexpr Parameter kParameters[] = {
         "overload", "block|drop-oldest|drop-newest|skip-inference",
         "what happens when processing does not keep up and the queue is full: capture waits and the device "
         "loses samples, or the oldest or newest ones of the queue are dropped; skip-inference: from a queue "
-        "that is half full on, models are left out"),
+        "that is half full on, models are skipped"),
     switch_parameter<&Alsa::realtime>(
         "realtime", "capture with real-time priority and locked memory where the system allows it"),
 };

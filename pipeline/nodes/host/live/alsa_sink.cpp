@@ -27,7 +27,7 @@ constexpr timespec kMoment{0, 1000000};
 const NodeType AlsaSink::type = {
     .name = "alsa",
     .help = "Plays on a sound device.",
-    .input = {static_cast<Kinds>(Kind::audio), "float32; beyond [-1, 1) it saturates"},
+    .input = {static_cast<Kinds>(Kind::audio), "float32; values outside [-1, 1) saturate"},
     .output = {},
     .parameters = kParameters,
     .make = make_node<AlsaSink>,

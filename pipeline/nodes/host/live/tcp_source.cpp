@@ -16,7 +16,7 @@ constexpr auto make_parameters() {
       text_parameter<&TcpSource::address>("address", "", "tcp:HOST:PORT or unix:PATH"),
       text_parameter<&TcpSource::mode>(
           "mode", "listen|connect",
-          "listen: the sender calls, and the first one is heard; connect: it is called"),
+          "listen: accept the first sender that connects; connect: connect to the sender"),
   };
   std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 2);
   return all;
@@ -30,8 +30,8 @@ constexpr int kConnectMilliseconds = 10000;
 const NodeType TcpSource::type = {
     .name = "tcp",
     .help =
-        "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then so many bytes. "
-        "One of length 0 ends the stream.",
+        "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then that many bytes. "
+        "A message of length 0 ends the stream.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio), "float32; integers in [-1, 1)"},
     .parameters = kParameters,
