@@ -70,7 +70,7 @@ Result<ShardReader> open_shard(const fs::path& path) {
   std::string found(prefix.size(), '\0');
   const bool read =
       static_cast<bool>(shard.in.read(found.data(), static_cast<std::streamsize>(found.size())));
-  // That of an array says by now how many rows there are.
+  // The header of an array now has the final number of rows.
   if (!read || (found != prefix &&
                 (shard.journal.head().format != OutputFormat::npy || !found.starts_with("\x93NUMPY"))))
     return Status(Code::invalid_data) << path.string() << ": does not begin as its journal says";
@@ -110,8 +110,8 @@ Status check_complete(std::vector<ShardReader>& shards) {
   return {};
 }
 
-// What the whole begins with. The rows of arrays have to be of one shape, and are counted before the first of
-// them is written.
+// The start of the merged output. All rows of arrays must have one shape, and are counted before the first
+// one is written.
 Result<std::string> beginning(const std::vector<ShardReader>& shards) {
   const JournalHead& head = shards[0].journal.head();
   if (head.format != OutputFormat::npy) return head.prefix;

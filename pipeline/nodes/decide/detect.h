@@ -4,9 +4,8 @@
 // `smoothing_frames` frames, where frames before the start count as 0; the best label c that is not
 // ignored, with the mean p.
 //   * The detector is re-armed when p < release.
-//   * It makes an event and is disarmed when p >= threshold, and it is armed or c is not the label of the
-//   last
-//     event, and at least `refractory_frames` frames have passed since the last event.
+//   * It makes an event and is disarmed when p >= threshold, and it is armed or c is not the label of
+//     the last event, and at least `refractory_frames` frames have passed since the last event.
 // The event's score is p; its frame is t. It ends with the last sample of frame t, when the decision could be
 // made. It begins with the first sample of the earliest frame among the last `smoothing_frames` ones in
 // which c itself had a posterior of 1/2 or more (if there is none: of the frame in which it was highest).
@@ -21,17 +20,15 @@
 //   * smoothing=exponential: p(t) = p(t-1) + (posterior - p(t-1)) / smoothing_frames instead of the mean,
 //     rounded to integers.
 //   * thresholds: thresholds of single labels. The best label is then the one with the highest mean among
-//   those
-//     that reach their threshold, if there is one. The release of such a label is the same fraction of its
-//     threshold as `release` is of `threshold`.
+//     those that reach their threshold, if there is one. The release of such a label is the same fraction of
+//     its threshold as `release` is of `threshold`.
 //   * gate: a label of voice activity. A frame makes no event when the label's own posterior is below
 //     `gate_threshold` in it and in the `gate_hold_frames` frames before it.
 //   * endpoint_frames: an event waits until its label has been below its release for this many frames, or
-//     another event comes, or the stream ends. It then ends with the last frame that was not below. Its frame
-//     and score stay those of the decision.
+//     another event comes, or the stream ends. It then ends with the last frame that was not below. Its
+//     frame and score stay those of the decision.
 //   * sequence: labels that must follow each other, each within `sequence_frames` frames of the one before.
-//   One
-//     event, named by the sequence as it was written, spans them all; its score is the lowest one. Single
+//     One event, named by the sequence as it was written, spans them all; its score is the lowest one. Single
 //     events are not given.
 //
 // mode=clip. One event per recording (or part between gaps): the label whose mean logit over all frames is

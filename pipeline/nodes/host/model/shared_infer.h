@@ -9,8 +9,11 @@ namespace runnel::pipeline {
 
 // With a streaming model, process() queues frames and gives none. Between two steps of the executor
 //
-//     while some nodes are due(): { for each of them: load(); group().run(turns); for each of them: collect()
-//     } for each of them: executor.deliver(stage)
+//     while some nodes are due():
+//       for each of them: load()
+//       group().run(turns)
+//       for each of them: collect()
+//     for each of them: executor.deliver(stage)
 //
 // gives the output of `infer`, bit for bit. Models that run in steps, windows or clips run in process(), as
 // in `infer`.
