@@ -2,12 +2,10 @@
 //
 //     {"type":"graph", ...}       once: nodes, formats, labels
 //     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, two hexadecimal digits per band
-//     {"type":"values", ...}      outputs of a model: seconds, and the largest value per label since the last
-//     one
+//     {"type":"values", ...}      outputs of a model: seconds, largest value per label since the last message
 //     {"type":"event", ...}       an event as in the output of the run
 //     {"type":"gap", ...}         lost samples
-//     {"type":"recording", ...}   a file around an event is complete: number (GET /recordings/NUMBER) and
-//     name
+//     {"type":"recording", ...}   a file around an event is complete: number (GET /recordings/NUMBER), name
 //     {"type":"stats", ...}       twice a second: cost per node, times of steps, losses
 //     {"type":"end"}              the run is over
 #pragma once

@@ -2,11 +2,10 @@
 //
 // Two kinds of truth, distinguished by their contents:
 // * clips: one label per recording. The decision of a recording is its event with the highest score; a
-// recording
-//   without an event counts as wrong. No label is ignored: "silence" and "unknown" are labels like others.
+//   recording without an event counts as wrong. No label is ignored: "silence" and "unknown" are labels like
+//   others.
 // * spans: labels with start and end. The moment of an event is its `end`, when it could be decided. An event
-// is
-//   the first of these that applies:
+//   is the first of these that applies:
 //       hit           matches a word of its label, not hit before, with start <= moment <= end + tolerance
 //       duplicate     matches such a word that was hit before
 //       wrong label   matches another word with start <= moment <= end + tolerance

@@ -5,8 +5,7 @@
 // * JSON: {"mean": [..], "std": [..]}, or an object of such objects ({"fbank": {..}, "mfcc": {..}}), one of
 //   which `section` names.
 // * Kaldi's matrix of sums, text or binary, alone or after keys (an archive, one of whose keys `section`
-// names):
-//   a row of sums and the count of frames, a row of sums of squares and 0.
+//   names): a row of sums and the count of frames, a row of sums of squares and 0.
 #pragma once
 
 #include <string>

@@ -1,14 +1,12 @@
 // The recordings that a call names: folders, patterns, lists, manifests and files, in the order given.
 //
 // * a folder: every recording below it, in byte order of the paths. Links to folders are followed, each
-// folder
-//   once, so loops end. All entries with the name of a recording are listed, also a FIFO or a broken link:
-//   they become error records and are not ignored.
+//   folder once, so loops end. All entries with the name of a recording are listed, also a FIFO or a broken
+//   link: they become error records and are not ignored.
 // * a pattern (* ? [...]), unless a file has that name: its matches, in byte order; folders among them as
-// above
+//   above
 // * @FILE: a path or an object of a manifest per line (recording.h); empty lines are skipped. A file whose
-// name
-//   ends in .jsonl or .ndjson is such a list without the @.
+//   name ends in .jsonl or .ndjson is such a list without the @.
 // * anything else: a recording. If it is missing, the recording fails, not the list.
 //
 // A path may appear several times. Memory: the list (recordings.h), and the names of the folders that are
