@@ -1,4 +1,4 @@
-// runnel bench: how fast a model runs here.
+// runnel bench: the speed of a model on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// runnel check: proves a model on this machine. One JSON result on stdout, the story on stderr.
+// runnel check: proves a model on this machine. One JSON result on stdout, details on stderr.
 #include "inference/host/check.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ Status run_check(const CheckCall& call, bool& exact) {
                                : "integers exact";
   result["vectors"] = {
       {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
-  // JSON has no infinity: null.
+  // JSON has no infinity: write null.
   if (vectors.cases > 0) result["vectors"]["largest_difference"] = vectors.largest_difference;
   differences = vectors.differences;
   if (vectors.cases == 0) {

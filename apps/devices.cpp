@@ -1,4 +1,4 @@
-// runnel devices: sound devices to listen to, one JSON object per line.
+// runnel devices: lists capture devices, one JSON object per line.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

@@ -12,10 +12,10 @@ namespace runnel::apps {
 std::atomic<bool> stop_requested{false};
 
 Status check_around(const std::string& around, compiler::FileLoader& loader) {
-  return check_behind(around + " ! jsonl", loader);
+  return check_after_source(around + " ! jsonl", loader);
 }
 
-Status check_behind(const std::string& behind, compiler::FileLoader& loader) {
+Status check_after_source(const std::string& behind, compiler::FileLoader& loader) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};

@@ -1,4 +1,4 @@
-// runnel import: model files of other tools become .rnl files.
+// runnel import: converts model files of other tools to .rnl files.
 #include <fmt/format.h>
 
 #include "apps/support.h"
@@ -28,7 +28,7 @@ struct ImportCall {
   ModelFlags flags;
 };
 
-// Scales become powers of two; how far the results move is said.
+// Rounds scales to powers of two, and reports the effect on the results.
 Status fold_scales(const std::string& input, compiler::Graph& graph) {
   constexpr int kCalls = 16;
   constexpr std::uint32_t kSeed = 1;
@@ -61,7 +61,7 @@ Status run_import(const ImportCall& call) {
   compiler::Graph& graph = imported.graph;
   if (call.pow2) RUNNEL_TRY(fold_scales(call.input, graph));
   if (!call.name.empty()) graph.name = call.name;
-  // A text graph that cannot be parsed must not get into a model.
+  // Do not store text graphs with errors in a model.
   if (!call.decision.empty()) {
     if (const auto parsed = pipeline::parse_graph(call.decision); !parsed.ok()) return parsed.status();
     graph.pipeline.decision = call.decision;

@@ -1,4 +1,4 @@
-// runnel listen: live decisions of a model, one JSON object per line, and what is to be done about them.
+// runnel listen: live decisions of a model, one JSON object per line, and actions on them.
 #include <cstdio>
 
 #include "apps/graphs.h"

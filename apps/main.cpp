@@ -1,5 +1,5 @@
-// runnel: trained audio and sensor models as running streams. stdout carries data, stderr carries talk; exit
-// code 0 only when everything asked for was done.
+// runnel: trained audio and sensor models as running streams. stdout carries data, stderr messages; exit code
+// 0 only when everything requested was done.
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Whether everything that was meant for stdout is there.
+// Whether everything written to stdout has arrived.
 bool flush_output() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return true;

@@ -10,7 +10,7 @@
 
 namespace runnel::apps {
 
-// From a file or the environment: other users can read command lines.
+// From a file or the environment, because other users can read command lines.
 Result<std::string> token_of(const std::string& token_file) {
   std::string token;
   if (!token_file.empty()) {
@@ -55,7 +55,7 @@ Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline
     say("page: " + display->page_->url() + (asks ? "?token=TOKEN" : ""));
     options.time_nodes = true;
   }
-  // A file or a pipe is no place for a line that is drawn again and again.
+  // Do not redraw a line in a file or a pipe.
   if (flags.ui && isatty(STDERR_FILENO) != 0) {
     display->terminal_ = std::make_unique<page::TerminalView>([](std::string_view text) {
       std::fwrite(text.data(), 1, text.size(), stderr);

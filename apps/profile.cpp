@@ -1,4 +1,4 @@
-// runnel profile: where the time of a model goes, operator by operator.
+// runnel profile: the time of a model per operator.
 #include "inference/host/profile.h"
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ void print_memory(const Profile& profile) {
   }
 }
 
-// "one run of 4 frames", "one step of 3 frames": what a run takes.
+// "one run of 4 frames", "one step of 3 frames": the input of a run.
 std::string run_text(const Profile& profile, const Model& model) {
   if (profile.mode == RunMode::stream) return fmt::format("one run of {} frames", profile.block);
   if (const auto usage = usage_of(model); usage.ok() && usage->kind == UsageKind::step)

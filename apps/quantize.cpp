@@ -1,4 +1,4 @@
-// runnel quantize: a float model and recordings become an integer model.
+// runnel quantize: makes an integer model from a float model and recordings.
 #include "compiler/quantize/quantize.h"
 
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quan
 
 bool is_espdl(const std::string& path) { return std::filesystem::path(path).extension() == ".espdl"; }
 
-// A file that is to be written when all is done, hours later perhaps.
+// Checks a file that will be written at the end, possibly hours later.
 Status check_place(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
@@ -147,11 +147,11 @@ Status check_place(const std::string& path) {
   return {};
 }
 
-// A quantized model and where it came from.
+// A quantized model and its origin.
 struct Made {
   quantizer::Quantized quantized;
   quantizer::Options options;
-  std::unique_ptr<quantizer::Clips> clips;  // none: from a table
+  std::unique_ptr<quantizer::Clips> clips;  // null: from a table
   quantizer::Clip self_test;                // input of the model's self-test
 };
 
@@ -185,7 +185,7 @@ Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptio
   return made;
 }
 
-// What a run over recordings decided is done again, without them.
+// Repeats the decisions of an earlier calibration, without recordings.
 Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.table));
   const auto table =
@@ -210,7 +210,7 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   return made;
 }
 
-// The operators and the errors of the outputs, for people and as JSON.
+// The operators and the errors of the outputs, as text and as JSON.
 Status tell(const QuantizeCall& call, const Made& made, const std::optional<quantizer::Accuracy>& accuracy) {
   const quantizer::Quantized& quantized = made.quantized;
   if (made.clips) {
@@ -264,7 +264,7 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made,
   return std::move(written->bytes);
 }
 
-// What can be said before anything is computed.
+// Checks that need no computation.
 Status check_call(const QuantizeCall& call) {
   if (call.calib.empty() == call.table.empty())
     return Status(Code::invalid_argument, "expected --calib DATA or --table FILE");
@@ -299,7 +299,7 @@ Status run_quantize(QuantizeCall call) {
   ModelFlags flags = call.flags;
   flags.target.clear();
   RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
-  // Small files first: nobody waits for a mistake in them.
+  // Small files first, so that mistakes in them are reported early.
   std::vector<int> labels;
   std::vector<std::string> class_names;
   if (!call.eval.empty()) {
@@ -335,9 +335,9 @@ Status run_quantize(QuantizeCall call) {
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
   RUNNEL_TRY(tell(call, made, accuracy));
-  // After all that measures: the data has the order of the file.
+  // After all measurements: the data has the layout of the file.
   if (call.layout == "frames-first") {
-    // --time-axis counts in the order of the file.
+    // --time-axis refers to the layout of the file.
     if (load.stream.time_axis) graph.time_axes.assign(graph.inputs.size(), *load.stream.time_axis);
     load.stream.time_axis.reset();
     for (const std::string& name : compiler::put_frames_first(graph))

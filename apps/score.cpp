@@ -1,4 +1,4 @@
-// runnel score: the records of a run against the truth. One JSON object, or tables, on stdout.
+// runnel score: compares the records of a run with the truth. One JSON object, or tables, on stdout.
 #include "services/score/score.h"
 
 #include <cstdio>

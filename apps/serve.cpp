@@ -26,7 +26,7 @@ struct ServeCall {
 
 serve::Server* running = nullptr;
 
-// A text with a "!" or a file of one is a graph; anything else is a model file.
+// A text with "!" or a .rnlg file is a graph; anything else is a model file.
 bool is_graph(const std::string& text) {
   return text.find('!') != std::string::npos || text.ends_with(".rnlg");
 }
@@ -45,7 +45,7 @@ Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader)
   return text_around(call.graph, **model);
 }
 
-// As many sockets as the system lets this program have.
+// Raises the limit of open sockets to the system's maximum.
 void raise_socket_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

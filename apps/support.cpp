@@ -16,7 +16,8 @@ int fail(const Status& status) {
 
 void say(std::string_view text) {
   std::string line(text);
-  // Names come from outside: one line stays one line, and a terminal is told nothing (as in Status).
+  // Names come from outside: control characters are replaced, so that a message stays one line (as in
+  // Status).
   std::replace_if(
       line.begin(), line.end(),
       [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
@@ -95,7 +96,7 @@ Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const s
   return std::pair(text.substr(0, at), std::move(numbers));
 }
 
-// "8:2:1": at most `most` numbers with colons in between.
+// "8:2:1": at most `most` numbers separated by colons.
 Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_t most, std::string_view flag,
                                              std::string_view expected) {
   std::vector<std::int64_t> numbers;
@@ -240,7 +241,7 @@ std::function<void(std::string_view, double)> progress_line() {
   auto state = std::make_shared<State>();
   return [state](std::string_view stage, double fraction) {
     const auto now = Clock::now();
-    if (stage.empty()) {  // the end
+    if (stage.empty()) {  // the last stage has ended
       if (state->open) std::fputs("\r\033[K", stderr);
       state->open = false;
       return;

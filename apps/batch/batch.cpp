@@ -24,7 +24,7 @@ struct BatchCall : RecordingsCall {
   bool pipe = false;
 };
 
-// What comes out of each recording.
+// The output of each recording.
 bool gives_frames(const BatchCall& call) { return call.give != "events"; }
 
 Result<std::uint32_t> call_checksum(const BatchCall& call) {
@@ -52,12 +52,12 @@ Status run_pipe(batch::Worker& worker) {
     if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0)
       return Status(Code::io_error, "stdout cannot be written");
   }
-  return {};  // a failure is an answer, too
+  return {};  // a failed recording gets an answer, too
 }
 
-// Frames per run of the model: what waits is sound of files, so there is no reason to be early. Weights are
-// then loaded for so many columns at once, and neither longer blocks nor several recordings together are
-// quicker (bench/batch_bench); in longer blocks more of a short recording is padding.
+// Frames per run of the model. Latency does not matter for files, and weights are then loaded once for many
+// columns. Neither longer blocks nor several recordings together are faster (bench/batch_bench), and longer
+// blocks pad short recordings more.
 constexpr std::int64_t kBlock = 32;
 // Samples per step of the graph.
 constexpr std::int64_t kTick = 8192;
@@ -69,7 +69,7 @@ std::int64_t block_of(const Model& model) {
   return (kBlock + multiple - 1) / multiple * multiple;
 }
 
-// The format by --format, else by what is given and the name of the output.
+// The format given by --format, or else by --give and the name of the output.
 Result<batch::OutputFormat> format_of(const BatchCall& call) {
   batch::OutputFormat format = batch::format_of_name(call.output);
   if (!call.format.empty() && !batch::parse_format(call.format, format))
@@ -83,10 +83,10 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   return format;
 }
 
-// What follows the source: what remembers nothing, perhaps, and what remembers.
+// The graph after the source: a front with bounded context, if there is one, and the rest.
 struct Behind {
   std::string front, rest;
-  std::string name;  // of what is between them; empty: none is needed
+  std::string name;  // name of the node between them; empty: not needed
   [[nodiscard]] std::string whole() const {
     return front + (name.empty() ? "" : " name=" + name) + " ! " + rest;
   }
@@ -110,7 +110,7 @@ Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::Out
     return Behind{front,
                   parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
   if (format != batch::OutputFormat::jsonl) return Behind{front, rows, ""};
-  // Among JSON lines there is room for both.
+  // JSON lines can hold both.
   return Behind{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
 }
 
@@ -145,8 +145,8 @@ Status run_batch(BatchCall& call) {
   }
   RUNNEL_ASSIGN(const Behind texts, text_behind(call, **model, format, folder));
   const std::string behind = texts.whole();
-  // What is wrong with the graph is wrong for every recording.
-  RUNNEL_TRY(check_behind(behind, loader));
+  // Check the graph now: an error in it would affect every recording.
+  RUNNEL_TRY(check_after_source(behind, loader));
   Notes notes;
   pipeline::GraphOptions options = graph_options(loader);
   options.tick = kTick;

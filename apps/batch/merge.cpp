@@ -1,4 +1,4 @@
-// runnel merge: the outputs of all shards of a batch as one.
+// runnel merge: merges the outputs of all shards of a batch.
 #include "services/batch/merge.h"
 
 #include <cstdio>

@@ -15,7 +15,7 @@
 namespace runnel::apps {
 namespace {
 
-// A bar on a terminal, a line now and then elsewhere.
+// A progress bar on a terminal, occasional lines elsewhere.
 class ProgressTeller {
  public:
   explicit ProgressTeller(double every) : every_(every), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -90,7 +90,7 @@ Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::stri
                                      const RecordingsWork& work) {
   if (call.resume) {
     auto resumed = batch::RunOutput::resume(path, checksum, shard);
-    // A run that had not begun has nothing to lose.
+    // If the earlier run had not begun, start a new one.
     const Code code = resumed.status().code();
     if (resumed.ok() || (code != Code::not_found && code != Code::invalid_data)) return resumed;
     say(std::string(resumed.status().text()) + "; nothing to resume");

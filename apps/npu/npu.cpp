@@ -1,4 +1,4 @@
-// runnel npu: what an Ethos-U would do: list the operations of a command stream, judge them, compute them.
+// runnel npu: lists, validates and simulates the operations of an Ethos-U command stream.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -41,14 +41,14 @@ Status run_disasm(const NpuFileCall& call) {
   return {};
 }
 
-// Prints violations as they come.
+// Prints violations as they are found.
 class Printer final : public npu::ViolationSink {
  public:
   Printer(std::string segment, bool json) : segment_(std::move(segment)), json_(json) {}
   void report(const npu::Operation& op, std::string_view rule, std::string_view what) noexcept override {
     print(op.index, op.word, npu::name_of(op), rule, what);
   }
-  // A stream that cannot be read any further.
+  // The stream is unreadable from here on.
   void stop(const Status& status) { print(-1, -1, "", npu::rule::kStream, status.text()); }
   [[nodiscard]] int count() const { return count_; }
 
@@ -91,7 +91,7 @@ Status run_validate(const ValidateCall& call) {
       return Status(Code::mismatch) << call.file << ": " << name << ": it is made for "
                                     << segment.accelerator->name << ", not for " << accelerator->name;
     Printer printer(name, call.json);
-    // A bare payload says nothing about its regions.
+    // A bare payload has no information about its regions.
     const auto sizes = segment.region_sizes();
     npu::ValidatorLimits limits;
     if (segment.scratch > 0 || !segment.constants.empty()) limits.regions = sizes;
@@ -112,7 +112,7 @@ Status run_validate(const ValidateCall& call) {
   return {};
 }
 
-// Which outputs of operations inside segments are written besides those of the model.
+// The outputs of operations inside segments to write besides those of the model.
 class OutputDump {
  public:
   Status choose(const std::vector<std::string>& names) {

@@ -44,7 +44,7 @@ Result<ethos_u::Options> options_of(const CompileCall& call) {
   return options;
 }
 
-// What is where, why not, and what crosses the borders.
+// The placement of every node with the reason, and the copies at the borders of segments.
 void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
   std::int64_t npu = 0, cpu = 0;
   for (const ethos_u::NodeReport& node : compiled.nodes) {

@@ -1,4 +1,4 @@
-// runnel npu estimate: how long an Ethos-U would take, and what it would move.
+// runnel npu estimate: the estimated time and memory traffic of an Ethos-U.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
