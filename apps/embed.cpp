@@ -183,8 +183,7 @@ Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& ca
   compiler::Graph graph = compiler::graph_of(model);
   if (!call.self_test) graph.vectors.clear();
   if (call.self_test && graph.vectors.empty())
-    return Status(Code::not_found) << call.graph.model
-                                   << ": --self-test, but the model brings no test vectors";
+    return Status(Code::not_found) << call.graph.model << ": --self-test, but the model has no test vectors";
   graph.metadata.clear();
   graph.pipeline.front_end.clear();
   graph.pipeline.decision.clear();
@@ -543,10 +542,10 @@ void add_embed(Verb program, int& exit_code) {
   verb.option("-o,--output", call->output,
               "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
       .required();
-  verb.option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
+  verb.option("--name", call->name, "Name of the library and of runnel_NAME in C (default: the file's name)");
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
-  verb.option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")
+  verb.option("--sample-rate", call->sample_rate, "Sample rate in Hz (default: the model's, else 16000)")
       .positive()
       .default_str("");
   verb.option("--channels", call->channels, "Channels of the samples").range(1, 256);
@@ -554,13 +553,12 @@ void add_embed(Verb program, int& exit_code) {
           "--samples", call->samples,
           "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")
       .choices({"int16", "float32"});
-  verb.option("--hop", call->hop,
-              "Samples that are worked on at once (default: the distance of the front end's frames)")
+  verb.option("--hop", call->hop, "Samples per block (default: the front end's hop)")
       .positive()
       .default_str("");
-  verb.option("--events", call->events, "Decisions that may wait to be fetched").range(1, 1000);
+  verb.option("--events", call->events, "Capacity of the queue of decisions").range(1, 1000);
   verb.option("--memory", call->memory,
-              "Bytes of memory as the board counted them (runnel_counters), instead of the bound")
+              "Bytes of memory as measured on the board (runnel_counters), instead of the bound")
       .range(std::size_t{0}, kMostMemory, "BYTES")
       .default_str("");
   verb.option(
@@ -570,7 +568,7 @@ void add_embed(Verb program, int& exit_code) {
       .default_str("");
   verb.flag("--step", call->step,
             "Compile the model into constants and calls of the kernels that it uses: no model file is "
-            "read on the device; for models that are streams");
+            "read on the device; for streaming models");
   verb.flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
   verb.option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);

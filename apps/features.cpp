@@ -215,10 +215,10 @@ std::string preset_list() {
 void add_features(Verb program, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
   Verb verb =
-      program.verb("features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
+      program.verb("features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives");
   verb.positional("INPUT", call->inputs,
-                  "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, "
-                  "manifests (.jsonl) and @FILE as in batch")
+                  "Recordings; sensor tables as .csv, .tsv or .npy; folders, patterns, manifests (.jsonl) "
+                  "and @FILE as in batch")
       .required()
       .default_str("");
   verb.option("-o,--output", call->output,
@@ -226,15 +226,15 @@ void add_features(Verb program, int& exit_code) {
               "with its .scp")
       .required();
   verb.option("--format", call->format,
-              "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")
+              "For several recordings: files, npy, ark, csv or jsonl (default: by the name of OUT)")
       .choices({"jsonl", "csv", "npy", "ark", "files"});
   add_run_flags(verb, *call);
   verb.option("--raw", call->sources.raw,
-              "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+              "Format of files named .raw and .pcm, e.g. \"raw=s16le rate=16000 channels=1\"");
   verb.option("--preset", call->preset, "Complete set of parameters to start from");
   verb.option("--kind", call->kind,
-              "What to compute instead of the preset's own kind; of sensors: statistics of windows, or "
-              "the windows themselves")
+              "What to compute instead of the preset's own kind; for sensors: statistics of windows, or the "
+              "windows themselves")
       .choices({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"});
   verb.option("--png", call->png,
               "Also a picture of the features of one recording, with axes and a colour bar");

@@ -26,7 +26,7 @@ Status check_after_source(const std::string& behind, compiler::FileLoader& loade
 }
 
 void add_tail_flag(Verb verb, double& tail) {
-  verb.option("--tail", tail, "Seconds of silence after a recording, for a word that ends with it")
+  verb.option("--tail", tail, "Seconds of silence after a recording, for a word at its end")
       .range(0.0, 3600.0);
 }
 

@@ -514,7 +514,7 @@ Status inspect(const InspectCall& call) {
 
 void add_inspect(Verb program, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  Verb verb = program.verb("inspect", "What is known before it runs: of a model file, a graph, or a node");
+  Verb verb = program.verb("inspect", "Print the static properties of a model file, a graph, or a node");
   verb.positional("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();
@@ -527,10 +527,10 @@ void add_inspect(Verb program, int& exit_code) {
           "--fast-bytes", call->fast_bytes,
           "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
       .non_negative();
-  verb.flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb.flag("--param-copy", call->param_copy, "Copy constants that are read at run time into memory");
   verb.flag("--firmware", call->firmware,
-            "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes "
-            "(default: as this machine does)");
+            "Prepare as in firmware without vector units: least memory, tensors aligned to 16 bytes "
+            "(default: as on this machine)");
   const Option json = verb.flag("--json", call->json, "One JSON object");
   const Option dot = verb.flag("--dot", call->dot, "A Graphviz drawing").excludes(json);
   verb.flag("--mermaid", call->mermaid, "A Mermaid drawing").excludes(json).excludes(dot);

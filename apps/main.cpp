@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   using runnel::apps::CommandLine;
   CommandLine command_line(
       "runnel",
-      "runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.");
+      "runnel runs trained audio and sensor models on streams: live, over recordings, in firmware.");
   command_line.version([] {
     std::string text = "runnel " + std::string(runnel::kVersion) +
                        "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";

@@ -31,16 +31,15 @@ Result<std::string> token_of(const std::string& token_file) {
 
 void add_page_flags(Verb verb, PageFlags& flags) {
   verb.option("--http", flags.address,
-              "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, "
-              "losses; port 0: any that is free. Other addresses than loopback need a token");
-  verb.flag(
-      "--ui", flags.ui,
-      "A line of the terminal that shows level, posteriors and losses; nothing, when stderr is no terminal");
+              "IP:PORT of a live page with sound, posteriors, events, cost of the nodes, losses; port 0: any "
+              "free port. Other addresses than loopback need a token");
+  verb.flag("--ui", flags.ui,
+            "A line in the terminal with level, posteriors and losses; none when stderr is not a terminal");
   verb.option("--token-file", flags.token_file,
-              "File with the token that readers of the page must show, 16 to 1000 bytes (default: the "
+              "File with the token for readers of the page, 16 to 1000 bytes (default: the "
               "variable RUNNEL_TOKEN)");
   verb.option("--speed", flags.speed,
-              "Recordings at most so many times as fast as they were made (0: as fast as possible)")
+              "Play recordings at most at this multiple of real time (0: as fast as possible)")
       .range(0.0, 1000.0);
 }
 

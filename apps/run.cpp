@@ -97,11 +97,11 @@ void add_run(Verb program, int& exit_code) {
   verb.positional("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg").required();
   verb.option("--source", call->source,
               "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
-              "conversions that it needs are put in (default: as the graph says)");
-  verb.option("--model", call->model, "Instead of the graph's model file (default: as the graph says)");
+              "required conversions are inserted (default: the graph's own)");
+  verb.option("--model", call->model, "Instead of the graph's model file (default: the graph's own)");
   verb.option("--tick", call->tick, "Source samples per step").range(1, 1 << 20);
   verb.option("--on-gap", call->on_gap,
-              "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
+              "Lost samples: reset after them (reset), or replace them by zeros (zeros)")
       .choices({"reset", "zeros"});
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);

@@ -25,8 +25,7 @@ void say(std::string_view text) {
 }
 
 void add_model_flags(Verb verb, ModelFlags& flags) {
-  verb.option("--target", flags.target,
-              "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  verb.option("--target", flags.target, "Target of an .espdl file: c, esp32s3, esp32p4 (default: detected)");
   verb.option("--member", flags.member,
               "Name or index of a model in an .espdl package (default: the only one)");
   verb.option("--shape", flags.shapes,
@@ -42,9 +41,8 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
               "RUNNEL_KEY, in digits)");
   const auto streaming = [](Option option) { option.group("Streaming of models that are not .rnl files"); };
   streaming(verb.flag("--stream", flags.stream,
-                      "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
-  streaming(verb.option("--time-axis", flags.time_axis,
-                        "Axis of the inputs that is time, from 0 (default: found out)")
+                      "Refuse a model that cannot be streamed (default: import it for whole clips)"));
+  streaming(verb.option("--time-axis", flags.time_axis, "Time axis of the inputs, from 0 (default: detected)")
                 .range(0, 5)
                 .default_str(""));
   streaming(verb.option("--pool-window", flags.pool_window,
@@ -55,8 +53,8 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
                         "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames before a chunk of CHUNK "
                         "frames (1) and RIGHT after it (0) (default: refused)"));
   streaming(verb.option("--context-of", flags.contexts,
-                        "TENSOR=N: keep at least N earlier frames of this tensor; may be given several "
-                        "times (default: what is needed)")
+                        "TENSOR=N: keep at least N earlier frames of this tensor; may be repeated (default: "
+                        "as many as needed)")
                 .default_str(""));
   streaming(verb.option("--max-lookahead", flags.max_lookahead,
                         "Most source frames that an output may look ahead (default: no limit)")
@@ -65,7 +63,7 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
 }
 
 void add_threads_flag(Verb verb, int& threads) {
-  verb.option("--threads", threads, "Threads that share heavy operators; the results are the same bits")
+  verb.option("--threads", threads, "Threads that share heavy operators; the results are bit-identical")
       .range(1, 32);
 }
 

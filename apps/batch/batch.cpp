@@ -189,18 +189,18 @@ void add_batch(Verb program, int& exit_code) {
   verb.option("-o,--output", call->output,
               "File to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
   verb.option("--give", call->give,
-              "What comes out: events; posteriors, outputs (of the model as they are) or features of "
-              "every frame, in JSON lines beside the events")
+              "What to write: events; posteriors, outputs (raw, of the model) or features of every frame, in "
+              "JSON lines together with the events")
       .choices({"events", "posteriors", "outputs", "features"});
   verb.option("--format", call->format,
               "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
-              "recording); default: as OUT is called")
+              "recording); default: by the name of OUT")
       .choices({"jsonl", "csv", "npy", "ark", "files"});
   add_run_flags(verb, *call);
   verb.flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
   verb.option("--piece", call->piece_seconds,
-              "With several threads: recordings at least twice as long are worked on in pieces of so "
-              "many seconds, with the same results")
+              "With several threads: recordings at least twice as long are processed in pieces of this many "
+              "seconds, with the same results")
       .range(1.0, 86400.0);
   add_source_flags(verb, *call);
   add_tail_flag(verb, call->sources.tail);

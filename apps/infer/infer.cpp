@@ -207,7 +207,7 @@ void add_infer(Verb program, int& exit_code) {
   auto call = std::make_shared<InferCall>();
   Verb verb = program.verb("infer",
                            "Run a model on raw tensors (.npy, or .bin in the model's type and "
-                           "shape order) or recordings, which go through the front end it brings");
+                           "shape order) or recordings, which go through the model's front end");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("-i,--input", call->inputs,
@@ -215,8 +215,8 @@ void add_infer(Verb program, int& exit_code) {
       .default_str("");
   verb.option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each").required();
   verb.option("--chunk", call->chunk,
-              "Run streamed, in blocks of this many frames (0: as the model is used: whole, in steps, "
-              "in windows)")
+              "Run streamed, in blocks of this many frames (0: by the model's usage: whole, in steps, in "
+              "windows)")
       .non_negative();
   verb.flag("--sequence", call->sequence,
             "Inputs have one more leading axis, the steps; outputs get the same");

@@ -27,7 +27,7 @@ struct ShardReader {
   Result<bool> next(std::string& records) {
     const auto wrong = [&](std::string_view what) {
       return Status(Code::invalid_data)
-             << path.string() << ": " << what << " (its run can be resumed, or begun afresh)";
+             << path.string() << ": " << what << " (resume its run, or start a new one)";
     };
     if (!journal.next(entry)) {
       if (journal.end() < 0 || finished != journal.head().here) return wrong("is not complete");
@@ -48,7 +48,7 @@ struct ShardReader {
       return wrong("is shorter than its journal says");
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc32c(std::as_bytes(std::span(records))) != entry.crc)
-      return wrong("was changed behind its journal's back");
+      return wrong("has changed since its journal was written");
     at += entry.length;
     ++finished;
     return true;

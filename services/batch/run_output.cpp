@@ -191,7 +191,7 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
   if (reader.head().call != call) {
     return Status(Code::mismatch) << path.string()
                                   << ": is of a run with another model, other inputs or other options; "
-                                     "without --resume it begins afresh";
+                                     "without --resume a new run starts";
   }
   if (reader.head().shard.index != shard.index || reader.head().shard.count != shard.count) {
     return Status(Code::mismatch) << path.string() << ": is of shard " << reader.head().shard.index << "/"

@@ -42,7 +42,7 @@ Status store_labels(const std::string& file, std::vector<std::string> names, com
 Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::filesystem::path& recording) {
   const fb::Pipeline* const settings = model.pipeline();
   if (settings == nullptr || settings->front_end() == nullptr || settings->front_end()->size() == 0) {
-    return Status(Code::invalid_argument) << "the model brings no front end for " << recording.string();
+    return Status(Code::invalid_argument) << "the model has no front end for " << recording.string();
   }
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(settings->front_end()->str(), recording));

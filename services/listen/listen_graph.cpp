@@ -41,7 +41,7 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
     return all.substr(all.find('!') + 2);
   }
   return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
-                                        << ": the model's decision has no detect whose threshold it could be";
+                                        << ": the model's decision has no node `detect`";
 }
 
 // The sinks of the events.

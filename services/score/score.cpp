@@ -53,7 +53,7 @@ class Recordings {
 };
 
 Status nothing_matches(const RunRecords& run, const Truth& truth) {
-  return Status(Code::mismatch) << "no recording of the events has labels: events tell of "
+  return Status(Code::mismatch) << "no recording of the events has labels: events are of "
                                 << run.events.front().source << ", labels of "
                                 << truth.rows.front().recording;
 }
@@ -140,7 +140,7 @@ Status score_spans(const RunRecords& run, const Truth& truth, const ScoreOptions
   bool any = false;
   for (const Decision& event : run.events) {
     if (!named && event.source != run.events.front().source) {
-      return Status(Code::mismatch) << "the labels are those of one recording, but events tell of "
+      return Status(Code::mismatch) << "the labels are those of one recording, but events are of "
                                     << run.events.front().source << " and " << event.source;
     }
     std::string name;

@@ -111,7 +111,7 @@ Result<Truth> from_csv(const std::filesystem::path& path, std::string_view text,
     truth.rows.push_back(std::move(row));
   }
   if (truth.rows.empty())
-    return Status(Code::invalid_data) << path.string() << ": a header line and nothing behind it";
+    return Status(Code::invalid_data) << path.string() << ": nothing after the header line";
   return truth;
 }
 

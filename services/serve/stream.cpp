@@ -36,7 +36,7 @@ Status check_text(std::string_view around, pipeline::NodeTable served) {
       return Status(Code::unsupported)
              << pipeline::describe_position(around, node.position) << ": " << node.type
              << " has no place in a served graph: samples come from clients and events go to them; expected "
-                "what stands between, "
+                "the part between them, "
              << "e.g. fbank ! infer model=a.rnl ! detect";
     }
   }

@@ -203,9 +203,9 @@ TEST_F(BadInput, AFrontEndThatDoesNotFitTheModel) {
     EXPECT_EQ(call({"listen", model(), "--wav", file("good.wav"), "--front-end", front_end}).out, "");
   }
   write_text(file("bare.rnl"), small_model("y", "m"));
-  refusal({"listen", file("bare.rnl"), "--wav", file("good.wav")}, "the model brings no front end");
+  refusal({"listen", file("bare.rnl"), "--wav", file("good.wav")}, "the model has no front end");
   refusal({"listen", file("bare.rnl"), "--wav", file("good.wav"), "--front-end", "fbank"},
-          "the model brings no decision");
+          "the model has no decision");
 }
 
 // ---- graphs

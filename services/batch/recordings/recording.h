@@ -37,7 +37,7 @@ struct Recording {
 
 // Parses a line of a manifest, or a plain path. Errors: invalid_data, without the line number.
 Result<Recording> parse_recording(std::string_view line);
-// Everything about a recording in one line, for journals; parse_listed() reads it back.
+// All fields of a recording as one line for journals; parse_listed() reads it back.
 std::string to_line(const Recording& recording);
 Result<Recording> parse_listed(std::string_view line);
 
