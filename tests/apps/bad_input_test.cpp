@@ -281,7 +281,7 @@ TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
   EXPECT_FALSE(fs::exists(file("embedded")));
 }
 
-// A file or a folder of that name would be found by nobody.
+// A file or a folder of that name would never be found.
 TEST_F(BadInput, ArraysDoNotGoToTheStandardOutput) {
   fs::create_directory(file("set"));
   fs::copy_file(file("good.wav"), file("set/good.wav"));

@@ -21,7 +21,7 @@ class Serve : public testing::Test {
     options.graph = digits_.options();
     return options;
   }
-  // Sends a whole recording in pieces and gives all lines.
+  // Sends a whole recording in parts and returns all lines.
   static std::vector<std::string> talk(Client& client, const std::string& greeting,
                                        const std::vector<std::int16_t>& samples, unsigned seed,
                                        std::size_t channels = 1) {
