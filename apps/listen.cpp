@@ -73,9 +73,10 @@ void add_source_flags(Verb verb, ListenCall& call) {
 }
 
 void add_action_flags(Verb verb, ListenCall& call) {
-  verb.option("--command", call.commands,
-              "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
-              "{json} are replaced by its fields (may be repeated)")
+  verb.option(
+          "--command", call.commands,
+          "Run this program for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
+          "{json} are replaced by its fields (may be repeated)")
       .take_all()
       .default_str("");
   verb.option("--send", call.sends,

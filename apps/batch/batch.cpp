@@ -1,5 +1,5 @@
-// runnel batch: a model over many recordings. Output is in the order of the input, whatever the number of
-// jobs, crashes and shards.
+// runnel batch: a model over many recordings. Output is in the order of the input for any number of jobs,
+// crashes and shards.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -123,7 +123,7 @@ Status run_batch(BatchCall& call) {
   if (!call.pipe && (call.inputs.empty() || call.output.empty()))
     return Status(Code::invalid_argument, "expected INPUT... and -o OUT, or --pipe");
   if (call.resume && call.output == "-")
-    return Status(Code::invalid_argument, "--resume goes on with a file, -o - is none");
+    return Status(Code::invalid_argument, "--resume needs an output file, found -o -");
   if (call.pipe && (gives_frames(call) || !call.format.empty()))
     return Status(Code::invalid_argument, "--pipe answers with events: expected no --give or --format");
   batch::Shard shard;

@@ -129,7 +129,7 @@ Result<JournalReader> JournalReader::open(const std::filesystem::path& path) {
   int version = 0, timing = 1;
   std::string prefix, format;
   if (!object.is_object() || !take(object, "runnel_batch", version))
-    return Status(Code::invalid_data) << path.string() << ": is no journal of a batch";
+    return Status(Code::invalid_data) << path.string() << ": is not the journal of a batch";
   if (version != kVersion)
     return Status(Code::unsupported) << path.string() << ": a journal of version " << version << ", expected "
                                      << kVersion;

@@ -125,7 +125,7 @@ Result<std::string> beginning(const std::vector<ShardReader>& shards) {
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     RUNNEL_ASSIGN(const NpyHeader header, parse_npy_header(bytes, error ? 0 : size, shard.path));
     if (header.shape.size() != 2 || header.data_offset != bytes.size())
-      return Status(Code::invalid_data) << shard.path.string() << ": is no array of a run";
+      return Status(Code::invalid_data) << shard.path.string() << ": is not an array of a run";
     if (header.shape[0] == 0) continue;
     const RowShape here{header.dtype, header.shape[1]};
     if (rows > 0 && !(here == shape)) {

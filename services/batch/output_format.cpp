@@ -96,7 +96,7 @@ Status IndexFiles::add(std::string_view line, std::int64_t at) {
   std::string text(line);
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object() || text.empty())
-    return Status(Code::invalid_data) << output_ << ": a line of its index is no JSON object";
+    return Status(Code::invalid_data) << output_ << ": a line of its index is not a JSON object";
   if (object.value("type", "") != "error") {
     text.pop_back();
     text +=

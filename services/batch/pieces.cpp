@@ -280,7 +280,7 @@ thread_local SpareThreads* next_spare = nullptr;
 
 const pipeline::NodeType PieceSource::type = {
     .name = "pieces",
-    .help = "Gives frames of pieces, one after the other.",
+    .help = "Gives the frames of pieces in order.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::frames), "as they come"},
     .parameters = {},

@@ -74,7 +74,7 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
   if (!paths.empty())
     return Status(Code::invalid_argument)
            << "data for " << (paths.begin()->first.empty() ? "a first input" : paths.begin()->first)
-           << ", which is no input of the model";
+           << ", which is not an input of the model";
   if (inputs.empty())
     return Status(Code::invalid_argument, "every input takes state, expected one that takes data");
   RUNNEL_ASSIGN(auto clips, quantizer::joined_clips(std::move(inputs)));

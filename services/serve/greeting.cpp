@@ -89,7 +89,7 @@ Result<Greeting> parse_greeting(std::span<const std::byte> message) {
   const Json json = Json::parse(text, text + message.size(), nullptr, false);
   if (json.is_discarded() || !json.is_object())
     return Status(Code::invalid_data,
-                  "the first message is no JSON object, e.g. {\"format\":\"s16\",\"rate\":16000}");
+                  "the first message is not a JSON object, e.g. {\"format\":\"s16\",\"rate\":16000}");
   Greeting greeting;
   for (const auto& [key, value] : json.items()) RUNNEL_TRY(read(key, value, greeting));
   return greeting;

@@ -102,7 +102,7 @@ Status AlsaDevice::recover(int error) noexcept {
   if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
   if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
   if (++recoveries_ > kMostRecoveries)
-    return refused("be brought back: it failed again and again without giving a sample", error);
+    return refused("be recovered: it failed repeatedly without giving a sample", error);
   ++(error == -EPIPE ? troubles_.overruns : troubles_.suspends);
   return restart();
 }
@@ -151,7 +151,7 @@ Status AlsaDevice::come_back() noexcept {
   away_ = false;
   if (++recoveries_ > kMostRecoveries)
     return Status(Code::io_error) << "device " << settings_.name
-                                  << ": comes back again and again without giving a sample";
+                                  << ": returned repeatedly without giving a sample";
   ++troubles_.replugs;
   count_lost();
   return {};

@@ -149,7 +149,7 @@ Result<IioLayout> read_iio_layout(const fs::path& device) {
   }
   if (names.empty())
     return Status(Code::not_found) << device.string()
-                                   << ": is no IIO device with a buffer (no files scan_elements/*_en)";
+                                   << ": is not an IIO device with a buffer (no files scan_elements/*_en)";
   for (const std::string& name : names) {
     const std::string enabled = line_of(elements / (name + "_en"));
     if (enabled == "0") continue;

@@ -256,7 +256,7 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   if (facts_.wake_word && endpoint_frames > 0) {
     return Status(Code::invalid_argument)
            << "endpoint_frames=" << endpoint_frames
-           << ": expected 0 in mode=wake-word, whose means start anew at the decision";
+           << ": expected 0 in mode=wake-word, whose means restart at the decision";
   }
   RUNNEL_TRY(set_thresholds(context));
   RUNNEL_TRY(set_gate());

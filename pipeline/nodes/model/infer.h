@@ -22,7 +22,7 @@ class Infer : public Node {
 
   std::string_view model;
   std::int64_t chunk = 0;   // stream: frames per run of the model; 0: its smallest
-  std::string_view output;  // name of the tensor; empty: the only one that is no state
+  std::string_view output;  // name of the tensor; empty: the only one that is not state
   bool dequantize = false;
 
   Status prepare(PrepareContext& context) noexcept override;

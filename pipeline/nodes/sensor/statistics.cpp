@@ -73,7 +73,7 @@ Result<std::span<const Band>> read_bands(std::string_view list, Memory& memory) 
     const auto high = std::from_chars(dash ? low.ptr + 1 : end, end, band.high);
     if (!dash || high.ec != std::errc() || high.ptr != end) {
       return Status(Code::invalid_argument)
-             << "bands: '" << item << "' is no band; expected LOW-HIGH in Hz, such as 0.5-5";
+             << "bands: '" << item << "' is not a band; expected LOW-HIGH in Hz, such as 0.5-5";
     }
   }
   return std::span<const Band>(found, count);

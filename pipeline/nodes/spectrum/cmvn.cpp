@@ -47,7 +47,7 @@ Status read_list(std::string_view name, std::string_view list, std::span<float> 
     const auto [stop, error] = std::from_chars(rest.data(), end, value);
     if (error != std::errc() || stop != end) {
       return Status(Code::invalid_argument) << name << ": '" << rest.substr(0, comma)
-                                            << "' is no number; expected numbers with commas between them";
+                                            << "' is not a number; expected numbers separated by commas";
     }
     if (count < values.size()) values[count] = value;
     rest.remove_prefix(std::min(comma + 1, rest.size()));

@@ -70,7 +70,7 @@ Result<std::string> path_of(std::string text) {
               low = i + 2 < rest.size() ? hex_digit(rest[i + 2]) : -1;
     if (high < 0 || low < 0 || high + low == 0)
       return Status(Code::invalid_data)
-             << "\"" << text << "\": % stands before two hexadecimal digits that are not 00";
+             << "\"" << text << "\": expected two hexadecimal digits other than 00 after %";
     path += static_cast<char>(high * 16 + low);
     i += 2;
   }

@@ -72,7 +72,7 @@ Status AlsaSink::prepare(PrepareContext& context) noexcept {
 Status AlsaSink::recover(int error) noexcept {
   if (error != -EPIPE && error != -ESTRPIPE) return alsa_refuses(device, "play", error);
   if (++recoveries_ > kMostRecoveries)
-    return alsa_refuses(device, "be brought back: it failed again and again without taking a sample", error);
+    return alsa_refuses(device, "be recovered: it failed repeatedly without taking a sample", error);
   ++underruns_;
   snd_pcm_drop(pcm_);
   if (const int result = snd_pcm_prepare(pcm_); result < 0)

@@ -80,7 +80,7 @@ Status CsvSource::find_rate() {
   if (grid_rate_.samples == 0) {
     return Status(Code::invalid_data)
            << table_.path() << ": the first " << times.size()
-           << " time stamps do not tell a rate from 0.00001 Hz to 1 GHz; say it with rate= (and is time_unit="
+           << " time stamps do not give a rate from 0.00001 Hz to 1 GHz; set it with rate= (and is time_unit="
            << time_unit << " right?)";
   }
   return open();

@@ -137,7 +137,7 @@ TEST_F(Windows, WrongParametersAreNamed) {
   EXPECT_EQ(failure("statistics statistics=mean,rsm"),
             "statistics: statistics: there is no 'rsm', did you mean 'rms'?");
   EXPECT_EQ(failure("statistics statistics=band_power bands=1-2,5"),
-            "statistics: bands: '5' is no band; expected LOW-HIGH in Hz, such as 0.5-5");
+            "statistics: bands: '5' is not a band; expected LOW-HIGH in Hz, such as 0.5-5");
   EXPECT_EQ(failure("statistics statistics=band_power bands=0-50"),
             "statistics: bands=0-50: expected 0 <= low < high <= 25 Hz, half the rate");
 }

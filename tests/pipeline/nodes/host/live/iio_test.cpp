@@ -206,7 +206,7 @@ TEST_F(IioTest, EveryFormatIsRead) {
 
 TEST_F(IioTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(failure_of("iio device=iio:device9999 ! keep", options()),
-              HasSubstr("/sys/bus/iio/devices/iio:device9999: is no IIO device with a buffer"));
+              HasSubstr("/sys/bus/iio/devices/iio:device9999: is not an IIO device with a buffer"));
   const auto with = [&](const std::string& file, const std::string& line) {
     const std::string before = read(file);
     write(file, line);
