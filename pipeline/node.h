@@ -75,10 +75,9 @@ struct PrepareContext {
   SharedWork* work = nullptr;        // of the same programs (pipeline/shared_work.h)
 
   // Set by prepare().
-  Format output;  // starts as a copy of the input
-  std::int64_t max_output =
-      0;    // most frames that one process() or flush() writes; sources: at most max_input
-  Fix fix;  // with a `mismatch`, when a node would help
+  Format output;                // starts as a copy of the input
+  std::int64_t max_output = 0;  // most frames per process() or flush(); sources: at most max_input
+  Fix fix;                      // with a `mismatch`, when a node would help
 };
 
 class Node {

@@ -28,7 +28,7 @@ class ByteInput {
   // Whether read() would not wait.
   [[nodiscard]] bool ready() const;
 
-  // Whether read() returned 0 because of the flag; the stream may then end within a frame.
+  // Whether the stop flag has ended the stream, which may then end within a frame.
   [[nodiscard]] bool was_stopped() const { return left_ >= 0; }
 
   [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }

@@ -20,7 +20,7 @@ class CsvTable {
     std::string_view header = "auto";     // auto, yes, no
     bool decimal_comma = false;
   };
-  // A finite number, or nullopt.
+  // A cell: `value` is valid, and finite, when `there` is true.
   struct Cell {
     float value = 0;
     bool there = false;
