@@ -1,4 +1,4 @@
-// runnel bench: how fast a model runs here.
+// runnel bench: the speed of a model on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,15 +107,15 @@ Status run_bench(const BenchCall& call) {
 
 void add_bench(Verb program, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
-  Verb verb = program.verb("bench", "How fast a model runs on this machine");
+  Verb verb = program.verb("bench", "Measure the speed of a model on this machine");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")
       .non_negative();
   add_threads_flag(verb, call->threads);
-  verb.option("--sessions", call->sessions, "Streams that are stepped together; times are per stream")
+  verb.option("--sessions", call->sessions, "Streams stepped together; times are per stream")
       .range(1, 100000);
-  verb.option("--seconds", call->seconds, "How long to measure").positive();
+  verb.option("--seconds", call->seconds, "Seconds to measure").positive();
   verb.option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors").positive();
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

@@ -1,4 +1,4 @@
-// runnel check: proves a model on this machine. One JSON result on stdout, the story on stderr.
+// runnel check: proves a model on this machine. One JSON result on stdout, details on stderr.
 #include "inference/host/check.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ struct CheckCall {
 // A recording through the model's own front end, as the model's input.
 Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
   if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
-    return Status(Code::invalid_argument) << "the model brings no front end for " << wav;
+    return Status(Code::invalid_argument) << "the model has no front end for " << wav;
   compiler::FileLoader loader;
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
@@ -56,7 +56,7 @@ Status run_check(const CheckCall& call, bool& exact) {
                                : "integers exact";
   result["vectors"] = {
       {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
-  // JSON has no infinity: null.
+  // JSON has no infinity: write null.
   if (vectors.cases > 0) result["vectors"]["largest_difference"] = vectors.largest_difference;
   differences = vectors.differences;
   if (vectors.cases == 0) {
@@ -125,7 +125,7 @@ Status run_check(const CheckCall& call, bool& exact) {
 void add_check(Verb program, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
   Verb verb =
-      program.verb("check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
+      program.verb("check", "Verify a model on this machine: self-test vectors, and streamed equal to whole");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.positional("WAV", call->wav,

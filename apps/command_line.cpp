@@ -11,8 +11,8 @@
 namespace runnel::apps {
 namespace {
 
-// Where only the lower end of a range counts, CLI11 writes the upper one out in 316 characters, and the lower
-// one as 0.000000 whether 0 is allowed or not.
+// For a range with only a lower bound, CLI11 prints the upper one in 316 characters, and the lower one as
+// 0.000000 whether 0 is allowed or not.
 void shorten_range(std::string& text) {
   const std::string bounds =
       " not in range 0.000000 to " + std::to_string(std::numeric_limits<double>::max());
@@ -24,7 +24,7 @@ void shorten_range(std::string& text) {
                zero ? ", expected more than 0" : ", expected a number that is not negative");
 }
 
-// What is wrong with a call, in one line.
+// The error in a call, in one line.
 std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const std::string known = argc > 1 ? argv[1] : "";
   const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
@@ -46,7 +46,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
   return text + " (see " + app.get_name() + " " + (is_verb ? known + " " : "") + "--help)";
 }
 
-// CLI11 only compares with the bounds of a range, and NaN is outside no bounds.
+// CLI11 compares with the bounds of a range, and NaN passes these comparisons.
 void want_finite_numbers(CLI::App& app) {
   const auto finite = [](const std::string& text) {
     double value = 0;

@@ -1,5 +1,5 @@
-// The command line: verbs, their options and what is wrong with a call. Only command_line.cpp includes CLI11,
-// whose header takes longer to compile than most verbs do.
+// The command line: verbs, options and errors in a call. Only command_line.cpp includes CLI11, whose header
+// takes longer to compile than most verbs.
 #pragma once
 
 #include <cstdint>
@@ -18,56 +18,56 @@ class Option;
 
 namespace runnel::apps {
 
-// An option of a verb: a handle, valid as long as the CommandLine. Each function says one more thing about
-// the option and returns the handle again. Options with numbers refuse NaN and infinities on their own.
+// An option of a verb: a handle, valid as long as the CommandLine. Each function sets one property and
+// returns the handle. Numeric options always refuse NaN and infinities.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required() const;
-  // What the help shows as the default, instead of the value that the target has; "" shows none.
+  // The default shown in the help, instead of the target's value; "" shows none.
   Option default_str(const std::string& text) const;
   Option description(const std::string& text) const;
-  // The heading of the help under which the option stands.
+  // The heading in the help above the option.
   Option group(const std::string& heading) const;
 
-  // The values that are allowed.
+  // The allowed values.
   Option choices(std::initializer_list<const char*> values) const;
   Option choices(std::initializer_list<int> values) const;
-  // Both ends are allowed.
+  // Both bounds are included.
   Option range(int least, int most) const;
   Option range(std::int64_t least, std::int64_t most) const;
   Option range(double least, double most) const;
-  // The same for sizes; `unit` stands in the help in place of the bounds.
+  // The same for sizes; the help shows `unit` instead of the bounds.
   Option range(std::uint64_t least, std::uint64_t most, const char* unit) const;
   Option non_negative() const;
-  Option positive() const;  // more than 0
+  Option positive() const;  // > 0
 
-  // Not together with `other`; not without it.
+  // Excludes or requires `other`.
   Option excludes(Option other) const;
   Option needs(Option other) const;
 
-  // An option that is given several times keeps all its values.
+  // Keeps the values of all occurrences of the option.
   Option take_all() const;
-  // Values of one argument are separated by `separator`.
+  // Splits one argument into values at `separator`.
   Option delimiter(char separator) const;
 
  private:
   CLI::Option* option_;
 };
 
-// Where the value of an option goes. The value that is there already is the default.
+// The target of an option. Its initial value is the default.
 using Target = std::variant<bool*, int*, std::int64_t*, std::uint32_t*, std::uint64_t*, double*, std::string*,
                             std::optional<int>*, std::vector<int>*, std::vector<std::string>*>;
 
-// A verb, or the program, of which the verbs are parts: a handle as Option is.
+// A verb, or the program itself; a handle like Option.
 class Verb {
  public:
   explicit Verb(CLI::App* app) : app_(app) {}
 
-  // A verb below this one.
+  // Adds a subverb.
   Verb verb(const std::string& name, const std::string& help) const;
-  // One of the verbs below must be given.
+  // Requires one of the subverbs.
   void require_verb() const;
 
   // An option with a value; `names` is a list such as "-o,--output". `value` must outlive run().
@@ -75,7 +75,7 @@ class Verb {
   Option option(const std::string& names, Value& value, const std::string& help) const {
     return add_option(names, Target(&value), help);
   }
-  // A value without a name; `name` is what the help calls it. A vector takes all that are left.
+  // A positional argument; `name` is for the help. A vector takes all remaining ones.
   template <class Value>
   Option positional(const std::string& name, Value& value, const std::string& help) const {
     return add_option(name, Target(&value), help);
@@ -88,7 +88,7 @@ class Verb {
 
   // Text at the end of the help.
   void footer(const std::string& text) const;
-  // What the verb does, once all its options are read.
+  // The action of the verb, called once all options are read.
   void callback(std::function<void()> action) const;
 
  private:
@@ -97,7 +97,7 @@ class Verb {
   CLI::App* app_;
 };
 
-// The whole program's command line.
+// The command line of the program.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& help);
@@ -107,7 +107,7 @@ class CommandLine {
 
   // Adds --version, which prints `text()`.
   void version(std::function<std::string()> text);
-  // Where the verbs are added.
+  // The program, to which verbs are added.
   [[nodiscard]] Verb program() const;
 
   enum class Outcome {
@@ -117,9 +117,9 @@ class CommandLine {
   };
   struct Parsed {
     Outcome outcome = Outcome::done;
-    std::string complaint;  // of a refused call: what is wrong, in one line
+    std::string complaint;  // of a refused call: the error in one line
   };
-  // Reads the arguments and runs the callback of the verb, whose exceptions pass through.
+  // Parses the arguments and runs the callback of the verb. Exceptions of the callback propagate.
   [[nodiscard]] Parsed run(int argc, char** argv);
 
  private:

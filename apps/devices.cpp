@@ -1,4 +1,4 @@
-// runnel devices: sound devices to listen to, one JSON object per line.
+// runnel devices: lists capture devices, one JSON object per line.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -31,8 +31,8 @@ Status list_devices(const std::vector<std::string>& names) {
 
 void add_devices(Verb program, int& exit_code) {
   auto names = std::make_shared<std::vector<std::string>>();
-  Verb verb = program.verb("devices", "Sound devices to listen to: names, rates, channels, formats");
-  verb.positional("NAME", *names, "Devices to look at (default: all that the system names)");
+  Verb verb = program.verb("devices", "List capture devices: names, rates, channels, formats");
+  verb.positional("NAME", *names, "Devices to list (default: all of the system)");
   verb.callback([names, &exit_code] {
     if (const Status status = list_devices(*names); !status.ok()) exit_code = fail(status);
   });

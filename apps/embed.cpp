@@ -41,10 +41,10 @@ struct EmbedCall {
   ModelFlags flags;
 };
 
-// Of a device, in bytes.
+// Limits of a device, in bytes.
 constexpr std::size_t kMostMemory = std::size_t{64} << 20;
 
-// The name of a file, as it may stand in a comment of C++ or CMake: it neither ends it nor goes on after it.
+// The name of a file for a comment in C++ or CMake: it can neither end the comment nor continue after it.
 std::string in_comment(std::string name) {
   for (char& letter : name) {
     if (static_cast<unsigned char>(letter) < 32 || letter == 127 || letter == '\\' || letter == '*')
@@ -59,7 +59,7 @@ std::string identifier(std::string text) {
   return text;
 }
 
-// Numbers as literals of C++ that give the same value again, enumerations as their number after '#'.
+// Numbers as C++ literals of exactly the same value, enumerations as '#' and their number.
 std::string literal(const pipeline::Parameter& parameter, const pipeline::Value& value, bool option) {
   switch (value.type) {
     case pipeline::ParameterType::boolean:
@@ -67,7 +67,7 @@ std::string literal(const pipeline::Parameter& parameter, const pipeline::Value&
     case pipeline::ParameterType::integer:
       return std::to_string(value.integer);
     case pipeline::ParameterType::real: {
-      // Members are float or double; a hexadecimal literal is exact for both.
+      // Members are float or double: hexadecimal literals are exact for both.
       return option || static_cast<double>(static_cast<float>(value.real)) == value.real
                  ? fmt::format("{:a}F", value.real)
                  : fmt::format("{:a}", value.real);
@@ -128,7 +128,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     out.header = "pipeline/nodes/spectrum/rom_fbank.h";
     if (constant) {
       out.class_name = fmt::format("Fbank{}Node", index);
-      out.definitions += fmt::format("using {} = CompiledFbank<{}>;\n", out.class_name, name);
+      out.definitions += fmt::format("using {} = RecipeFbank<{}>;\n", out.class_name, name);
     } else {
       out.class_name = "RomFbank";
       out.members.push_back({"tables", "&" + name + "::kTables"});
@@ -164,7 +164,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
   return out;
 }
 
-// The graph without model file and source, in order.
+// The nodes of the graph without model file and source, in order.
 Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Model& model) {
   RUNNEL_ASSIGN(const std::string around, text_around(call.graph, model));
   RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(around));
@@ -178,29 +178,26 @@ Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Mo
   return std::move(graph.nodes);
 }
 
-// The model as it goes to ROM: without what only people and hosts read.
+// The model for ROM: without the parts that only hosts read.
 Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& call, bool keep_names) {
   compiler::Graph graph = compiler::graph_of(model);
   if (!call.self_test) graph.vectors.clear();
   if (call.self_test && graph.vectors.empty())
-    return Status(Code::not_found) << call.graph.model
-                                   << ": --self-test, but the model brings no test vectors";
+    return Status(Code::not_found) << call.graph.model << ": --self-test, but the model has no test vectors";
   graph.metadata.clear();
   graph.pipeline.front_end.clear();
   graph.pipeline.decision.clear();
   compiler::WriteOptions options;
   options.strip_names = !keep_names;
   options.blocks.clear();
-  // Frames are counted along its axis of time: one that the file does not have would give them another
-  // meaning.
+  // Frames count along its time axis, so the axis must be that of the file.
   options.plan = model.plan() != nullptr;
   RUNNEL_ASSIGN(compiler::WrittenModel written, compiler::write_model(graph, options));
   return std::move(written.bytes);
 }
 
-// The program run on this machine: what the generated source will make, to have everything checked before
-// anything is written, and to count the memory that it takes. What will be constants of the program lies in a
-// memory of its own, which is not counted.
+// A dry run of the generated program on this machine: checks everything before any file is written, and
+// measures the memory. Future constants are allocated in a separate memory, which does not count.
 struct DryProgram {
   std::vector<pipeline::NodeText> nodes;
   std::list<features::Fbank> fbanks;
@@ -213,7 +210,7 @@ struct DryProgram {
 };
 DryProgram* dry_program = nullptr;
 
-// Takes what RomInfer takes, and computes nothing.
+// Allocates what RomInfer allocates, and computes nothing.
 class DryCompiled final : public pipeline::Node {
  public:
   Status prepare(pipeline::PrepareContext& context) noexcept override {
@@ -236,11 +233,11 @@ class DryCompiled final : public pipeline::Node {
   }
 
  private:
-  [[maybe_unused]] const void* model_ = nullptr;  // as RomInfer has one
+  [[maybe_unused]] const void* model_ = nullptr;  // a pointer as in RomInfer
   pipeline::ModelStream stream_;
 };
 
-// The node as the program will have it: front ends with tables that are constants, and the compiled model.
+// The node as in the generated program: front ends with constant tables, and the compiled model.
 Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline::NodeText& text,
                                  Memory& memory) {
   const bool constant = text.type == "fbank" || text.type == "microfrontend";
@@ -297,8 +294,8 @@ struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
   std::int64_t hop = 1;  // samples from frame to frame after the front end
   bool events = false;
-  pipeline::Format features, output;   // what the model gets, and gives
-  std::vector<std::string> decisions;  // of each node, if it is one: its facts as C++ (decision_name)
+  pipeline::Format features, output;   // input and output of the model
+  std::vector<std::string> decisions;  // per node: if it is a decision, its facts as C++ (decision_name)
 };
 
 std::string decision_name(std::size_t node) { return fmt::format("Decision{}", node); }
@@ -381,7 +378,7 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
   return {};
 }
 
-// What decides has all that it was told as constants.
+// Decisions get their settings as constants.
 void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     if (dry.decisions[i].empty()) continue;
@@ -394,8 +391,7 @@ void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
   }
 }
 
-// The node that interprets the model is replaced by one that has it as constants; what it takes is counted
-// anew.
+// Replaces the interpreting node by one with the model as constants, and measures the memory again.
 Status compile(const EmbedCall& call, const Model& model, const std::vector<pipeline::NodeText>& chain,
                compiler::EmbeddedProgram& program, DryRun& dry) {
   if (call.self_test)
@@ -408,7 +404,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   for (const pipeline::ParameterText& parameter : chain[at].parameters) {
     if (parameter.key == "output") options.output = parameter.value;
   }
-  // As C++ of the interpreting node.
+  // C++ of the interpreting node.
   for (const compiler::EmbeddedNode::Member& member : program.nodes[at].members) {
     if (member.name == "chunk") options.chunk = std::atoll(member.value.c_str());
     if (member.name == "dequantize") options.dequantize = member.value == "true";
@@ -431,7 +427,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   program.compiled = true;
   HeapMemory memory;
   DryModel dry_model{nullptr, 0, dry.output};
-  // What the first run kept is gone.
+  // The results of the first run are invalid now.
   const std::vector<std::string_view> labels(options.labels.begin(), options.labels.end());
   dry_model.gives.labels = labels;
   dry_model.gives.source = {};
@@ -444,7 +440,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
 }
 
 Status run_embed(const EmbedCall& call) {
-  // The processors of Cortex-M are this verb's; others say how a foreign file is to be read.
+  // Cortex-M processors are targets of this verb; other values specify how to import a foreign file.
   const bool cortex = call.flags.target.starts_with("cortex-");
   if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" &&
       call.flags.target != "cortex-m55") {
@@ -491,7 +487,7 @@ Status run_embed(const EmbedCall& call) {
   if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr) {
     for (const flatbuffers::String* label : *pipeline->labels()) program.labels.push_back(label->str());
   }
-  // The decision may bring labels of its own.
+  // The decision may have its own labels.
   for (const pipeline::ParameterText& parameter : chain.back().parameters) {
     if (parameter.key != "labels" || parameter.value.empty()) continue;
     program.labels.clear();
@@ -546,10 +542,10 @@ void add_embed(Verb program, int& exit_code) {
   verb.option("-o,--output", call->output,
               "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
       .required();
-  verb.option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
+  verb.option("--name", call->name, "Name of the library and of runnel_NAME in C (default: the file's name)");
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
-  verb.option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")
+  verb.option("--sample-rate", call->sample_rate, "Sample rate in Hz (default: the model's, else 16000)")
       .positive()
       .default_str("");
   verb.option("--channels", call->channels, "Channels of the samples").range(1, 256);
@@ -557,13 +553,12 @@ void add_embed(Verb program, int& exit_code) {
           "--samples", call->samples,
           "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")
       .choices({"int16", "float32"});
-  verb.option("--hop", call->hop,
-              "Samples that are worked on at once (default: the distance of the front end's frames)")
+  verb.option("--hop", call->hop, "Samples per block (default: the front end's hop)")
       .positive()
       .default_str("");
-  verb.option("--events", call->events, "Decisions that may wait to be fetched").range(1, 1000);
+  verb.option("--events", call->events, "Capacity of the queue of decisions").range(1, 1000);
   verb.option("--memory", call->memory,
-              "Bytes of memory as the board counted them (runnel_counters), instead of the bound")
+              "Bytes of memory as measured on the board (runnel_counters), instead of the bound")
       .range(std::size_t{0}, kMostMemory, "BYTES")
       .default_str("");
   verb.option(
@@ -573,7 +568,7 @@ void add_embed(Verb program, int& exit_code) {
       .default_str("");
   verb.flag("--step", call->step,
             "Compile the model into constants and calls of the kernels that it uses: no model file is "
-            "read on the device; for models that are streams");
+            "read on the device; for streaming models");
   verb.flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
   verb.option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);

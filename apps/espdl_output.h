@@ -1,4 +1,4 @@
-// Integer graphs as .espdl bytes, with what is to be said about it.
+// Writes integer graphs as .espdl bytes and reports notes and refusals.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace runnel::apps {
 
-// Tells notes and every refusal on stderr, with `name` in front. Errors: those of write_espdl; unsupported
-// when something was refused.
+// Prints notes and every refusal on stderr, each after `name`. Errors: those of write_espdl; unsupported when
+// an operator was refused.
 Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph,
                                            const compiler::EspdlWriteOptions& options,
                                            const std::string& name);

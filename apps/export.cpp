@@ -81,19 +81,18 @@ void add_export(Verb program, int& exit_code) {
       .default_str("");
   verb.option("-o,--output", call->output, "The .espdl file to write").required();
   verb.option("--target", call->target,
-              "Chip: rounding, layouts, exponents per channel (default: what the model was made for)")
+              "Chip: rounding, layouts, exponents per channel (default: the model's own target)")
       .choices({"c", "esp32", "esp32s3", "esp32p4"});
   verb.option("--chunk", call->chunk,
               "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")
       .positive()
       .default_str("");
-  verb.option("--seed", call->seed, "Of the test inputs, where the model brings none");
+  verb.option("--seed", call->seed, "Seed of the test inputs, for models without any");
   verb.option("--package", call->package,
-              "Write a package, whose members are named after the files (default for several models: PDL3)")
+              "Write a package with members named after the files (default for several models: PDL3)")
       .choices({"PDL1", "PDL2", "PDL3"})
       .default_str("");
-  verb.option("--package-version", call->version,
-              "Version that a PDL3 package carries, at most 15 characters");
+  verb.option("--package-version", call->version, "Version of a PDL3 package, at most 15 characters");
   verb.flag("--encrypt", call->encrypt,
             "Encrypt the file (AES-128-CTR, as ESP-DL reads it) with the key of --key-file or RUNNEL_KEY");
   verb.option("--member", call->flags.member, "Model of an .espdl package: its name or index");

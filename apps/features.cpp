@@ -1,4 +1,4 @@
-// runnel features: recordings of sound and tables of sensors to feature matrices.
+// runnel features: feature matrices from recordings of sound and sensors.
 #include <algorithm>
 
 #include "apps/batch/recordings_call.h"
@@ -17,18 +17,17 @@ struct FeaturesCall : RecordingsCall {
   std::string preset = "kaldi", kind, png;
 };
 
-// Presets of the fixed-point front end belong to a node of their own.
+// Presets of the fixed-point front end belong to the node microfrontend.
 bool is_fixed_point(const std::string& name) {
   const auto presets = features::microfrontend_presets();
   return std::any_of(presets.begin(), presets.end(),
                      [&](const features::MicrofrontendPreset& preset) { return preset.name == name; });
 }
 
-// Windows over sensors, which know no presets.
+// Windows over sensor data, which have no presets.
 bool is_of_windows(const std::string& kind) { return kind == "statistics" || kind == "framing"; }
 
-// The options of a preset after the settings of the call; a setting that is wrong is told when the graph is
-// built.
+// The options of a preset, overridden by the call; building the graph reports wrong settings.
 template <class Options>
 Options options_of(const FeaturesCall& call, Options options) {
   for (const std::string& setting : call.set) {
@@ -44,7 +43,7 @@ std::string mel_axis(double low, double high, const char* scale) {
          " high_freq=" + std::to_string(high);
 }
 
-// "png path=... axis=...": which frequencies the rows of the picture stand for.
+// "png path=... axis=...": the frequencies of the rows of the picture.
 std::string picture_of(const FeaturesCall& call, const std::string& path) {
   const std::string node = "png path=" + quote_value(path);
   if (is_of_windows(call.kind)) return node;
@@ -58,7 +57,7 @@ std::string picture_of(const FeaturesCall& call, const std::string& path) {
   features::FbankOptions options = options_of(call, *preset);
   if (!call.kind.empty()) (void)set(options, "kind", call.kind);
   if (options.kind == features::FeatureKind::spectrogram) return node + " axis=hz";
-  // Stacked frames and those with an energy have other rows.
+  // Stacked frames and frames with an energy have other rows.
   const features::Preset* const recipe = features::preset_named(features::presets(), call.preset);
   if (options.kind != features::FeatureKind::fbank || options.use_energy || !recipe->after.empty())
     return node;
@@ -68,7 +67,7 @@ std::string picture_of(const FeaturesCall& call, const std::string& path) {
                          options.mel_scale == features::MelScale::slaney ? "slaney" : "htk");
 }
 
-// " NAME=VALUE ..." of parameters as they were given with `option`.
+// " NAME=VALUE ..." of the parameters given with `option`.
 Result<std::string> parameters_of(const std::vector<std::string>& settings, std::string_view option) {
   std::string text;
   for (const std::string& setting : settings) {
@@ -80,7 +79,7 @@ Result<std::string> parameters_of(const std::vector<std::string>& settings, std:
   return text;
 }
 
-// What makes features of samples.
+// The graph from samples to features.
 Result<std::string> nodes_of(const FeaturesCall& call) {
   RUNNEL_ASSIGN(const std::string settings, parameters_of(call.set, "--set"));
   if (is_of_windows(call.kind)) {
@@ -97,7 +96,7 @@ Result<std::string> nodes_of(const FeaturesCall& call) {
       (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
   if (!fixed_point && !call.kind.empty()) nodes += " kind=" + call.kind;
   nodes += settings;
-  // The whole recipe, where a preset says that there is more to it than one node.
+  // The whole recipe if the preset consists of more than one node.
   if (const features::Preset* preset =
           fixed_point ? nullptr : features::preset_named(features::presets(), call.preset);
       preset != nullptr) {
@@ -132,7 +131,7 @@ Status run_one(const FeaturesCall& call, const std::string& node, const std::str
   return graph->run();
 }
 
-// Whether an input stands for several recordings.
+// Whether an input names several recordings.
 bool names_many(const std::string& input) {
   std::error_code error;
   const std::string extension = fs::path(input).extension().string();
@@ -141,7 +140,7 @@ bool names_many(const std::string& input) {
          extension == ".ndjson" || (!there && input.find_first_of("*?[") != std::string::npos);
 }
 
-// Many recordings, with the machinery of a batch: into a folder, into one array, or into an archive of Kaldi.
+// Processes many recordings as a batch: into a folder, one array, or a Kaldi archive.
 Status run_many(FeaturesCall& call, const std::string& node, const std::string& source_settings) {
   batch::OutputFormat format = batch::format_of_name(call.output);
   if (!call.format.empty() && !batch::parse_format(call.format, format))
@@ -165,9 +164,9 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = [&](std::string_view note) { notes(note); };
-  // What is wrong with the graph is wrong for every recording; of sensors it is known when the first one is
-  // there.
-  if (!sensors) RUNNEL_TRY(check_behind(behind, loader));
+  // Check the graph now: an error in it would affect every recording. For sensors, the first recording is
+  // needed.
+  if (!sensors) RUNNEL_TRY(check_after_source(behind, loader));
   RecordingsWork work{
       .format = format, .prefix = {}, .keyed = format != batch::OutputFormat::npy, .make = {}};
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
@@ -216,10 +215,10 @@ std::string preset_list() {
 void add_features(Verb program, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
   Verb verb =
-      program.verb("features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
+      program.verb("features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives");
   verb.positional("INPUT", call->inputs,
-                  "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, "
-                  "manifests (.jsonl) and @FILE as in batch")
+                  "Recordings; sensor tables as .csv, .tsv or .npy; folders, patterns, manifests (.jsonl) "
+                  "and @FILE as in batch")
       .required()
       .default_str("");
   verb.option("-o,--output", call->output,
@@ -227,15 +226,15 @@ void add_features(Verb program, int& exit_code) {
               "with its .scp")
       .required();
   verb.option("--format", call->format,
-              "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")
+              "For several recordings: files, npy, ark, csv or jsonl (default: by the name of OUT)")
       .choices({"jsonl", "csv", "npy", "ark", "files"});
   add_run_flags(verb, *call);
   verb.option("--raw", call->sources.raw,
-              "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+              "Format of files named .raw and .pcm, e.g. \"raw=s16le rate=16000 channels=1\"");
   verb.option("--preset", call->preset, "Complete set of parameters to start from");
   verb.option("--kind", call->kind,
-              "What to compute instead of the preset's own kind; of sensors: statistics of windows, or "
-              "the windows themselves")
+              "What to compute instead of the preset's own kind; for sensors: statistics of windows, or the "
+              "windows themselves")
       .choices({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"});
   verb.option("--png", call->png,
               "Also a picture of the features of one recording, with axes and a colour bar");

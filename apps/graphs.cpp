@@ -12,10 +12,10 @@ namespace runnel::apps {
 std::atomic<bool> stop_requested{false};
 
 Status check_around(const std::string& around, compiler::FileLoader& loader) {
-  return check_behind(around + " ! jsonl", loader);
+  return check_after_source(around + " ! jsonl", loader);
 }
 
-Status check_behind(const std::string& behind, compiler::FileLoader& loader) {
+Status check_after_source(const std::string& behind, compiler::FileLoader& loader) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
@@ -26,7 +26,7 @@ Status check_behind(const std::string& behind, compiler::FileLoader& loader) {
 }
 
 void add_tail_flag(Verb verb, double& tail) {
-  verb.option("--tail", tail, "Seconds of silence after a recording, for a word that ends with it")
+  verb.option("--tail", tail, "Seconds of silence after a recording, for a word at its end")
       .range(0.0, 3600.0);
 }
 

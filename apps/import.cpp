@@ -1,4 +1,4 @@
-// runnel import: model files of other tools become .rnl files.
+// runnel import: converts model files of other tools to .rnl files.
 #include <fmt/format.h>
 
 #include "apps/support.h"
@@ -28,7 +28,7 @@ struct ImportCall {
   ModelFlags flags;
 };
 
-// Scales become powers of two; how far the results move is said.
+// Rounds scales to powers of two, and reports the effect on the results.
 Status fold_scales(const std::string& input, compiler::Graph& graph) {
   constexpr int kCalls = 16;
   constexpr std::uint32_t kSeed = 1;
@@ -61,7 +61,7 @@ Status run_import(const ImportCall& call) {
   compiler::Graph& graph = imported.graph;
   if (call.pow2) RUNNEL_TRY(fold_scales(call.input, graph));
   if (!call.name.empty()) graph.name = call.name;
-  // A text graph that cannot be parsed must not get into a model.
+  // Do not store text graphs with errors in a model.
   if (!call.decision.empty()) {
     if (const auto parsed = pipeline::parse_graph(call.decision); !parsed.ok()) return parsed.status();
     graph.pipeline.decision = call.decision;
@@ -113,13 +113,13 @@ Status run_import(const ImportCall& call) {
 void add_import(Verb program, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
   Verb verb = program.verb("import",
-                           "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, "
-                           ".onnx), or of a microWakeWord manifest");
+                           "Convert a model of another tool (.espdl, .tflite, .pte, .onnx) or a "
+                           "microWakeWord manifest to a .rnl file");
   verb.positional("INPUT", call->input, "Model file").required();
   verb.option("-o,--output", call->output, "The .rnl file to write").required();
   add_model_flags(verb, call->flags);
   verb.flag("--pow2", call->pow2,
-            "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
+            "Fold multipliers into power-of-two scales (shifts only) and report the change of the results");
   verb.flag("--encrypt", call->encrypt,
             "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
   verb.option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
@@ -127,29 +127,27 @@ void add_import(Verb program, int& exit_code) {
               "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
               "num_mel_bins=40\"; stored with every parameter");
   verb.option("--sample-rate", call->sample_rate,
-              "Sample rate in Hz of the sound (default: what the front end wants)");
+              "Sample rate in Hz of the sound (default: the front end's)");
   verb.option("--decision", call->decision, "Graph text after the model, e.g. \"detect threshold=0.6\"");
   verb.option("--labels", call->labels, "File with the names of the output's channels, one per line");
-  verb.option(
-          "--usage", call->usage.usage,
-          "How the model takes a stream (default: as the file says; else stream where it can be, or whole)")
+  verb.option("--usage", call->usage.usage,
+              "How the model takes a stream (default: as in the file; else stream if possible, or whole)")
       .choices({"stream", "step", "window", "whole"});
   verb.option("--window", call->usage.window,
-              "Frames per clip (usage window, whole; default: as the input has)")
+              "Frames per clip (usage window, whole; default: the length of the input)")
       .default_str("");
   verb.option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
       .default_str("");
   verb.option("--step", call->usage.step,
-              "New frames per run (usage step; default: as the input has, without the context)")
+              "New frames per run (usage step; default: the length of the input, without the context)")
       .default_str("");
-  verb.option("--context", call->usage.context, "Frames of the past before each step (default: 0)")
+  verb.option("--context", call->usage.context, "Frames of context before each step (default: 0)")
       .default_str("");
   verb.option("--state", call->states,
               "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")
       .default_str("");
   verb.option("--block", call->blocks,
-              "Source frames per block whose exact memory the file records; may be given several times "
-              "(default: 1)")
+              "Source frames per block whose exact memory the file records; may be repeated (default: 1)")
       .positive()
       .default_str("");
   verb.flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");

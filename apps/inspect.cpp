@@ -1,4 +1,4 @@
-// runnel inspect: everything that is known before it runs, of a model, a graph or a node.
+// runnel inspect: prints the static properties of a model, a graph or a node.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -28,7 +28,7 @@ struct InspectCall {
   bool json = false, dot = false, mermaid = false;
 };
 
-// How long a source frame is: as said, or as the model's own front end says; 0: nobody knows.
+// Length of a source frame: as given, or else from the model's own front end; 0: unknown.
 double frame_milliseconds(const InspectCall& call, const Model& model) {
   if (call.frame_ms > 0 || model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
     return call.frame_ms;
@@ -92,7 +92,7 @@ std::string rate_text(const TensorDescription& tensor) {
   return tensor.down == 1 ? std::to_string(tensor.up) : fmt::format("{}/{}", tensor.up, tensor.down);
 }
 
-// What stands in a file, without what a terminal would take for a command.
+// Text from a file without control characters.
 std::string printable(std::string_view from_file) {
   Text text;
   text << from_file;
@@ -140,7 +140,7 @@ std::string usage_text(const ModelUsage& usage) {
   return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
 }
 
-// Of a model that runs in steps, windows or clips; of usages that contradict the model only the run.
+// For a model that runs in steps, windows or clips; if the usage contradicts the model, only the run.
 void print_run(const ModelDescription& about, const Model& model, double frame_ms) {
   const auto usage = usage_of(model);
   if (!usage.ok() || !usage->stepped()) {
@@ -299,7 +299,7 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
   fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-// Boxes and arrows; labels of edges say what flows.
+// Boxes and arrows; the labels of arrows give the format.
 struct Drawing {
   std::vector<std::string> boxes;
   struct Arrow {
@@ -421,7 +421,7 @@ Status list_members(const InspectCall& call, std::span<const std::byte> bytes) {
       fmt::print("{:<5} {:>10} {:<9} {}\n", i, member.bytes.size(), member.encrypted ? "encrypted" : "",
                  printable(member.name));
   }
-  // Names are bytes of a file: what is no UTF-8 is marked instead of refused.
+  // Names are bytes of a file: invalid UTF-8 is marked, not refused.
   if (call.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   return {};
 }
@@ -473,7 +473,7 @@ Status inspect_graph(const InspectCall& call) {
   return {};
 }
 
-// The complete recipe of a preset; false when there is none of that name.
+// The complete recipe of a preset; false when no preset has that name.
 bool print_preset(const std::string& name) {
   const auto print = [&](std::string_view node, const auto* preset, auto parameters) {
     if (preset == nullptr) return false;
@@ -514,7 +514,7 @@ Status inspect(const InspectCall& call) {
 
 void add_inspect(Verb program, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  Verb verb = program.verb("inspect", "What is known before it runs: of a model file, a graph, or a node");
+  Verb verb = program.verb("inspect", "Print the static properties of a model file, a graph, or a node");
   verb.positional("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();
@@ -527,10 +527,10 @@ void add_inspect(Verb program, int& exit_code) {
           "--fast-bytes", call->fast_bytes,
           "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
       .non_negative();
-  verb.flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb.flag("--param-copy", call->param_copy, "Copy constants that are read at run time into memory");
   verb.flag("--firmware", call->firmware,
-            "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes "
-            "(default: as this machine does)");
+            "Prepare as in firmware without vector units: least memory, tensors aligned to 16 bytes "
+            "(default: as on this machine)");
   const Option json = verb.flag("--json", call->json, "One JSON object");
   const Option dot = verb.flag("--dot", call->dot, "A Graphviz drawing").excludes(json);
   verb.flag("--mermaid", call->mermaid, "A Mermaid drawing").excludes(json).excludes(dot);

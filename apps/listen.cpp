@@ -1,4 +1,4 @@
-// runnel listen: live decisions of a model, one JSON object per line, and what is to be done about them.
+// runnel listen: live decisions of a model, one JSON object per line, and actions on them.
 #include <cstdio>
 
 #include "apps/graphs.h"
@@ -48,21 +48,21 @@ void add_source_flags(Verb verb, ListenCall& call) {
           .excludes(device)
           .excludes(wav);
   verb.option("--tcp", call.tcp,
-              "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH "
-              "to listen at")
+              "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH to "
+              "listen on")
       .excludes(device)
       .excludes(wav)
       .excludes(standard);
   verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
       .choices({"s16", "s32", "s24", "s24_3", "float"});
   verb.option("--rate", call.rate,
-              "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")
+              "Sample rate of the device or of bare samples, Hz; resampled for the model")
       .range(1000, 768000);
-  verb.option("--channels", call.channels, "Channels of the device or of bare samples; they are mixed to one")
+  verb.option("--channels", call.channels, "Channels of the device or of bare samples; mixed down to one")
       .range(1, 64);
-  verb.option("--period", call.period, "How often the device gives sound, ms").range(1.0, 1000.0);
-  verb.option("--buffer", call.buffer, "Sound that the device's buffer holds, ms").range(2.0, 10000.0);
-  verb.option("--replug", call.replug, "Seconds to wait for a device that was unplugged (0: the stream ends)")
+  verb.option("--period", call.period, "Period of the device, ms").range(1.0, 1000.0);
+  verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0);
+  verb.option("--replug", call.replug, "Seconds to wait for an unplugged device (0: the stream ends)")
       .non_negative();
   verb.option("--overload", call.overload,
               "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
@@ -73,24 +73,26 @@ void add_source_flags(Verb verb, ListenCall& call) {
 }
 
 void add_action_flags(Verb verb, ListenCall& call) {
-  verb.option("--command", call.commands,
-              "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
-              "{json} stand for what it says (again for more)")
+  verb.option(
+          "--command", call.commands,
+          "Run this program for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
+          "{json} are replaced by its fields (may be repeated)")
       .take_all()
       .default_str("");
   verb.option("--send", call.sends,
-              "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")
+              "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (may be repeated)")
       .take_all()
       .default_str("");
-  verb.option("--mqtt", call.topics,
-              "Publish events under this topic; {label} and the others may be part of it (again for more)")
+  verb.option(
+          "--mqtt", call.topics,
+          "Publish events under this topic, which may contain {label} and the other fields (may be repeated)")
       .take_all()
       .default_str("");
   verb.option("--broker", call.broker, "MQTT broker, HOST:PORT");
-  verb.option("--record", call.record, "Keep the sound around every event in this folder");
+  verb.option("--record", call.record, "Write the sound around every event to this folder");
   verb.option("--before", call.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
   verb.option("--after", call.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
-  verb.flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
+  verb.flag("--no-json", call.no_json, "No event lines on standard output, only the summary");
 }
 
 }  // namespace
@@ -104,13 +106,13 @@ void add_listen(Verb program, int& exit_code) {
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
   verb.option("--threshold", call->threshold,
-              "Posterior at which there is an event, instead of the decision's own")
+              "Posterior at which an event is made, instead of the decision's own")
       .range(0.0, 1.0)
       .default_str("");
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb.option("--on-gap", call->on_gap,
-              "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
+              "Lost samples: reset after them (reset), or replace them by zeros (zeros)")
       .choices({"reset", "zeros"});
   verb.callback([call, &exit_code] {
     if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);

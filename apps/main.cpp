@@ -1,5 +1,5 @@
-// runnel: trained audio and sensor models as running streams. stdout carries data, stderr carries talk; exit
-// code 0 only when everything asked for was done.
+// runnel: trained audio and sensor models as running streams. stdout carries data, stderr messages; exit code
+// 0 only when everything requested was done.
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Whether everything that was meant for stdout is there.
+// Whether everything written to stdout has arrived.
 bool flush_output() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return true;
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   using runnel::apps::CommandLine;
   CommandLine command_line(
       "runnel",
-      "runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.");
+      "runnel runs trained audio and sensor models on streams: live, over recordings, in firmware.");
   command_line.version([] {
     std::string text = "runnel " + std::string(runnel::kVersion) +
                        "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";

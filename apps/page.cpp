@@ -10,7 +10,7 @@
 
 namespace runnel::apps {
 
-// From a file or the environment: other users can read command lines.
+// From a file or the environment, because other users can read command lines.
 Result<std::string> token_of(const std::string& token_file) {
   std::string token;
   if (!token_file.empty()) {
@@ -31,16 +31,15 @@ Result<std::string> token_of(const std::string& token_file) {
 
 void add_page_flags(Verb verb, PageFlags& flags) {
   verb.option("--http", flags.address,
-              "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, "
-              "losses; port 0: any that is free. Other addresses than loopback need a token");
-  verb.flag(
-      "--ui", flags.ui,
-      "A line of the terminal that shows level, posteriors and losses; nothing, when stderr is no terminal");
+              "IP:PORT of a live page with sound, posteriors, events, cost of the nodes, losses; port 0: any "
+              "free port. Other addresses than loopback need a token");
+  verb.flag("--ui", flags.ui,
+            "A line in the terminal with level, posteriors and losses; none when stderr is not a terminal");
   verb.option("--token-file", flags.token_file,
-              "File with the token that readers of the page must show, 16 to 1000 bytes (default: the "
+              "File with the token for readers of the page, 16 to 1000 bytes (default: the "
               "variable RUNNEL_TOKEN)");
   verb.option("--speed", flags.speed,
-              "Recordings at most so many times as fast as they were made (0: as fast as possible)")
+              "Play recordings at most at this multiple of real time (0: as fast as possible)")
       .range(0.0, 1000.0);
 }
 
@@ -55,7 +54,7 @@ Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline
     say("page: " + display->page_->url() + (asks ? "?token=TOKEN" : ""));
     options.time_nodes = true;
   }
-  // A file or a pipe is no place for a line that is drawn again and again.
+  // Do not redraw a line in a file or a pipe.
   if (flags.ui && isatty(STDERR_FILENO) != 0) {
     display->terminal_ = std::make_unique<page::TerminalView>([](std::string_view text) {
       std::fwrite(text.data(), 1, text.size(), stderr);

@@ -1,4 +1,4 @@
-// --http and --ui: a page and a line of the terminal that show a running graph, for the verbs that run one.
+// --http and --ui: a page and a line in the terminal that show a running graph.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace runnel::apps {
 
-// A token of a file, else of the variable RUNNEL_TOKEN; empty: there is none. Errors: not_found, invalid_data
-// unless it has 16 to 1000 bytes.
+// Reads a token from a file, or else from the variable RUNNEL_TOKEN; empty: none. Errors: not_found,
+// invalid_data unless it has 16 to 1000 bytes.
 Result<std::string> token_of(const std::string& token_file);
 
 struct PageFlags {
@@ -23,14 +23,14 @@ struct PageFlags {
 };
 void add_page_flags(Verb verb, PageFlags& flags);
 
-// What shows a run; nothing, where no flag asks for it. Outlives the graph.
+// The views of a run; none without the flags. Outlives the graph.
 class Display {
  public:
-  // Says where the page is, and lets `options` watch. Errors: those of LivePage::start.
+  // Prints the address of the page, and makes `options` insert watches. Errors: those of LivePage::start.
   static Result<std::unique_ptr<Display>> start(const PageFlags& flags, pipeline::GraphOptions& options);
-  // The graph that is going to run.
+  // Call with the graph that will run.
   void show(pipeline::Graph& graph);
-  // The run is over; what is written next has the terminal to itself.
+  // Call after the run; clears the line in the terminal.
   void end();
 
  private:

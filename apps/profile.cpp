@@ -1,4 +1,4 @@
-// runnel profile: where the time of a model goes, operator by operator.
+// runnel profile: the time of a model per operator.
 #include "inference/host/profile.h"
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ void print_memory(const Profile& profile) {
   }
 }
 
-// "one run of 4 frames", "one step of 3 frames": what a run takes.
+// "one run of 4 frames", "one step of 3 frames": the input of a run.
 std::string run_text(const Profile& profile, const Model& model) {
   if (profile.mode == RunMode::stream) return fmt::format("one run of {} frames", profile.block);
   if (const auto usage = usage_of(model); usage.ok() && usage->kind == UsageKind::step)
@@ -126,18 +126,18 @@ Status run_profile(const ProfileCall& call) {
 
 void add_profile(Verb program, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
-  Verb verb = program.verb("profile", "Where the time of a model goes, operator by operator");
+  Verb verb = program.verb("profile", "Measure the time of a model per operator");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("--chunk", call->chunk, "Source frames per run (0: the smallest block)").non_negative();
-  verb.flag("--whole", call->whole, "One clip at once, as long as the model file says");
-  verb.option("--runs", call->runs, "Runs that are timed").range(std::int64_t{1}, std::int64_t{10'000'000});
+  verb.flag("--whole", call->whole, "One clip at once, of the length in the model file");
+  verb.option("--runs", call->runs, "Timed runs").range(std::int64_t{1}, std::int64_t{10'000'000});
   add_threads_flag(verb, call->threads);
   verb.option(
           "--fast-bytes", call->fast_bytes,
           "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
       .non_negative();
-  verb.flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb.flag("--param-copy", call->param_copy, "Copy constants that are read at run time into memory");
   verb.flag("--sort", call->sort, "Slowest first, instead of in order");
   verb.flag("--json", call->json, "One JSON object");
   add_model_flags(verb, call->flags);

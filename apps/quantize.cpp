@@ -1,4 +1,4 @@
-// runnel quantize: a float model and recordings become an integer model.
+// runnel quantize: makes an integer model from a float model and recordings.
 #include "compiler/quantize/quantize.h"
 
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quan
 
 bool is_espdl(const std::string& path) { return std::filesystem::path(path).extension() == ".espdl"; }
 
-// A file that is to be written when all is done, hours later perhaps.
+// Checks a file that will be written at the end, possibly hours later.
 Status check_place(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
@@ -147,11 +147,11 @@ Status check_place(const std::string& path) {
   return {};
 }
 
-// A quantized model and where it came from.
+// A quantized model and its origin.
 struct Made {
   quantizer::Quantized quantized;
   quantizer::Options options;
-  std::unique_ptr<quantizer::Clips> clips;  // none: from a table
+  std::unique_ptr<quantizer::Clips> clips;  // null: from a table
   quantizer::Clip self_test;                // input of the model's self-test
 };
 
@@ -185,7 +185,7 @@ Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptio
   return made;
 }
 
-// What a run over recordings decided is done again, without them.
+// Repeats the decisions of an earlier calibration, without recordings.
 Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.table));
   const auto table =
@@ -210,7 +210,7 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   return made;
 }
 
-// The operators and the errors of the outputs, for people and as JSON.
+// The operators and the errors of the outputs, as text and as JSON.
 Status tell(const QuantizeCall& call, const Made& made, const std::optional<quantizer::Accuracy>& accuracy) {
   const quantizer::Quantized& quantized = made.quantized;
   if (made.clips) {
@@ -264,7 +264,7 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made,
   return std::move(written->bytes);
 }
 
-// What can be said before anything is computed.
+// Checks that need no computation.
 Status check_call(const QuantizeCall& call) {
   if (call.calib.empty() == call.table.empty())
     return Status(Code::invalid_argument, "expected --calib DATA or --table FILE");
@@ -299,7 +299,7 @@ Status run_quantize(QuantizeCall call) {
   ModelFlags flags = call.flags;
   flags.target.clear();
   RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
-  // Small files first: nobody waits for a mistake in them.
+  // Small files first, so that mistakes in them are reported early.
   std::vector<int> labels;
   std::vector<std::string> class_names;
   if (!call.eval.empty()) {
@@ -335,9 +335,9 @@ Status run_quantize(QuantizeCall call) {
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
   RUNNEL_TRY(tell(call, made, accuracy));
-  // After all that measures: the data has the order of the file.
+  // After all measurements: the data has the layout of the file.
   if (call.layout == "frames-first") {
-    // --time-axis counts in the order of the file.
+    // --time-axis refers to the layout of the file.
     if (load.stream.time_axis) graph.time_axes.assign(graph.inputs.size(), *load.stream.time_axis);
     load.stream.time_axis.reset();
     for (const std::string& name : compiler::put_frames_first(graph))
@@ -352,17 +352,16 @@ Status run_quantize(QuantizeCall call) {
 void add_quantize(Verb program, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
   Verb verb = program.verb(
-      "quantize",
-      "Make an integer model of a float model, with calibration data, and say how accurate it is");
+      "quantize", "Make an integer model from a float model with calibration data, and report its accuracy");
   verb.positional("INPUT", call->input, "Float model (.onnx, .pte)").required();
   verb.option("--calib", call->calib,
               "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or "
               ".f32 (raw float32); NAME=PATH for models with several inputs")
       .default_str("");
-  verb.option("--table", call->table,
-              "Calibration table of an earlier run, instead of --calib: the same model again, without "
-              "the recordings");
-  verb.option("--save-table", call->save_table, "Write what was decided as a calibration table");
+  verb.option(
+      "--table", call->table,
+      "Calibration table of an earlier run, instead of --calib: makes the same model without the recordings");
+  verb.option("--save-table", call->save_table, "Write the decisions as a calibration table");
   verb.option("-o,--output", call->output,
               "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")
       .required();
@@ -385,27 +384,27 @@ void add_quantize(Verb program, int& exit_code) {
               "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
               "num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb.option("--sample-rate", call->front_end.sample_rate,
-              "Sample rate in Hz of the sound (default: what the front end wants)");
+              "Sample rate in Hz of the sound (default: the front end's)");
   verb.option("--state", call->states,
               "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then "
-              "steps that follow one another")
+              "consecutive steps")
       .default_str("");
   verb.option("--window", call->usage.window,
-              "Frames per run of a model for windows of a stream, which knows nothing of the run "
-              "before; a clip of the calibration is a window (default: as the file says)")
+              "Frames per run of a model for windows of a stream, without state between runs; a clip of the "
+              "calibration is a window (default: as in the file)")
       .default_str("");
   verb.option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
       .default_str("");
   verb.option("--layout", call->layout,
-              "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where "
-              "the file has [1, C, T], so that a stream moves no data at its ends")
+              "Layout of inputs and outputs: source, as in the .onnx file; frames-first, [1, T, C] where the "
+              "file has [1, C, T], so that streams need no transposition")
       .choices({"source", "frames-first"});
   verb.option("--decision", call->decision,
               "Graph text after the model, stored in it, e.g. \"detect threshold=0.6\"");
   verb.option("--classes", call->class_labels,
               "File with the names of the output's channels, one per line, stored in the model");
   verb.option("--name", call->name, "Name of the model (default: the one in the file)");
-  verb.option("--calibration", call->calibration, "How ranges follow from the data, before they are searched")
+  verb.option("--calibration", call->calibration, "How ranges follow from the data, before the search")
       .choices({"minmax", "percentile", "kl", "mse"});
   const Option with =
       verb.option(
@@ -415,34 +414,34 @@ void add_quantize(Verb program, int& exit_code) {
           .default_str("");
   const Option without = verb.option("--without", call->without, "Methods not to use").default_str("");
   verb.option("--methods", call->methods,
-              "Exactly these methods, with commas between them, or none: nothing is chosen")
+              "Exactly these methods, separated by commas, or none; nothing is chosen")
       .delimiter(',')
       .excludes(with)
       .excludes(without)
       .default_str("");
   verb.option("--bits-of", call->types,
-              "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")
+              "NODE=8, NODE=16 or NODE=float for a single operator; may be repeated")
       .default_str("");
   verb.option("--max-error", call->max_error,
-              "Largest noise-to-signal ratio of the outputs: operators become int16, and float where "
-              "that is not enough, until it is kept (0: none)")
+              "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is "
+              "not enough, until it is met (0: none)")
       .range(0.0, 1e9);
   verb.option("--budget", call->budget,
               "Largest share of the multiply-adds that may become int16 or float for that (0: all)")
       .range(0.0, 1.0);
-  verb.option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")
+  verb.option("--clips", call->clips, "Most clips for searching and rounding; ranges are computed from all")
       .range(1, 1 << 20);
   verb.option("--report", call->report, "Write the measurements of every operator as JSON");
   const Option eval =
-      verb.option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")
+      verb.option("--eval", call->eval, "Labelled data, as --calib, for measuring the accuracy")
           .default_str("");
   const Option labels = verb.option(
       "--labels", call->labels,
       "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
   eval.needs(labels);
   verb.option("--seed", call->seed,
-              "Of the order in which blocks and tqt see the clips, and of the self-test's input where "
-              "there is no recording (--table)");
+              "Seed of the order in which blocks and tqt see the clips, and of the self-test's input without "
+              "a recording (--table)");
   verb.option("--threads", call->threads, "Threads; the result is the same for any number").range(1, 32);
   verb.flag("--quiet", call->quiet, "No progress on stderr");
   verb.callback([call, &exit_code] {

@@ -16,8 +16,7 @@ struct RunCall {
   PageFlags page;
 };
 
-// A graph for other sounds and models than its text names: the only source becomes `source`, the only model
-// file `model`.
+// Replaces the only source of the graph by `source`, and the only model file by `model`.
 Result<std::string> with_replacements(const RunCall& call, std::string_view text) {
   RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(text));
   const auto only = [&](std::string_view flag, const auto& matches) -> Result<pipeline::NodeText*> {
@@ -53,7 +52,7 @@ Result<std::string> with_replacements(const RunCall& call, std::string_view text
   return pipeline::to_text(graph);
 }
 
-// The text to run; empty: the graph as it was given.
+// The text to run; empty: the graph as given.
 Result<std::string> replaced_text(const RunCall& call, bool is_file) {
   if (call.source.empty() && call.model.empty()) return std::string();
   if (!is_file) return with_replacements(call, call.graph);
@@ -72,8 +71,7 @@ Status run_graph(const RunCall& call) {
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   const bool is_file = call.graph.ends_with(".rnlg");
   RUNNEL_ASSIGN(const std::string replaced, replaced_text(call, is_file));
-  // A microphone or a recording of another kind than the graph was written for gets the conversions that it
-  // needs.
+  // If the new source has another format than the graph was written for, conversions are inserted.
   options.insert_conversions = !call.source.empty();
   auto built = !replaced.empty() ? pipeline::Graph::build(replaced, options)
                : is_file         ? pipeline::Graph::load(call.graph, options)
@@ -99,11 +97,11 @@ void add_run(Verb program, int& exit_code) {
   verb.positional("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg").required();
   verb.option("--source", call->source,
               "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
-              "conversions that it needs are put in (default: as the graph says)");
-  verb.option("--model", call->model, "Instead of the graph's model file (default: as the graph says)");
+              "required conversions are inserted (default: the graph's own)");
+  verb.option("--model", call->model, "Instead of the graph's model file (default: the graph's own)");
   verb.option("--tick", call->tick, "Source samples per step").range(1, 1 << 20);
   verb.option("--on-gap", call->on_gap,
-              "Lost samples: start afresh after them (reset), or put zeros in their place (zeros)")
+              "Lost samples: reset after them (reset), or replace them by zeros (zeros)")
       .choices({"reset", "zeros"});
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);

@@ -1,4 +1,4 @@
-// runnel score: the records of a run against the truth. One JSON object, or tables, on stdout.
+// runnel score: compares the records of a run with the truth. One JSON object, or tables, on stdout.
 #include "services/score/score.h"
 
 #include <cstdio>
@@ -38,8 +38,8 @@ Status run_score(const ScoreCall& call) {
 
 void add_score(Verb program, int& exit_code) {
   auto call = std::make_shared<ScoreCall>();
-  Verb verb = program.verb(
-      "score", "How good the decisions of a run were: accuracy, confusion, false accepts per hour");
+  Verb verb =
+      program.verb("score", "Score the decisions of a run: accuracy, confusion, false accepts per hour");
   verb.positional("RECORDS", call->records, "JSON lines written by batch or listen").required();
   verb.option("--labels", call->labels,
               "The truth: CSV with columns file,label (clips) or file,label,start,end (words in "
@@ -47,13 +47,13 @@ void add_score(Verb program, int& exit_code) {
       .required();
   verb.option("--label-column", call->column, "The column that holds the labels");
   verb.option("--tolerance", call->options.tolerance,
-              "Words in streams: how long after its end a word may be found, in seconds")
+              "Words in streams: seconds after the end of a word in which an event still counts")
       .non_negative();
-  verb.option("--ignore", call->options.ignore, "Words in streams: labels that are no words")
+  verb.option("--ignore", call->options.ignore, "Words in streams: labels that are not words")
       .delimiter(',')
       .default_str("silence,unknown");
-  verb.flag("--table", call->table, "Tables for people instead of JSON");
-  verb.option("--png", call->png, "Also a picture: the confusions, and misses against false accepts");
+  verb.flag("--table", call->table, "Tables instead of JSON");
+  verb.option("--png", call->png, "Also a picture: the confusion matrix, and misses against false accepts");
   verb.callback([call, &exit_code] {
     if (const Status status = run_score(*call); !status.ok()) exit_code = fail(status);
   });

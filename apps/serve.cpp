@@ -26,7 +26,7 @@ struct ServeCall {
 
 serve::Server* running = nullptr;
 
-// A text with a "!" or a file of one is a graph; anything else is a model file.
+// A text with "!" or a .rnlg file is a graph; anything else is a model file.
 bool is_graph(const std::string& text) {
   return text.find('!') != std::string::npos || text.ends_with(".rnlg");
 }
@@ -45,7 +45,7 @@ Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader)
   return text_around(call.graph, **model);
 }
 
-// As many sockets as the system lets this program have.
+// Raises the limit of open sockets to the system's maximum.
 void raise_socket_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -111,32 +111,29 @@ void add_serve(Verb program, int& exit_code) {
                   "text or a .rnlg file")
       .required();
   verb.option("--listen", call->listen,
-              "IP:PORT to listen at; port 0: any that is free. Other addresses than loopback need a token");
-  verb.option(
-      "--token-file", call->token_file,
-      "File with the token that clients must show, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
+              "IP:PORT to listen on; port 0: any free port. Other addresses than loopback need a token");
+  verb.option("--token-file", call->token_file,
+              "File with the token for clients, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
   verb.option("--metrics", call->metrics,
-              "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); the token, if "
-              "there is one, is asked for here too");
+              "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); requires the token, "
+              "too, if there is one");
   verb.option("--max-streams", call->server.max_streams,
-              "Streams at a time; more are told to come back later")
+              "Most streams at a time; further clients are refused")
       .range(1, 65536);
-  verb.option("--threads", call->server.threads, "Threads that process streams, each those of its clients")
+  verb.option("--threads", call->server.threads, "Threads; each processes the streams of its own clients")
       .range(1, 32);
   verb.option("--gather", call->gather,
-              "Milliseconds between the starts of two steps at least, so that many streams share one")
+              "Least milliseconds between the starts of two steps, so that many streams share one")
       .range(0.0, 1000.0);
   verb.option("--chunk", call->graph.chunk,
-              "Frames per run of the model; more is cheaper, and frames wait until there are so many "
-              "(0: the smallest possible)")
+              "Frames per run of the model; more is faster with more latency (0: the smallest possible)")
       .range(0, 1 << 20);
-  verb.option("--idle", call->idle, "Seconds without a byte after which a client is given up")
+  verb.option("--idle", call->idle, "Seconds without a byte after which a client is disconnected")
       .range(0.1, 86400.0);
-  verb.option("--greeting", call->greeting, "Seconds that a client has for its first message")
+  verb.option("--greeting", call->greeting, "Seconds to wait for the first message of a client")
       .range(0.1, 3600.0);
-  verb.option("--drain", call->drain, "Seconds after SIGTERM for streams to be brought out")
-      .range(0.1, 3600.0);
-  verb.option("--longest-message", call->longest_message, "Bytes of a message at most").range(4096, 1 << 24);
+  verb.option("--drain", call->drain, "Seconds after SIGTERM to flush streams").range(0.1, 3600.0);
+  verb.option("--longest-message", call->longest_message, "Most bytes per message").range(4096, 1 << 24);
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
   add_model_flags(verb, call->flags);

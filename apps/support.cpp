@@ -16,7 +16,8 @@ int fail(const Status& status) {
 
 void say(std::string_view text) {
   std::string line(text);
-  // Names come from outside: one line stays one line, and a terminal is told nothing (as in Status).
+  // Names come from outside: control characters are replaced, so that a message stays one line (as in
+  // Status).
   std::replace_if(
       line.begin(), line.end(),
       [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
@@ -24,8 +25,7 @@ void say(std::string_view text) {
 }
 
 void add_model_flags(Verb verb, ModelFlags& flags) {
-  verb.option("--target", flags.target,
-              "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  verb.option("--target", flags.target, "Target of an .espdl file: c, esp32s3, esp32p4 (default: detected)");
   verb.option("--member", flags.member,
               "Name or index of a model in an .espdl package (default: the only one)");
   verb.option("--shape", flags.shapes,
@@ -41,9 +41,8 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
               "RUNNEL_KEY, in digits)");
   const auto streaming = [](Option option) { option.group("Streaming of models that are not .rnl files"); };
   streaming(verb.flag("--stream", flags.stream,
-                      "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
-  streaming(verb.option("--time-axis", flags.time_axis,
-                        "Axis of the inputs that is time, from 0 (default: found out)")
+                      "Refuse a model that cannot be streamed (default: import it for whole clips)"));
+  streaming(verb.option("--time-axis", flags.time_axis, "Time axis of the inputs, from 0 (default: detected)")
                 .range(0, 5)
                 .default_str(""));
   streaming(verb.option("--pool-window", flags.pool_window,
@@ -54,8 +53,8 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
                         "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames before a chunk of CHUNK "
                         "frames (1) and RIGHT after it (0) (default: refused)"));
   streaming(verb.option("--context-of", flags.contexts,
-                        "TENSOR=N: keep at least N earlier frames of this tensor; may be given several "
-                        "times (default: what is needed)")
+                        "TENSOR=N: keep at least N earlier frames of this tensor; may be repeated (default: "
+                        "as many as needed)")
                 .default_str(""));
   streaming(verb.option("--max-lookahead", flags.max_lookahead,
                         "Most source frames that an output may look ahead (default: no limit)")
@@ -64,7 +63,7 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
 }
 
 void add_threads_flag(Verb verb, int& threads) {
-  verb.option("--threads", threads, "Threads that share heavy operators; the results are the same bits")
+  verb.option("--threads", threads, "Threads that share heavy operators; the results are bit-identical")
       .range(1, 32);
 }
 
@@ -95,7 +94,7 @@ Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const s
   return std::pair(text.substr(0, at), std::move(numbers));
 }
 
-// "8:2:1": at most `most` numbers with colons in between.
+// "8:2:1": at most `most` numbers separated by colons.
 Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_t most, std::string_view flag,
                                              std::string_view expected) {
   std::vector<std::int64_t> numbers;
@@ -240,7 +239,7 @@ std::function<void(std::string_view, double)> progress_line() {
   auto state = std::make_shared<State>();
   return [state](std::string_view stage, double fraction) {
     const auto now = Clock::now();
-    if (stage.empty()) {  // the end
+    if (stage.empty()) {  // the last stage has ended
       if (state->open) std::fputs("\r\033[K", stderr);
       state->open = false;
       return;

@@ -1,4 +1,4 @@
-// The verbs of the program. Each adds its subcommand; its callback leaves the exit code after.
+// The verbs of the program. Each function adds a subcommand, whose callback sets the exit code.
 #pragma once
 
 #include "apps/command_line.h"

@@ -56,16 +56,16 @@ void print_page(const Json& speed) {
       "    scripts/speed.sh\n\n"
       "[speed.md](speed.md) is of a machine with AVX-512 and AMX, [speed-avx2.md](speed-avx2.md) of one with "
       "AVX2 alone (`RUNNEL_SPEED_PAGE=docs/speed-avx2.md`).\n\n"
-      "All cases of the table were run in turn, {} times round, in one program: on a busy machine every case "
-      "suffers alike, so that the\n"
-      "ratios say more than the microseconds. Before anything is timed the streamed outputs are compared "
+      "All cases of the table were run in turn, {} times, in one program: load on the machine slows all "
+      "cases alike, so that the ratios\nare more reliable than the microseconds. Before anything is timed "
+      "the streamed outputs are compared "
       "with the whole clip's and these\n"
       "with the plain reference loops (equal, bit for bit), and XNNPACK's with ours (equal up to its "
       "rounding of ties).\n\n"
       "| | |\n|---|---|\n| processor | {} |\n| vector extensions | {} |\n| kernels in use | {} |\n| load of "
       "the machine | {:.1f} runnable threads on {} cores |\n\n"
-      "Medians are what this machine gave under that load; the least times are closer to what it gives when "
-      "left alone. A goal counts as\n"
+      "Medians are the times under that load; the least times are closer to those of an idle machine. A goal "
+      "counts as\n"
       "reached when both ratios reach it.\n\n",
       speed.at("rounds").get<int>(), machine.at("cpu").get<std::string>(), extensions,
       machine.at("isa").get<std::string>(), machine.at("load").get<double>(), machine.at("cores").get<int>());
@@ -81,9 +81,9 @@ void print_page(const Json& speed) {
       "sequence, its state moved by memmove. ONNX Runtime's models pool over time and end in a dense layer "
       "as well, and get their state\n"
       "as tensors from outside. *kernels alone*: runnel's own kernels of one step, called back to back on "
-      "buffers that stay. *in registers*:\n"
+      "fixed buffers. *in registers*:\n"
       "as many multiply-adds of the vector unit without any data, and *in tiles* (AMX), where multiply-adds "
-      "are no longer what takes the time.\n\n");
+      "are no longer the bottleneck.\n\n");
   print_cases(speed.at("cases"));
   fmt::print("\n## Ratios\n\n");
   print_ratios(speed.at("ratios"));
@@ -109,11 +109,11 @@ void print_page(const Json& speed) {
 void print_threads(const Json& threads) {
   fmt::print(
       "\n## Several cores\n\n"
-      "Whole clips with one thread and with {}, in turn, {} times round, on all cores "
+      "Whole clips with one thread and with {}, in turn, {} times, on all cores "
       "(`bench/threads_bench`). Operators are split by positions or\n"
-      "channels; the outputs are the same bits. A virtual machine's second core is not always there: the "
-      "first row, multiply-adds\n"
-      "that share nothing, is what several cores gave at all in this run.\n\n"
+      "channels; the outputs are the same bits. The second core of a virtual machine is not always "
+      "available: the first\nrow, independent multiply-adds, is the speedup that several cores allowed in "
+      "this run.\n\n"
       "| model | one thread, us | least | {} threads, us | least | ratio of medians | of least "
       "|\n|---|---:|---:|---:|---:|---:|---:|\n",
       threads.at("threads").get<int>(), threads.at("rounds").get<int>(), threads.at("threads").get<int>());
@@ -131,19 +131,19 @@ void print_threads(const Json& threads) {
 void print_floats(const Json& floats) {
   fmt::print(
       "\n## Float networks\n\n"
-      "Networks of `.onnx` files in float32, one thread, beside ONNX Runtime with all its optimisations, in "
-      "turn in one program, {} times round:\n\n"
+      "Networks of `.onnx` files in float32, one thread, compared with ONNX Runtime with all its "
+      "optimisations, in turn in one program, {} times:\n\n"
       "    RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/float_bench --data FOLDER\n\n"
       "*step*: one call of a network with explicit state, which is then copied from its output to its input. "
       "*stream N*: N source frames per call; runnel\n"
       "keeps the histories, ONNX Runtime gets the shortest window that determines the new frames (M3: the "
       "variant with explicit state and the new frames\n"
-      "alone, which is less than is asked for). *clip of N* and *window*: the same call for both. Results of "
+      "alone, which is less work). *clip of N* and *window*: the same call for both. Results of "
       "both are compared before anything is timed:\n"
-      "the largest difference is given relative to the largest result. The goal is a ratio of 1 at least.\n\n"
+      "the largest difference is given relative to the largest result. The goal is a ratio of at least 1.\n\n"
       "The floor is what the processor allows at best: multiply-adds over the rate of its fused "
       "multiply-adds in registers ({:.0f} GMAC/s, measured in the same run) or bytes of\n"
-      "weights over the rate at which {} KB are read again and again ({:.0f} GB/s), whichever is more. "
+      "weights over the rate at which {} KB are read repeatedly ({:.0f} GB/s), whichever is more. "
       "Layers that see a single frame are bound by their weights.\n\n"
       "| network | runnel, us | least | ONNX Runtime, us | least | ratio of medians | of least | floor, us | "
       "difference |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",

@@ -1,4 +1,4 @@
-// What passes on an edge in one tick.
+// The data that passes along one edge of a graph in one tick.
 #pragma once
 
 #include <cstddef>
@@ -39,13 +39,13 @@ struct Output {
 
 // A decision. Times are source samples: [begin, end).
 struct Event {
-  std::string_view label;  // kept by the node that made the event
+  std::string_view label;  // owned by the node that made the event
   float score = 0;         // 0 .. 1
   std::int64_t begin = 0, end = 0;
   std::int64_t frame = 0;  // index of the frame at which the decision was made
 };
 
-// Samples that never arrived: [begin, begin + lost) of the source, in units of its clock [start, end).
+// Lost samples: [begin, begin + lost) of the source; [start, end) in units of its clock.
 struct Gap {
   std::int64_t begin = 0, lost = 0;
   std::int64_t start = 0, end = 0;

@@ -11,12 +11,12 @@ namespace {
 #ifdef __linux__
 constexpr std::size_t kAlignment = 64;
 #else
-constexpr std::size_t kAlignment = 16;  // memory is short, and there are no wider vectors
+constexpr std::size_t kAlignment = 16;  // devices have little memory and no wider vectors
 #endif
 constexpr std::int64_t kMaxTick = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 31;
 
-// Which node to put between two kinds that do not fit, where that is clear.
+// The nodes to insert between two kinds that do not match; empty when there is no obvious choice.
 std::string_view bridge(Kind from, Kinds to) noexcept {
   if (from == Kind::audio && takes(to, Kind::frames)) return "fbank";
   if (from == Kind::frames && takes(to, Kind::events)) return "detect";
@@ -24,7 +24,7 @@ std::string_view bridge(Kind from, Kinds to) noexcept {
   return {};
 }
 
-// Not inlined: its sentence would lie on the stack while nodes prepare.
+// Not inlined: otherwise the message would take stack while nodes prepare.
 [[gnu::noinline]] Status check_kind(const Stage& stage, std::string_view input_label,
                                     const Format& input) noexcept {
   const Kinds kinds = stage.type->input.kinds;
@@ -65,7 +65,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
 
   for (int i = 0; i < self->count_; ++i) {
     const Stage& stage = self->stages_[i];
-    // A join is the source of what follows it: it takes its streams itself.
+    // A join is a source in its executor: it pulls its input streams itself.
     const bool source = stage.type->input.kinds == 0 || stage.type->joins;
     if (source != (i == 0) || stage.input >= i || (!source && stage.input < 0)) {
       return Status(Code::invalid_argument)
@@ -92,7 +92,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                            .fix = {}};
     if (!source) RUNNEL_TRY(check_kind(stage, context.input_label, context.input));
     if (const Status status = stage.node->prepare(context); !status.ok()) {
-      // A mismatch names both ends itself.
+      // The message of a mismatch already names both ends.
       if (status.code() != Code::mismatch) return self->failed(i, status);
       if (mismatch != nullptr) *mismatch = {i, context.fix};
       return status;
@@ -158,7 +158,7 @@ Status Executor::process(int stage, const Block& in) noexcept {
   return check(stage);
 }
 
-// The block in the output of `stage` passes through everything after it.
+// Runs the block in the output of `stage` through all nodes after it.
 Status Executor::run_behind(int stage) noexcept {
   const auto count_events = [this](const Edge& edge) {
     if (edge.format.kind == Kind::events) events_ += edge.output.count;
@@ -178,7 +178,7 @@ Status Executor::run_behind(int stage) noexcept {
   return {};
 }
 
-// Brings out everything that the nodes after the source still hold, in order.
+// Flushes all nodes after the source, in order.
 Status Executor::flush() noexcept {
   for (int i = 1; i < count_; ++i) {
     Output& output = edges_[i].output;
@@ -199,7 +199,7 @@ Status Executor::lose(std::int64_t lost) noexcept {
   const Gap gap{next_, lost, clock.first_sample(next_), clock.first_sample(next_ + lost)};
   lost_ += lost;
   ++gaps_;
-  // The source's own buffer already holds what comes after the gap; it must not pass on while the others are
+  // The source's buffer already holds the samples after the gap; they must wait until the other nodes are
   // flushed.
   Output& output = edges_[0].output;
   const Output behind = output;

@@ -16,14 +16,14 @@
 
 namespace runnel::pipeline {
 
-// What happens where samples were lost.
+// What to do at a gap.
 enum class OnGap : std::uint8_t {
-  reset,  // everything heard so far is brought out, all nodes start afresh, indices jump by the lost samples
+  reset,  // all nodes are flushed and reset; indices jump by the lost samples
   zeros,  // the lost samples are replaced by zeros
 };
 
-// A node in its place. Stages are in an order in which every node stands after its input; the first one is
-// the only source.
+// A node in the schedule. Stages are in topological order: every node follows its input. The first one is the
+// only source.
 struct Stage {
   Node* node = nullptr;
   const NodeType* type = nullptr;
@@ -38,17 +38,16 @@ struct ExecutorOptions {
   ModelLoader* models = nullptr;
   OperatorTable operators{};
   FftMaker* ffts = nullptr;
-  const std::atomic<bool>* stop = nullptr;  // for sources that wait; the caller of step() looks at it itself
+  const std::atomic<bool>* stop = nullptr;  // for sources that block; the caller of step() must check it too
   FastMemory fast{};                        // for models
-  bool slack = true;  // false: models take the least memory, and move their histories in every block
-  std::int64_t (*now)() noexcept =
-      nullptr;  // nanoseconds on a clock that only goes forward; null: nodes are not timed
-  SharedSessions* shared = nullptr;  // for nodes that share their models with those of other graphs
-  SharedWork* work = nullptr;  // buffers in common with other graphs; null: own ones. A join would need them
-                               // twice: not with one
+  bool slack = true;  // false: models take the least memory, and shift their histories in every block
+  std::int64_t (*now)() noexcept = nullptr;  // monotonic clock in nanoseconds; null: nodes are not timed
+  SharedSessions* shared = nullptr;          // for nodes that share models with other graphs
+  SharedWork* work = nullptr;  // buffers shared with other graphs; null: own ones. Not allowed with
+                               // a join, which would need them twice
 };
 
-// Why two ends did not fit, for programs that insert the node that helps.
+// Why two ends do not match, for programs that insert the missing node.
 struct Mismatch {
   int stage = -1;  // the stage that refused its input
   Fix fix;
@@ -58,33 +57,32 @@ struct Mismatch {
 class Executor {
  public:
   // Prepares all nodes, in order, and allocates the buffers. The nodes must outlive the executor. Errors
-  // begin with the label of the node. `mismatch`, when given, is set for failures that an inserted node would
-  // cure.
+  // begin with the label of the node. `mismatch`, when given, is set for failures that inserting a node would
+  // resolve.
   static Result<Executor*> make(std::span<const Stage> stages, const ExecutorOptions& options, Memory& memory,
                                 Mismatch* mismatch = nullptr) noexcept;
 
-  // One tick. Sets `done` after the last one, when everything has been brought out and all sinks are
-  // complete.
+  // One tick. Sets `done` after the last one, when all nodes are flushed and all sinks are complete.
   Status step(bool& done) noexcept;
-  // For nodes whose results come between two steps: asks `stage` for them with an empty block, and passes
-  // them on.
+  // For nodes whose results become ready between two steps: fetches them from `stage` with an empty block and
+  // passes them on.
   Status deliver(int stage) noexcept;
-  // Ends the stream here, as if the source had nothing more.
+  // Ends the stream here, as at the end of the source.
   Status end() noexcept;
-  // Back to the beginning, whatever happened before: the next sample is number 0, counters start again.
+  // Back to the start from any state: the next sample has index 0, counters restart.
   void restart() noexcept;
 
   // Counters since make().
   [[nodiscard]] std::int64_t samples() const noexcept {
     return samples_;
-  }                                               // from the source, lost ones not counted
-  [[nodiscard]] double seconds() const noexcept;  // that these samples are long
+  }                                               // from the source, without lost ones
+  [[nodiscard]] double seconds() const noexcept;  // duration of these samples
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   [[nodiscard]] std::int64_t gaps() const noexcept { return gaps_; }
   [[nodiscard]] std::int64_t events() const noexcept { return events_; }
   // Nanoseconds that a stage has spent in process(); 0 without ExecutorOptions::now.
   [[nodiscard]] std::int64_t busy_nanoseconds(int stage) const noexcept { return edges_[stage].busy; }
-  // Frames that a stage has written, and what they are.
+  // The number of frames that a stage has written, and their format.
   [[nodiscard]] std::int64_t produced(int stage) const noexcept { return edges_[stage].produced; }
   [[nodiscard]] const Format& format(int stage) const noexcept { return edges_[stage].format; }
   [[nodiscard]] std::int64_t capacity(int stage) const noexcept { return edges_[stage].output.capacity; }

@@ -20,8 +20,8 @@ Clock reduced(Clock clock) noexcept {
   return clock;
 }
 
-// up / down with at most six decimals, without arithmetic in double precision, which small machines would
-// have to be linked with for this sentence.
+// up / down with at most six decimals. Integers only: for this message alone, small devices should not link
+// software double precision.
 void append_fraction(Text& text, std::int64_t up, std::int64_t down) noexcept {
   constexpr std::int64_t kParts = 1'000'000;
   if (up < 0 || down <= 0) {

@@ -1,4 +1,4 @@
-// What flows on an edge of a graph: the kind of data, its layout, and its clock.
+// The format of an edge of a graph: the kind of data, its layout, and its clock.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace runnel::pipeline {
 
-// The values are bits, so that a port can say which kinds it takes.
+// The values are bits, so that a port can accept several kinds.
 enum class Kind : std::uint8_t { none = 0, audio = 1, frames = 2, events = 4 };
 std::string_view name_of(Kind kind) noexcept;
 
@@ -22,19 +22,19 @@ constexpr Kinds operator|(Kind a, Kind b) noexcept {
 constexpr Kinds operator|(Kinds a, Kind b) noexcept { return static_cast<Kinds>(a | static_cast<Kinds>(b)); }
 constexpr bool takes(Kinds kinds, Kind kind) noexcept { return (kinds & static_cast<Kinds>(kind)) != 0; }
 
-// Where frames lie in the recording, in exact rational numbers: frame i covers the source samples
+// The positions of frames in the recording, as exact rational numbers: frame i covers the source samples
 //     [ (begin + i * hop) / denominator, (begin + i * hop + span) / denominator ).
-// Sample i itself covers [i, i + 1). Indices count from the start of the recording and never start again,
-// gaps included. A source whose rate is a fraction of Hz counts finer: 12.5 Hz are 25 units per second, and a
-// sample is 2 of them (hop = span = 2).
+// Sample i itself covers [i, i + 1). Indices count from the start of the recording and never restart, not
+// even at a gap. A source with a fractional rate counts in finer units: 12.5 Hz is 25 units per second with 2
+// units per sample (hop = span = 2).
 struct Clock {
   std::int64_t sample_rate = 0;  // of the source, in Hz; units per second where its rate is a fraction
   std::int64_t hop = 1;          // from frame to frame
   std::int64_t begin = 0;        // of frame 0; negative for centred windows
-  std::int64_t span = 1;         // what one frame looks at
+  std::int64_t span = 1;         // length that one frame covers
   std::int64_t denominator = 1;  // of the three above, in source samples; > 0
 
-  // The source samples that frame i touches: the first one, and the one after the last one.
+  // The source samples that frame i overlaps: the first one, and one past the last one.
   [[nodiscard]] std::int64_t first_sample(std::int64_t frame) const noexcept;
   [[nodiscard]] std::int64_t end_sample(std::int64_t frame) const noexcept;
   // Frames per second, when that is a whole number; else 0.
@@ -44,8 +44,8 @@ struct Clock {
   // The clock of windows over frames of this clock: window j starts at frame first + j * step and is `length`
   // frames long.
   [[nodiscard]] Clock windows(std::int64_t step, std::int64_t first, std::int64_t length) const noexcept;
-  // The clock of a stream with `up` frames for every `down` of this one. A frame covers what the frame at its
-  // place covered.
+  // The clock of a stream with `up` frames for every `down` of this one. A frame covers what the frame at the
+  // same position covered.
   [[nodiscard]] Clock every(std::int64_t up, std::int64_t down) const noexcept;
   // The same for samples, each of which is as long as its distance to the next one.
   [[nodiscard]] Clock resampled(std::int64_t up, std::int64_t down) const noexcept;
@@ -62,14 +62,13 @@ struct Format {
   std::int32_t channels = 0;  // values per frame: channels of audio, dimensions of frames; 0 for events
   std::int32_t exponent = 0;  // integer frames: value = integer * 2^exponent
   bool non_negative = false;
-  bool codes = false;  // integers of a front end of their own kind, which a model takes as they are; no scale
+  bool codes = false;  // a front end's own integer codes without a scale; models take them unchanged
   Clock clock;
-  std::string_view source;  // name of the recording or device; kept by the source node
-  // When source sample 0 was taken, in nanoseconds on a clock that sources share (since 1970 where they know
-  // the date).
+  std::string_view source;  // name of the recording or device; owned by the source node
+  // Time of source sample 0, in nanoseconds on a clock that sources share (since 1970 if they know the date).
   static constexpr std::int64_t kNoOrigin = std::numeric_limits<std::int64_t>::min();
   std::int64_t origin = kNoOrigin;
-  // Names of the channels where a model brings them; kept by the node that gives them.
+  // Names of the channels if the model has them; owned by the node that sets them.
   std::span<const std::string_view> labels;
 
   // Bytes of one frame; for events, of one Event.

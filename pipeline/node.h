@@ -1,7 +1,7 @@
 // What a node of a graph is.
 //
-// A node is a small class that reads like its data sheet: parameters (public members with their defaults), a
-// `type` with name, help, ports and the table of the parameters, then the life of a node:
+// A node is a small class that reads like a data sheet: parameters (public members with their defaults), a
+// `type` with name, help, ports and the parameter table, then the node's life cycle:
 //
 //     set parameters -> prepare -> reset(0) -> process* -> flush* -> finish
 //                                    ^------ gap -------------'
@@ -29,7 +29,7 @@
 
 namespace runnel::pipeline {
 
-// The node that would make two ends fit, for messages and for programs that insert it.
+// The node that would make two ends match, for messages and for programs that insert it.
 struct Fix {
   enum class Kind : std::uint8_t { none, resample, downmix } kind = Kind::none;
   std::int64_t rate = 0;  // resample: in Hz
@@ -38,17 +38,17 @@ struct Fix {
 // Transforms other than runnel's own, which an application injects (on hosts: FFTW).
 class FftMaker {
  public:
-  // A transform of n points, owned by the maker, valid as long as it. Errors: unsupported, invalid_argument,
-  // out_of_memory.
+  // A transform of n points, owned by the maker and valid as long as the maker. Errors: unsupported,
+  // invalid_argument, out_of_memory.
   virtual Result<features::RealFft*> make(std::size_t n) noexcept = 0;
 
  protected:
   ~FftMaker() = default;
 };
 
-// A second tier of memory: little, but faster than the first.
+// A second tier of memory, small and faster than the first.
 struct FastMemory {
-  Memory* memory = nullptr;  // null: there is none, and everything is as fast
+  Memory* memory = nullptr;  // null: there is no second tier
   std::size_t bytes = 0;
 };
 
@@ -60,15 +60,15 @@ struct PrepareContext {
   // Given.
   Memory& memory;                // the only place to allocate from; lives as long as the node
   std::string_view label;        // of this node, in messages
-  std::string_view input_label;  // of the node in front
+  std::string_view input_label;  // of the node before it
   Format input;                  // kind none for sources
-  std::int64_t max_input = 0;    // frames per process() at most; sources: samples asked for per process()
+  std::int64_t max_input = 0;    // most frames per process(); sources: samples requested per process()
   Isa isa = Isa::generic;
   ModelLoader* models = nullptr;  // null: this program cannot load models
   OperatorTable operators;
-  FftMaker* ffts = nullptr;                 // null: this program has none but runnel's own
-  const std::atomic<bool>* stop = nullptr;  // sources that wait look at it; may be null
-  FastMemory fast;                          // for models, which know what they need most
+  FftMaker* ffts = nullptr;                 // null: runnel's own transforms only
+  const std::atomic<bool>* stop = nullptr;  // polled by sources that block; may be null
+  FastMemory fast;                          // for models, which decide what to put there
   bool slack = true;                        // of models: PrepareOptions::slack
   SharedSessions* shared = nullptr;  // of programs that run many graphs (pipeline/host/shared_sessions.h);
                                      // null: every node has its own
@@ -76,7 +76,7 @@ struct PrepareContext {
 
   // Set by prepare().
   Format output;                // starts as a copy of the input
-  std::int64_t max_output = 0;  // frames that one process() or flush() may write; sources: at most max_input
+  std::int64_t max_output = 0;  // most frames per process() or flush(); sources: at most max_input
   Fix fix;                      // with a `mismatch`, when a node would help
 };
 
@@ -86,13 +86,12 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Checks the parameters and the input format, says what comes out, allocates. Called once.
+  // Checks the parameters and the input format, sets the output format, allocates. Called once.
   virtual Status prepare(PrepareContext& context) noexcept = 0;
 
-  // The stream starts, or starts again after a gap: the next input frame has the index `first`. Forgets
-  // everything heard so far. Returns the index that the next output frame will have. Indices lie on one grid
-  // for the whole recording: a node that makes frames out of several drops input up to the next point of its
-  // grid.
+  // The stream starts, or restarts after a gap: the next input frame has the index `first`. Clears all state.
+  // Returns the index that the next output frame will have. Indices lie on one grid for the whole recording:
+  // a node that combines several frames drops input up to the next point of its grid.
   virtual std::int64_t reset(std::int64_t first) noexcept { return first; }
 
   // Consumes all of `in` and writes what is ready. Sources get an empty `in`.
@@ -104,16 +103,16 @@ class Node {
     return {};
   }
 
-  // Samples of the source were lost. For sinks that write it down; called before reset().
+  // Samples of the source were lost. For sinks that record gaps; called before reset().
   virtual Status gap(const Gap&) noexcept { return {}; }
 
   // The run succeeded: sinks complete their files. A sink that is destroyed without it leaves nothing behind.
   virtual Status finish() noexcept { return {}; }
 
-  // One sentence about what happened and the user should know, without being a failure; empty: nothing.
+  // One sentence that the user should read although nothing failed; empty: nothing to report.
   [[nodiscard]] virtual Text note() const noexcept { return {}; }
 
-  // Nodes live in a Memory; destroying one runs its destructor and nothing else.
+  // Nodes live in a Memory; destroying one runs its destructor and frees nothing.
   static void* operator new(std::size_t, void* place) noexcept { return place; }
   static void operator delete(void*) noexcept {}
   static void operator delete(void*, void*) noexcept {}

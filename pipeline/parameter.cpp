@@ -8,8 +8,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// A factor for a unit that may stand after a number of a parameter with the unit `expected`; 0: not allowed
-// there.
+// The factor of a unit written after the number of a parameter whose own unit is `expected`; 0: not allowed.
 double factor_of(std::string_view unit, std::string_view expected) noexcept {
   if (unit.empty() || unit == expected) return 1;
   if (expected == "s" && unit == "ms") return 1e-3;

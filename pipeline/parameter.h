@@ -1,4 +1,4 @@
-// Parameters of nodes: a table per node type, from which text graphs, help and documentation are made.
+// Parameters of nodes: one table per node type. The parser of graphs, the help and the documentation use it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class Node;
 enum class ParameterType : std::uint8_t { integer, real, boolean, text };
 std::string_view name_of(ParameterType type) noexcept;
 
-// Only the member that belongs to `type` means something.
+// Only the member that belongs to `type` is valid.
 struct Value {
   ParameterType type = ParameterType::text;
   std::int64_t integer = 0;
   double real = 0;
   bool boolean = false;
-  std::string_view text;  // kept by whoever gave it, as long as the node
+  std::string_view text;  // owned by the caller, who keeps it as long as the node
 };
 
 struct Parameter {
@@ -45,7 +45,7 @@ Result<Value> parse_value(const Parameter& parameter, std::string_view text) noe
 Status check_value(const Parameter& parameter, const Value& value) noexcept;
 // "from 0 to 1", "one of a, b, c", "true or false".
 Text describe_allowed(const Parameter& parameter) noexcept;
-// As it would be written in a graph.
+// As written in a graph.
 Text describe_value(const Value& value) noexcept;
 
 namespace detail {
@@ -124,7 +124,7 @@ constexpr Parameter text_parameter(std::string_view name, std::string_view choic
   return entry;
 }
 
-// Without a default: whoever uses the node must say it.
+// Required: has no default.
 constexpr Parameter required(Parameter entry) noexcept {
   entry.required = true;
   return entry;

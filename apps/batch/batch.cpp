@@ -1,5 +1,5 @@
-// runnel batch: a model over many recordings. Output is in the order of the input, whatever the number of
-// jobs, crashes and shards.
+// runnel batch: a model over many recordings. Output is in the order of the input for any number of jobs,
+// crashes and shards.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -24,7 +24,7 @@ struct BatchCall : RecordingsCall {
   bool pipe = false;
 };
 
-// What comes out of each recording.
+// The output of each recording.
 bool gives_frames(const BatchCall& call) { return call.give != "events"; }
 
 Result<std::uint32_t> call_checksum(const BatchCall& call) {
@@ -52,12 +52,12 @@ Status run_pipe(batch::Worker& worker) {
     if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0)
       return Status(Code::io_error, "stdout cannot be written");
   }
-  return {};  // a failure is an answer, too
+  return {};  // a failed recording gets an answer, too
 }
 
-// Frames per run of the model: what waits is sound of files, so there is no reason to be early. Weights are
-// then loaded for so many columns at once, and neither longer blocks nor several recordings together are
-// quicker (bench/batch_bench); in longer blocks more of a short recording is padding.
+// Frames per run of the model. Latency does not matter for files, and weights are then loaded once for many
+// columns. Neither longer blocks nor several recordings together are faster (bench/batch_bench), and longer
+// blocks pad short recordings more.
 constexpr std::int64_t kBlock = 32;
 // Samples per step of the graph.
 constexpr std::int64_t kTick = 8192;
@@ -69,7 +69,7 @@ std::int64_t block_of(const Model& model) {
   return (kBlock + multiple - 1) / multiple * multiple;
 }
 
-// The format by --format, else by what is given and the name of the output.
+// The format given by --format, or else by --give and the name of the output.
 Result<batch::OutputFormat> format_of(const BatchCall& call) {
   batch::OutputFormat format = batch::format_of_name(call.output);
   if (!call.format.empty() && !batch::parse_format(call.format, format))
@@ -83,10 +83,10 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   return format;
 }
 
-// What follows the source: what remembers nothing, perhaps, and what remembers.
+// The graph after the source: a front with bounded context, if there is one, and the rest.
 struct Behind {
   std::string front, rest;
-  std::string name;  // of what is between them; empty: none is needed
+  std::string name;  // name of the node between them; empty: not needed
   [[nodiscard]] std::string whole() const {
     return front + (name.empty() ? "" : " name=" + name) + " ! " + rest;
   }
@@ -110,7 +110,7 @@ Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::Out
     return Behind{front,
                   parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
   if (format != batch::OutputFormat::jsonl) return Behind{front, rows, ""};
-  // Among JSON lines there is room for both.
+  // JSON lines can hold both.
   return Behind{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
 }
 
@@ -123,7 +123,7 @@ Status run_batch(BatchCall& call) {
   if (!call.pipe && (call.inputs.empty() || call.output.empty()))
     return Status(Code::invalid_argument, "expected INPUT... and -o OUT, or --pipe");
   if (call.resume && call.output == "-")
-    return Status(Code::invalid_argument, "--resume goes on with a file, -o - is none");
+    return Status(Code::invalid_argument, "--resume needs an output file, found -o -");
   if (call.pipe && (gives_frames(call) || !call.format.empty()))
     return Status(Code::invalid_argument, "--pipe answers with events: expected no --give or --format");
   batch::Shard shard;
@@ -145,8 +145,8 @@ Status run_batch(BatchCall& call) {
   }
   RUNNEL_ASSIGN(const Behind texts, text_behind(call, **model, format, folder));
   const std::string behind = texts.whole();
-  // What is wrong with the graph is wrong for every recording.
-  RUNNEL_TRY(check_behind(behind, loader));
+  // Check the graph now: an error in it would affect every recording.
+  RUNNEL_TRY(check_after_source(behind, loader));
   Notes notes;
   pipeline::GraphOptions options = graph_options(loader);
   options.tick = kTick;
@@ -189,18 +189,18 @@ void add_batch(Verb program, int& exit_code) {
   verb.option("-o,--output", call->output,
               "File to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
   verb.option("--give", call->give,
-              "What comes out: events; posteriors, outputs (of the model as they are) or features of "
-              "every frame, in JSON lines beside the events")
+              "What to write: events; posteriors, outputs (raw, of the model) or features of every frame, in "
+              "JSON lines together with the events")
       .choices({"events", "posteriors", "outputs", "features"});
   verb.option("--format", call->format,
               "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
-              "recording); default: as OUT is called")
+              "recording); default: by the name of OUT")
       .choices({"jsonl", "csv", "npy", "ark", "files"});
   add_run_flags(verb, *call);
   verb.flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
   verb.option("--piece", call->piece_seconds,
-              "With several threads: recordings at least twice as long are worked on in pieces of so "
-              "many seconds, with the same results")
+              "With several threads: recordings at least twice as long are processed in pieces of this many "
+              "seconds, with the same results")
       .range(1.0, 86400.0);
   add_source_flags(verb, *call);
   add_tail_flag(verb, call->sources.tail);

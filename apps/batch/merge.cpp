@@ -1,4 +1,4 @@
-// runnel merge: the outputs of all shards of a batch as one.
+// runnel merge: merges the outputs of all shards of a batch.
 #include "services/batch/merge.h"
 
 #include <cstdio>
@@ -59,9 +59,9 @@ Status run_merge(const MergeCall& call) {
 
 void add_merge(Verb program, int& exit_code) {
   auto call = std::make_shared<MergeCall>();
-  Verb verb = program.verb("merge", "The outputs of all shards of a batch as one, checked to be complete");
+  Verb verb = program.verb("merge", "Merge the outputs of all shards of a batch, checked to be complete");
   verb.positional("SHARD", call->shards,
-                  "Outputs of `batch --shard`, in any order; their journals lie beside them")
+                  "Outputs of `batch --shard`, in any order, with their journals in the same folder")
       .required()
       .default_str("");
   verb.option("-o,--output", call->output, "File to write; - is stdout").required();

@@ -15,7 +15,7 @@
 namespace runnel::apps {
 namespace {
 
-// A bar on a terminal, a line now and then elsewhere.
+// A progress bar on a terminal, occasional lines elsewhere.
 class ProgressTeller {
  public:
   explicit ProgressTeller(double every) : every_(every), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -90,7 +90,7 @@ Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::stri
                                      const RecordingsWork& work) {
   if (call.resume) {
     auto resumed = batch::RunOutput::resume(path, checksum, shard);
-    // A run that had not begun has nothing to lose.
+    // If the earlier run had not begun, start a new one.
     const Code code = resumed.status().code();
     if (resumed.ok() || (code != Code::not_found && code != Code::invalid_data)) return resumed;
     say(std::string(resumed.status().text()) + "; nothing to resume");
@@ -123,8 +123,8 @@ Status run_to_file(const RecordingsCall& call, const batch::Shard& shard, const 
   }
   if (!output.changed().empty()) {
     return Status(Code::mismatch) << output.changed().size()
-                                  << " recordings have changed since they were worked on, the first is "
-                                  << output.changed()[0] << "; without --resume the run begins afresh";
+                                  << " recordings have changed since they were processed, the first is "
+                                  << output.changed()[0] << "; without --resume a new run starts";
   }
   return failures_of(output.totals());
 }
@@ -181,7 +181,7 @@ Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std
 
 void add_source_flags(Verb verb, RecordingsCall& call) {
   verb.option("--raw", call.sources.raw,
-              "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+              "Format of files named .raw and .pcm, e.g. \"raw=s16le rate=16000 channels=1\"");
   verb.option("--csv", call.sources.csv,
               "Parameters of the node csv, for recordings named .csv, e.g. \"rate=100\"");
   verb.option("--npy", call.sources.npy,
@@ -201,16 +201,16 @@ Result<std::string> index_of_folder(const std::string& folder, const batch::Shar
 void add_run_flags(Verb verb, RecordingsCall& call) {
   verb.option("--jobs", call.run.jobs, "Threads (0: one per processor)");
   verb.flag("--resume", call.resume,
-            "Go on where an earlier run ended, as OUT.journal says; begin where there is none");
-  verb.flag("--strict", call.run.strict, "The first recording that fails ends the run");
+            "Continue an earlier run according to OUT.journal; start a new one without a journal");
+  verb.flag("--strict", call.run.strict, "End the run at the first recording that fails");
   verb.option("--shard", call.shard,
-              "I/N: only share I (from 0) of N, balanced by size (default: as Slurm, MPI, PMI, Grid "
-              "Engine or Kubernetes say)");
+              "I/N: only share I (from 0) of N, balanced by size (default: from Slurm, MPI, PMI, Grid Engine "
+              "or Kubernetes)");
   verb.option("--progress", call.progress_seconds,
-              "Seconds between lines about the progress when stderr is no terminal; 0: none")
+              "Seconds between progress lines when stderr is not a terminal; 0: none")
       .non_negative();
   verb.flag("--no-timing", call.no_timing,
-            "No real-time factor in the summary: then equal work gives equal bytes");
+            "No real-time factor in the summary, so that equal input gives equal bytes");
 }
 
 }  // namespace runnel::apps

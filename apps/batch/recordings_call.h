@@ -1,4 +1,4 @@
-// What the verbs over many recordings share: the flags of a run, and the run itself.
+// Shared by the verbs that process many recordings: the flags of a run, and the run itself.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,18 @@ struct RecordingsCall {
 // --jobs, --resume, --strict, --shard, --progress, --no-timing.
 void add_run_flags(Verb verb, RecordingsCall& call);
 
-// --raw, --csv, --npy, --wav: how files become streams.
+// --raw, --csv, --npy, --wav: how files are read.
 void add_source_flags(Verb verb, RecordingsCall& call);
 
-// What is done to each recording.
+// The work on each recording.
 struct RecordingsWork {
   batch::OutputFormat format = batch::OutputFormat::jsonl;
-  std::string prefix;  // what the output begins with, a header
-  bool keyed = false;  // outputs are found by key, which has to be unique
+  std::string prefix;  // start of the output, a header
+  bool keyed = false;  // outputs are addressed by key, so keys must be unique
   batch::MakeWorker make;
 };
 
-// Tells each kind of note once: a million recordings of 8 kHz are one thing worth knowing. Any thread.
+// Prints each kind of note once: one line suffices for a million recordings of 8 kHz. Thread-safe.
 class Notes {
  public:
   void operator()(std::string_view note);
@@ -50,7 +50,7 @@ class Notes {
   std::set<std::string, std::less<>> told_;
 };
 
-// Adds up what makes runs the same: model, graph, options. Two runs with the same sum can be put together.
+// A checksum of the inputs of a run: model, graph, options. Runs with equal checksums can be merged.
 class CallChecksum {
  public:
   void add(std::string_view piece);
@@ -62,17 +62,16 @@ class CallChecksum {
   std::string text_;
 };
 
-// The shard that is meant: that of --shard, else that of the engine.
+// The shard of this run: from --shard, or else from the engine.
 Result<batch::Shard> choose_shard(const std::string& text);
-// "{shard}" and "{shards}" in the name of an output; without slashes at its end.
+// Replaces "{shard}" and "{shards}" in the name of an output; removes trailing slashes.
 std::string output_name(std::string name, const batch::Shard& shard);
 
-// Of an output that is a folder: the file beside it that says what is in it. Error: io_error, when a file has
-// the folder's name.
+// The index file of an output that is a folder. Error: io_error, when a file has the folder's name.
 Result<std::string> index_of_folder(const std::string& folder, const batch::Shard& shard);
 
-// The run with everything around it: list, shard, journal, progress. `output`: the file, shard in its name;
-// "-": standard output. Error, too, when recordings failed.
+// The whole run with list, shard, journal and progress. `output`: the file, with the shard in its name; "-":
+// standard output. Also fails when recordings failed.
 Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std::string& output,
                       std::uint32_t checksum, const RecordingsWork& work);
 

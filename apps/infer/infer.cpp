@@ -31,20 +31,20 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, std::
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
-// What the input files tell about axes and integers that an .onnx or .tflite file leaves open. Files that
-// cannot be read tell nothing.
+// Takes axes and integers that an .onnx or .tflite file leaves open from the input files. Skips unreadable
+// files.
 Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
   constexpr std::size_t kMostValues =
-      16;  // of an input of integers that could be a setting, such as a sample rate
+      16;  // most elements of an integer input that may be a setting, such as a sample rate
   for (const std::string& text : call.inputs) {
     RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
     const fs::path path = pair.second;
-    if (is_recording(path)) continue;  // the front end's frames have the size that the model says
+    if (is_recording(path)) continue;  // the front end's frames have the size of the model's input
     std::vector<std::byte> bytes;
     std::size_t steps = 1;
     if (path.extension() == ".npy") {
       auto read = read_npy(path);
-      if (!read.ok()) continue;  // said when the input is read
+      if (!read.ok()) continue;  // reported when the input is read
       NpyArray& array = *read;
       if (call.sequence && !array.shape.empty()) {
         steps = static_cast<std::size_t>(std::max<std::int64_t>(array.shape[0], 1));
@@ -73,7 +73,7 @@ Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
   return {};
 }
 
-// An input that was fixed while importing may be given, but only as it was fixed.
+// An input fixed during import may be given, but only with the fixed value.
 Status check_fixed(const std::string& name, std::string_view fixed, const compiler::OnnxOptions& data) {
   std::string given;
   if (const auto found = data.data_values.find(name); found != data.data_values.end()) {
@@ -86,7 +86,7 @@ Status check_fixed(const std::string& name, std::string_view fixed, const compil
                                 << (given.empty() ? "something else" : given);
 }
 
-// A model whose open axes follow the data, when it cannot be prepared for any length.
+// A model that cannot be prepared for any length: its open axes follow the data.
 Result<std::shared_ptr<const OwnedModel>> load_for_data(const InferCall& call,
                                                         compiler::OnnxOptions& options) {
   RUNNEL_TRY(look_at_data(call, options));
@@ -121,7 +121,7 @@ Status run_loaded(const InferCall& call, const std::shared_ptr<const OwnedModel>
     }
     states[out] = in;
   }
-  // What the file says about its use: a long input goes through steps or windows, and state is paired.
+  // The usage in the file: a long input goes through steps or windows, and state is paired.
   ModelUsage usage;
   if (const auto stored = usage_of(model); stored.ok()) usage = *stored;
   for (std::uint32_t k = 0; call.states.empty() && usage.pairs != nullptr && k < usage.pairs->size(); ++k)
@@ -130,7 +130,7 @@ Status run_loaded(const InferCall& call, const std::shared_ptr<const OwnedModel>
                         usage.time_axis >= 0 && !call.sequence && call.chunk == 0;
   const int streamed_input = by_usage ? model.inputs()[static_cast<std::size_t>(usage.input)] : -1;
 
-  // All names before any file: a wrong name is what is wrong, whatever the file has.
+  // Check all names before any file, so that a wrong name is reported first.
   std::vector<std::pair<int, std::string>> files;
   for (const std::string& text : call.inputs) {
     RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
@@ -207,7 +207,7 @@ void add_infer(Verb program, int& exit_code) {
   auto call = std::make_shared<InferCall>();
   Verb verb = program.verb("infer",
                            "Run a model on raw tensors (.npy, or .bin in the model's type and "
-                           "shape order) or recordings, which go through the front end it brings");
+                           "shape order) or recordings, which go through the model's front end");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("-i,--input", call->inputs,
@@ -215,8 +215,8 @@ void add_infer(Verb program, int& exit_code) {
       .default_str("");
   verb.option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each").required();
   verb.option("--chunk", call->chunk,
-              "Run streamed, in blocks of this many frames (0: as the model is used: whole, in steps, "
-              "in windows)")
+              "Run streamed, in blocks of this many frames (0: by the model's usage: whole, in steps, in "
+              "windows)")
       .non_negative();
   verb.flag("--sequence", call->sequence,
             "Inputs have one more leading axis, the steps; outputs get the same");

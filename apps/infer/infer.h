@@ -1,4 +1,4 @@
-// Running a model on tensors in files, for the verbs that do.
+// Runs a model on tensors in files.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct InferCall {
   OperatorTable operators = npu::simulating_operators();
 };
 
-// Loads, runs, writes. `loaded`, when there is one, sees the model before it is prepared and may change the
-// call, its operators for example.
+// Loads, runs, writes. `loaded`, if set, is called before the model is prepared and may change the call, for
+// example its operators.
 Status run_infer(const InferCall& call, const std::function<Status(InferCall&, const Model&)>& loaded = {});
 
 }  // namespace runnel::apps

@@ -1,4 +1,4 @@
-// What the parts of `runnel infer` share.
+// Shared by the parts of `runnel infer`.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace runnel::apps {
 
-// A tensor's values on their way in or out, in the model's type; `shape` may have another length than the
-// model says, or one more leading axis (sequences).
+// Input or output values of a tensor, in the model's type; `shape` may differ in length from the model, or
+// have one more leading axis (sequences).
 struct Values {
   std::vector<std::int64_t> shape;
   std::vector<std::byte> bytes;
@@ -23,28 +23,27 @@ struct Values {
 using InputMap = std::map<int, Values>;  // by tensor
 
 // ---- files (infer_values.cpp)
-// The values of an input. `leading` axes of steps stand before its own; `open_axis`: an axis of any
-// length, which the model's usage goes along; -1: only that of its plan. Errors: those of reading; mismatch
-// for another type, size or shape.
+// Reads the values of an input. `leading` axes of steps precede its own; `open_axis`: the axis of the model's
+// usage, of any length; -1: only that of its plan. Errors: those of reading; mismatch for another type, size
+// or shape.
 Result<Values> read_values(const Model& model, int index, const std::filesystem::path& path, int leading,
                            int open_axis);
-// As NAME.npy in the folder of outputs.
+// Writes NAME.npy into the folder of outputs.
 Status write_values(const InferCall& call, const Model& model, int index, Values values);
-// Which tensors are written: the outputs, and of those that are computed on the way everything or what is
-// named.
+// The tensors to write: the outputs, and all or the named intermediate tensors.
 Result<std::vector<int>> wanted_tensors(const InferCall& call, const Model& model);
 // Errors: invalid_argument when two tensors would share a file.
 Status check_names(const Model& model, const std::vector<int>& wanted);
 
 // ---- runs (infer_runs.cpp)
-// One clip at once. Tensors share memory once they are no longer needed; a dump keeps all of them apart.
+// Runs one clip at once. Tensors reuse the memory of others; with a dump, each has its own.
 Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                  const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted);
-// One long input through blocks; what is written are the concatenated valid frames.
+// Runs one long input in blocks and concatenates the valid frames.
 Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                     const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted);
-// One long input through steps or windows. Outputs with as many frames as a step takes are put one after the
-// other along time; of others, every run's stand along a new leading axis.
+// Runs one long input in steps or windows. Outputs with as many frames as a step takes are concatenated along
+// time; others are stacked along a new leading axis.
 Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                    const ModelUsage& usage, const Values& input, const std::vector<int>& wanted);
 // Every step is a whole run; explicit state outputs are copied to their inputs.

@@ -1,4 +1,4 @@
-// The ways in which `runnel infer` runs a model.
+// The run modes of `runnel infer`.
 #include <algorithm>
 #include <cstring>
 
@@ -76,7 +76,7 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
       const Placement& at = prepared.placement(wanted[i]);
       const OutputFrames out = session.frames(wanted[i]);
       const TensorView view = model.tensor(wanted[i]);
-      if (at.time_axis < 0) {  // a value that follows the stream: the last one counts
+      if (at.time_axis < 0) {  // a value without time axis: keep the last one
         std::memcpy(collected[i].bytes.data(), out.block, collected[i].bytes.size());
         got[i] = 1;
         continue;
@@ -92,7 +92,7 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
   Reblocker reblocker(session);
   reblocker.push(pointers, frames, sink);
   reblocker.finish(sink);
-  // The last frames of a tensor that no output needs come a little later.
+  // The last frames of a tensor that no output needs may come later.
   const auto complete = [&] {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (got[i] < length_of(wanted[i])) return false;

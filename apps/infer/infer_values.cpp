@@ -1,4 +1,4 @@
-// Tensors of `runnel infer` from and to files.
+// Reads and writes the tensors of `runnel infer`.
 #include <algorithm>
 
 #include "apps/infer/infer_call.h"
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Integers that stand for real numbers: one power-of-two scale, or one scale of any size with a zero point.
+// Quantized tensors: with one power-of-two scale, or with any scale and a zero point.
 bool has_scale(const TensorView& tensor) {
   if (tensor.scales.size() == 1)
     return tensor.dtype == DType::int8 || tensor.dtype == DType::uint8 || tensor.dtype == DType::int16 ||
@@ -45,7 +45,7 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
   } else {
     RUNNEL_ASSIGN(values.bytes, read_whole_file(path));
     for (int axis = 0; axis < tensor.shape.rank; ++axis) values.shape.push_back(tensor.shape[axis]);
-    // A raw file has no shape: its size says how long the time axis (or the sequence) is.
+    // A raw file has no shape: its size gives the length of the time axis (or of the sequence).
     if (tensor.bytes() == 0 || values.bytes.size() % tensor.bytes() != 0) {
       const int axis = model.plan() != nullptr
                            ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis()
@@ -133,7 +133,7 @@ Result<std::vector<int>> wanted_tensors(const InferCall& call, const Model& mode
       continue;
     }
     Suggestion nearest(name);
-    std::vector<std::string> labels;  // the suggestion keeps views of them
+    std::vector<std::string> labels;  // the suggestion holds views of them
     for (const int tensor : computed) labels.push_back(tensor_label(model, tensor));
     for (const std::string& label : labels) nearest.consider(label);
     Status status(Code::not_found);

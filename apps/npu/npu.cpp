@@ -1,4 +1,4 @@
-// runnel npu: what an Ethos-U would do: list the operations of a command stream, judge them, compute them.
+// runnel npu: lists, validates and simulates the operations of an Ethos-U command stream.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -41,14 +41,14 @@ Status run_disasm(const NpuFileCall& call) {
   return {};
 }
 
-// Prints violations as they come.
+// Prints violations as they are found.
 class Printer final : public npu::ViolationSink {
  public:
   Printer(std::string segment, bool json) : segment_(std::move(segment)), json_(json) {}
   void report(const npu::Operation& op, std::string_view rule, std::string_view what) noexcept override {
     print(op.index, op.word, npu::name_of(op), rule, what);
   }
-  // A stream that cannot be read any further.
+  // The stream is unreadable from here on.
   void stop(const Status& status) { print(-1, -1, "", npu::rule::kStream, status.text()); }
   [[nodiscard]] int count() const { return count_; }
 
@@ -91,7 +91,7 @@ Status run_validate(const ValidateCall& call) {
       return Status(Code::mismatch) << call.file << ": " << name << ": it is made for "
                                     << segment.accelerator->name << ", not for " << accelerator->name;
     Printer printer(name, call.json);
-    // A bare payload says nothing about its regions.
+    // A bare payload has no information about its regions.
     const auto sizes = segment.region_sizes();
     npu::ValidatorLimits limits;
     if (segment.scratch > 0 || !segment.constants.empty()) limits.regions = sizes;
@@ -112,7 +112,7 @@ Status run_validate(const ValidateCall& call) {
   return {};
 }
 
-// Which outputs of operations inside segments are written besides those of the model.
+// The outputs of operations inside segments to write besides those of the model.
 class OutputDump {
  public:
   Status choose(const std::vector<std::string>& names) {
@@ -192,21 +192,22 @@ void add_npu(Verb program, int& exit_code) {
       });
   auto validate = std::make_shared<ValidateCall>();
   Verb judge = add_npu_file_verb(
-      npu, "validate", "Say what the hardware would not take; the exit code is 0 only when there is nothing",
+      npu, "validate",
+      "Report everything that the hardware would refuse; the exit code is 0 only when there is nothing",
       validate);
   judge
       .option("--accelerator", validate->accelerator,
               "The device: ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-...; the file must be "
-              "made for it (default: what the file says)")
+              "compiled for it (default: the file's own)")
       .default_str("");
-  judge.option("--work", validate->work, "Multiply-adds, elements and copied bytes that a run may cost");
+  judge.option("--work", validate->work, "Most multiply-adds, elements and copied bytes per run");
   judge.callback([validate, &exit_code] {
     if (const Status status = run_validate(*validate); !status.ok()) exit_code = fail(status);
   });
   add_npu_estimate(npu, exit_code);
   auto sim = std::make_shared<SimCall>();
   Verb run =
-      npu.verb("sim", "Run a model on raw tensors as infer does, its parts for the Ethos-U in a simulator");
+      npu.verb("sim", "Run a model on raw tensors like infer, with its Ethos-U segments in a simulator");
   run.positional("MODEL", sim->model, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U")
       .required();
   run.option("-i,--input", sim->inputs,
@@ -221,19 +222,17 @@ void add_npu(Verb program, int& exit_code) {
       .delimiter(',')
       .default_str("");
   run.option("--dump-ofm", sim->dump_ofm,
-             "Write what these operations inside the segments computed: INDEX,..., or all; "
+             "Write the outputs of these operations inside the segments: INDEX,..., or all; "
              "ofm_SEGMENT_INDEX.npy, int32")
       .delimiter(',')
       .default_str("");
   run.flag("--dequantize", sim->dequantize, "Write quantized outputs as float32");
-  run.option(
-         "--accelerator", sim->device.accelerator,
-         "The device; a model that was compiled for another one is refused (default: what the model says)")
+  run.option("--accelerator", sim->device.accelerator,
+             "The device; a model compiled for another one is refused (default: the model's own)")
       .default_str("");
   run.option("--memory-mode", sim->device.memory_mode, "The same for the memory mode").default_str("");
   run.option("--system", sim->device.system_config, "The same for the system configuration").default_str("");
-  run.option("--work", sim->work,
-             "Multiply-adds, elements and copied bytes that a run of a segment may cost");
+  run.option("--work", sim->work, "Most multiply-adds, elements and copied bytes per run of a segment");
   add_model_flags(run, sim->flags);
   run.callback([sim, &exit_code] {
     if (const Status status = run_sim(*sim); !status.ok()) exit_code = fail(status);

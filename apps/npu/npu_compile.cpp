@@ -44,7 +44,7 @@ Result<ethos_u::Options> options_of(const CompileCall& call) {
   return options;
 }
 
-// What is where, why not, and what crosses the borders.
+// The placement of every node with the reason, and the copies at the borders of segments.
 void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
   std::int64_t npu = 0, cpu = 0;
   for (const ethos_u::NodeReport& node : compiled.nodes) {
@@ -90,9 +90,9 @@ Status run_compile(const CompileCall& call) {
 
 void add_npu_compile(Verb npu, int& exit_code) {
   auto call = std::make_shared<CompileCall>();
-  Verb verb = npu.verb(
-      "compile",
-      "Compile what an Ethos-U55 or U65 can compute of a quantized model; the rest stays on the CPU");
+  Verb verb = npu.verb("compile",
+                       "Compile the operators of a quantized model that an Ethos-U55 or U65 can run; the "
+                       "rest stays on the CPU");
   verb.positional("MODEL", call->model, "Model file with int8 operators").required();
   verb.option("-o,--output", call->output, "The model file to write (.rnl)").required();
   verb.option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");

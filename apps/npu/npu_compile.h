@@ -5,7 +5,7 @@
 
 namespace runnel::apps {
 
-// Adds the verb below `npu`.
+// Adds the subverb of `npu`.
 void add_npu_compile(Verb npu, int& exit_code);
 
 }  // namespace runnel::apps

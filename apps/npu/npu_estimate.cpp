@@ -1,4 +1,4 @@
-// runnel npu estimate: how long an Ethos-U would take, and what it would move.
+// runnel npu estimate: the estimated time and memory traffic of an Ethos-U.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -118,10 +118,9 @@ Status run_estimate(const EstimateCall& call) {
 
 void add_npu_estimate(Verb npu, int& exit_code) {
   auto call = std::make_shared<EstimateCall>();
-  Verb verb = add_npu_file_verb(npu, "estimate",
-                                "Say how long the hardware would take, operation by operation, and what "
-                                "it would move, by the model of Arm's compiler",
-                                call);
+  Verb verb = add_npu_file_verb(
+      npu, "estimate",
+      "Estimate the time and the memory traffic of every operation with the model of Arm's compiler", call);
   verb.option("--system", call->system,
               "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
               "Ethos_U65_Mid_End, Ethos_U65_High_End, "

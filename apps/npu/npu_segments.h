@@ -1,4 +1,4 @@
-// What the verbs of runnel npu that read one file have in common.
+// Shared by the verbs of runnel npu that read one file.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace runnel::apps {
 
-// A file and the segments in it, which point into it.
+// A file and its segments, which point into it.
 struct NpuSegments {
   std::vector<std::byte> bytes;
   std::shared_ptr<const OwnedModel> model;
   std::vector<std::pair<std::string, npu::Segment>>
-      list;  // with their names; after a segment the program that steps it, where it has one
+      list;  // with their names; each segment is followed by the program that steps it, if there is one
 };
 
 // A model of any kind with parts for the Ethos-U, a driver payload, or a Vela stream.

@@ -1,5 +1,5 @@
-// The nodes of a graph that act on events, together: started with the run, asked for news, and accounted for
-// at its end.
+// All nodes of a graph that act on events: starts them with the run, collects their messages, and sums up
+// their results at the end.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ namespace runnel::pipeline {
 
 class Actions {
  public:
-  // The action outlives this object; `label` too.
+  // The action and `label` outlive this object.
   void add(std::string_view label, Action& action) { actions_.push_back({label, &action}); }
 
   // Before the first sample; once.
   Status start();
-  // What people should know now.
+  // New messages for the user.
   void tell(const std::function<void(std::string_view)>& note);
   // For the summary: "" without actions, else `,"actions":[...]`.
   [[nodiscard]] std::string summary() const;
-  // When all are finished. Error: io_error when an event was not acted upon.
+  // Call when all are finished. Error: io_error when an action on an event failed or was dropped.
   [[nodiscard]] Status outcome() const;
 
  private:

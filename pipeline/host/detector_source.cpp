@@ -12,7 +12,7 @@ std::string text_of(std::int64_t value) { return std::to_string(value); }
 std::string text_of(const DetectorLevel& level) {
   return "{" + text_of(level.threshold) + ", " + text_of(level.release) + "}";
 }
-// Hexadecimal, so that nothing is rounded. Scales are positive.
+// Hexadecimal, so that the value is exact. Scales are positive.
 std::string text_of(float value) {
   std::array<char, 32> digits{};
   return "0x" +
@@ -28,7 +28,7 @@ std::string text_of(std::string_view text) {
       out += letter;
       continue;
     }
-    // Octal numbers end after three digits, whatever follows.
+    // An octal escape ends after three digits, whatever follows.
     out += '\\';
     for (const int shift : {6, 3, 0}) out += static_cast<char>('0' + (code >> shift & 7));
   }

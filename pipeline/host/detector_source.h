@@ -1,4 +1,4 @@
-// Writes the facts of a detector as C++, for programs that have them as constants
+// Writes the facts of a detector as C++ constants, for programs with a compiled-in decision
 // (pipeline/nodes/decide/rom_detect.h).
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace runnel::pipeline {
 
-// A struct `name` with kFacts; the text needs pipeline/nodes/decide/rom_detect.h in front, in a scope
-// where namespace runnel::pipeline is used.
+// A struct `name` with kFacts; the text needs an include of pipeline/nodes/decide/rom_detect.h and a
+// scope that uses namespace runnel::pipeline.
 std::string detector_source(const DetectorFacts& facts, std::string_view name);
 
 }  // namespace runnel::pipeline

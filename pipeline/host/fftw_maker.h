@@ -1,4 +1,4 @@
-// FFTW for nodes that ask for it (fft=fftw). A build without it answers `unsupported`.
+// FFTW for nodes with fft=fftw. A build without FFTW returns `unsupported`.
 #pragma once
 
 #include <vector>

@@ -37,7 +37,8 @@ const NodeType Gather::type = {.name = "gather",
                                .parameters = {},
                                .make = make_node<Gather>};
 
-// As short as it can be: many parameters are float32, whose digits as a float64 nobody wrote.
+// The shortest text: many parameters are float32, and as float64 they would print digits that the user did
+// not write.
 std::string text_of(const Value& value) {
   if (value.type != ParameterType::real || static_cast<double>(static_cast<float>(value.real)) != value.real)
     return std::string(describe_value(value).view());

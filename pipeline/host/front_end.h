@@ -1,6 +1,6 @@
-// Front ends as text, e.g. "fbank preset=kaldi num_mel_bins=40 ! cmvn": what they are in full, what comes out
-// of them, and recordings run through them. The same text calibrates a model, is stored in it, and runs in
-// front of it.
+// Front ends as text, e.g. "fbank preset=kaldi num_mel_bins=40 ! cmvn": resolves them, returns their output
+// format, and runs recordings through them. The same text calibrates a model, is stored in it, and runs
+// before it.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@
 namespace runnel::pipeline {
 
 struct FrontEnd {
-  // The same front end with every parameter of every node, presets resolved: it says the same when presets
-  // change.
+  // The same front end with every parameter of every node and presets resolved, so that later changes of
+  // presets do not affect it.
   std::string text;
-  std::int64_t sample_rate = 0;  // of the sound that it takes, in Hz
-  Format frames;                 // what comes out: type, values per frame, clock
+  std::int64_t sample_rate = 0;  // of its input, in Hz
+  Format frames;                 // of its output: type, values per frame, clock
 };
 
-// `sample_rate`: of the sound; 0: what its first node wants (sample_frequency), 16000 for nodes that take
-// any. Errors: those of parse_graph, find_node, find_parameter and parse_value; mismatch for another rate
-// than its nodes take, with both; invalid_argument when what comes out is no frames.
+// `sample_rate`: of the input; 0: as the first node requires (sample_frequency), or 16000 if it takes any
+// rate. Errors: those of parse_graph, find_node, find_parameter and parse_value; mismatch when its nodes take
+// another rate, naming both; invalid_argument when the output is not frames.
 Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_rate = 0,
                                    const GraphOptions& options = {});
 
-// What one recording gives: [frames, values] in the type and with the scale of `format`, dense.
+// The features of one recording: [frames, values] in the type and with the scale of `format`, dense.
 struct FrontEndFrames {
   Format format;
   std::int64_t frames = 0;
@@ -38,8 +38,8 @@ struct FrontEndFrames {
 };
 
 // A whole recording (any file that the node `wav` reads) through a front end; several channels are mixed down
-// and other rates resampled (told in options.note). Errors: those of Graph::build and Graph::run, naming the
-// file or the node. Threads: any number of calls at a time.
+// and other rates resampled (reported through options.note). Errors: those of Graph::build and Graph::run,
+// naming the file or the node. Threads: any number of calls at a time.
 Result<FrontEndFrames> run_front_end(std::string_view text, const std::filesystem::path& recording,
                                      const GraphOptions& options = {});
 

@@ -14,7 +14,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// `text` may be empty (a graph that was not written as text): then there is no position to tell.
+// `text` may be empty (a graph that was not written as text): then the message has no position.
 Status at_position(const Status& status, std::string_view text, std::size_t position) {
   return text.empty() ? status : status.at(describe_position(text, position));
 }
@@ -40,7 +40,7 @@ std::int64_t steady_nanoseconds() noexcept {
       .count();
 }
 
-// More than any chain of conversions needs.
+// More than any sequence of conversions needs.
 constexpr int kMaxInsertions = 16;
 
 }  // namespace
@@ -54,12 +54,12 @@ Status Graph::at_node(const Status& status, std::string_view source_text, std::s
   return at_position(status, source_text, text_.nodes[index].position);
 }
 
-// Every node after its inputs. Text order already is such an order, except where chains refer to later ones.
+// Topological order. The order of the text already is one, unless a chain refers to a later one.
 Status Graph::order(std::string_view source_text) {
   const std::size_t count = text_.nodes.size();
   std::vector<bool> placed(count, false);
   const auto is_placed = [&](int input) { return input < 0 || placed[static_cast<std::size_t>(input)]; };
-  // What only joins read may come late in the text; what nothing depends on waits until then.
+  // Inputs of joins may come late in the text; nodes that nothing depends on wait until then.
   for (bool progress = true; progress;) {
     progress = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ Status Graph::make_node(std::size_t index, std::string_view source_text) {
 }
 
 Status Graph::make_nodes(std::string_view source_text) {
-  // Nodes keep views of these.
+  // Nodes hold views of these.
   for (const NodeText& node : text_.nodes) labels_.push_back(node.name.empty() ? node.type : node.name);
   std::vector<int> stage_of(text_.nodes.size(), -1);
   for (const int index : order_) {
@@ -159,7 +159,7 @@ Status Graph::check_ends(std::string_view source_text) const {
   return {};
 }
 
-// The end of the stream out of stage `from`, before a join.
+// The last stage of the stream from stage `from` to a join.
 Status Graph::feed_join(int join, int from) {
   const Placed& source = stages_[static_cast<std::size_t>(from)];
   const Placed& target = stages_[static_cast<std::size_t>(join)];
@@ -181,7 +181,7 @@ Status Graph::feed_join(int join, int from) {
   return {};
 }
 
-// Takes the graph apart at its joins.
+// Splits the graph into sections at its joins.
 Status Graph::make_sections(std::string_view source_text) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     Placed& placed = stages_[i];
@@ -201,7 +201,7 @@ Status Graph::make_sections(std::string_view source_text) {
     section.stages.push_back(local);
     section.texts.push_back(placed.text);
   }
-  // All streams run into one: only the last section feeds no join.
+  // All streams end in one: only the last section feeds no join.
   bool first = true;
   std::size_t main = sections_.size();
   for (std::size_t s = 0; s < sections_.size(); ++s) {
@@ -229,7 +229,7 @@ Status Graph::make_sections(std::string_view source_text) {
   return {};
 }
 
-// `mismatched`: the section of the mismatch.
+// `mismatched`: the section with the mismatch.
 Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
   const ExecutorOptions how{.tick = options_.tick,
                             .on_gap = options_.on_gap,
@@ -315,11 +315,11 @@ void Graph::find_actions() {
   }
 }
 
-// Not before the sound that has been given is over.
+// Waits until the sound given so far would have been played.
 void Graph::keep_pace() {
   if (started_ == 0) started_ = steady_nanoseconds();
   const auto due = started_ + static_cast<std::int64_t>(1e9 * executor_->seconds() / options_.speed);
-  constexpr std::int64_t kMost = 50'000'000;  // between two looks at the stop flag
+  constexpr std::int64_t kMost = 50'000'000;  // nanoseconds between two checks of the stop flag
   while (options_.stop == nullptr || !options_.stop->load(std::memory_order_relaxed)) {
     const std::int64_t left = due - steady_nanoseconds();
     if (left <= 0) return;
@@ -334,7 +334,7 @@ Status Graph::step(bool& done) {
   }
   relieve_models();
   const auto start = std::chrono::steady_clock::now();
-  // A device ends by itself, with what it had captured until then.
+  // A device ends its stream itself, after the samples captured so far.
   const bool stopped =
       live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   const std::int64_t waited = live_ == nullptr ? 0 : live_->waited_nanoseconds();

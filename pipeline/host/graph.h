@@ -34,21 +34,21 @@ struct GraphOptions {
   Isa isa = best_isa();
   ModelLoader* models = nullptr;  // for `infer`; outlives the graph
   OperatorTable operators{};
-  // Set from elsewhere (a signal handler) to end the stream: what was heard is brought out and files are
+  // Set by another thread or a signal handler to end the stream: all nodes are flushed and files are
   // completed.
   const std::atomic<bool>* stop = nullptr;
-  // Puts `downmix` and `resample` where two ends do not fit otherwise, and says so in a note. For ready-made
-  // commands; in a graph that a user wrote a mismatch is an error.
+  // Inserts `downmix` and `resample` where two ends do not match, and reports it in a note. For ready-made
+  // commands; in a graph that a user wrote, a mismatch is an error.
   bool insert_conversions = false;
-  // For programs that run many graphs: nodes that know how take their models from here. Outlives the graph.
+  // For programs that run many graphs: nodes that support it take their models from here. Outlives the graph.
   SharedSessions* shared = nullptr;
-  // Recordings at most so many times as fast as they were made, for demonstrations; 0: as fast as possible.
-  // Devices have their own pace.
+  // Plays recordings at most at this multiple of real time, for demonstrations; 0: as fast as possible.
+  // Ignored for devices, which have their own pace.
   double speed = 0;
-  // Changes what was read before it is built, for programs that put nodes of their own into it. May be empty.
+  // Changes the parsed graph before it is built, for programs that insert nodes of their own. May be empty.
   std::function<void(GraphText&)> amend{};
-  bool time_nodes = false;  // measures what each node takes: about 50 ns per node and step
-  // Talk for people: inserted nodes, files that were cut. May be empty.
+  bool time_nodes = false;  // measures the time of each node; costs about 50 ns per node and step
+  // Messages for the user: inserted nodes, truncated files. May be empty.
   std::function<void(std::string_view)> note{};
 };
 
@@ -65,62 +65,62 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // To the end of the source, or until the stop flag is set. Once, or once more after restart(). Fails also
-  // when all went well but for an action on an event.
+  // Runs to the end of the source, or until the stop flag is set. Once, or once more after restart(). Also
+  // fails when only an action on an event failed.
   Status run();
-  // Back to the beginning. For graphs whose source and sinks can begin again: no files.
+  // Back to the start. Only for graphs whose source and sinks can restart, not for files.
   void restart() noexcept;
   // One tick, for programs with a loop of their own.
   Status step(bool& done);
-  // Called after every step, one after the other, for programs that show what happens.
+  // Called after every step, in this order, for programs that display progress.
   void on_step(std::function<void(const Graph&)> stepped) { stepped_.push_back(std::move(stepped)); }
 
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
 
-  // How late each output is behind the sound that it is about, for people, one line; empty for recordings.
-  // The first call takes a dry run.
+  // The latency of each output as one line for the user; empty for recordings. The first call makes a dry
+  // run.
   [[nodiscard]] std::string latency() const;
 
-  // Of what no join follows; with one source, of everything.
+  // The executor of the last section; with one source, of the whole graph.
   [[nodiscard]] const Executor& executor() const { return *executor_; }
-  // For programs that run it themselves; steps taken there are not in the summary.
+  // For programs that run it themselves; the summary does not count those steps.
   [[nodiscard]] Executor& executor() { return *executor_; }
   [[nodiscard]] const GraphText& text() const { return text_; }
   [[nodiscard]] const GraphOptions& options() const { return options_; }
-  // Stages in the order of the schedule, every one after its inputs; the first one is a source. Their
-  // `input` counts from here.
+  // Stages in the order of the schedule, every one after its inputs; the first one is a source. Their `input`
+  // is an index into these.
   [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
   [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)].stage; }
-  // What a stage gives, and how many frames of it at most at once.
+  // The output format of a stage, and the most frames in one block.
   [[nodiscard]] const Format& format(int index) const {
     return executor_of(index).format(stages_[static_cast<std::size_t>(index)].place);
   }
   [[nodiscard]] std::int64_t capacity(int index) const {
     return executor_of(index).capacity(stages_[static_cast<std::size_t>(index)].place);
   }
-  // Nanoseconds that a stage has worked, with GraphOptions::time_nodes; the wait of a source for its device
-  // is not work.
+  // Nanoseconds that a stage was busy, with GraphOptions::time_nodes; a source that waits for its device is
+  // not busy.
   [[nodiscard]] std::int64_t busy_nanoseconds(int index) const;
   [[nodiscard]] const StepTimes& step_times() const { return times(); }
-  // The stages that a stage reads: none, one, or those that it joins.
+  // The inputs of a stage: none, one, or those that it joins.
   [[nodiscard]] const std::vector<int>& inputs(int index) const {
     return stages_[static_cast<std::size_t>(index)].inputs;
   }
-  // Bytes that the nodes and their buffers took.
+  // Bytes that the nodes and their buffers occupy.
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
-  // Names of the nodes that were put in between.
+  // Names of the inserted nodes.
   [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
 
  private:
   Graph(GraphText text, const GraphOptions& options) : text_(std::move(text)), options_(options) {}
-  // A node, and where it runs.
+  // A node and its position in the schedule.
   struct Placed {
     Stage stage;
     std::vector<int> inputs;  // into stages_
     std::size_t text = 0;     // into text_.nodes
     std::size_t section = 0;
-    int place = 0;  // in its section
+    int place = 0;  // index in its section
   };
   // A source or a join with everything that follows it up to the next joins: one executor.
   struct Section {
@@ -169,7 +169,7 @@ class Graph {
   std::vector<std::string> inserted_;
   Executor* executor_ = nullptr;
   const LiveSource* live_ = nullptr;          // the source, when it is a device
-  mutable std::unique_ptr<StepTimes> times_;  // large; made when somebody asks
+  mutable std::unique_ptr<StepTimes> times_;  // large; made on demand
   Actions actions_;
   std::vector<LiveInfer*> models_;
   mutable std::optional<std::vector<OutputDelay>> delays_;  // of outputs of a live source

@@ -12,7 +12,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// Sound that is not there, without an end.
+// A source of endless silence.
 class Silence final : public Node {
  public:
   static const NodeType type;
@@ -48,13 +48,13 @@ const NodeType Silence::type = {.name = "silence",
                                 .parameters = kParameters,
                                 .make = make_node<Silence>};
 
-// Frames of an output: these are looked at, after those with which it starts. Sound may come in blocks of
-// more: so many blocks at least.
+// Frames of an output that are measured, after those that are skipped at its start. Samples may come in
+// larger blocks: at least so many of these.
 constexpr std::int64_t kStart = 16, kLookedAt = 96, kBlocks = 6;
-// When an output has not given so many by then, those that it has given must do.
+// If an output has given fewer by then, those are used.
 constexpr double kLongestSeconds = 12;
 
-// The same graph with silence in front and nothing behind.
+// The same graph with silence as its source and `null` as its sinks.
 Result<GraphText> dry(const Graph& graph) {
   GraphText text = graph.text();
   const Format& source = graph.format(0);
@@ -93,7 +93,7 @@ int deciding_stage(const Graph& graph, int stage, std::int64_t& more_frames) {
 
 OutputDelay longest_delay(const std::vector<std::int64_t>& arrivals, const std::vector<std::int64_t>& ends,
                           std::int64_t period) {
-  // After how many frames everything is as before, that many samples later.
+  // The period: the number of frames after which the pattern repeats.
   const std::size_t count = arrivals.size();
   std::size_t repeat = 1;
   const auto repeats = [&](std::size_t distance) {
@@ -106,8 +106,7 @@ OutputDelay longest_delay(const std::vector<std::int64_t>& arrivals, const std::
   };
   while (repeat < count && !repeats(repeat)) ++repeat;
   const std::int64_t distance = repeat < count ? arrivals[repeat] - arrivals[0] : 0;
-  // All that such an arrival can be after the begin of a period is its own place there, and every multiple
-  // of this further.
+  // Relative to the start of a device period, an arrival can only move by multiples of this.
   const std::int64_t raster = std::gcd(distance, period);
   std::int64_t least = arrivals[0] - ends[0], most = least, total = least;
   for (std::size_t i = 0; i < count; ++i) {
@@ -145,7 +144,7 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   };
   std::vector<Watched> outputs;
   for (int i = 1; i < graph.size(); ++i) {
-    // Who only watches is no output.
+    // A `watch` is not an output.
     if (graph.stage(i).type->output.kinds != 0 || graph.stage(i).type == &Watch::type) continue;
     Watched& output = outputs.emplace_back();
     output.delay.stage = i;
@@ -174,7 +173,7 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   }
   std::vector<OutputDelay> delays;
   for (Watched& output : outputs) {
-    // Of few frames the later half, of many those after the start.
+    // Of few frames the later half, of many those after the warm-up.
     auto start = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kStart, output.arrivals.size() / 2));
     if (!output.arrivals.empty()) {
       // The rest of a block has waited less than its first frame.

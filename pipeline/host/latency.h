@@ -1,4 +1,4 @@
-// How late what a graph says is, measured in samples of its source: known before the first one comes.
+// The latency of a graph's outputs in samples of its source, known before the first sample.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace runnel::pipeline {
 
 class Graph;
 
-// All in samples of the source, after the end of what a frame looks at (an event: of the frame at which it
-// was decided). What stages compute costs time on top of that.
+// In samples of the source, counted from the end of the span of a frame (for an event: of the frame of the
+// decision). Computing time is not included.
 struct OutputDelay {
   int stage = -1;              // of the sink
-  bool known = false;          // false: nothing comes out before the end of the stream
-  std::int64_t lookahead = 0;  // sound that is heard in any case before the frame comes out
-  std::int64_t block = 0;      // more that is heard because frames come in blocks
-  std::int64_t device = 0;     // more because the source gives sound in periods
+  bool known = false;          // false: there is no output before the end of the stream
+  std::int64_t lookahead = 0;  // samples that the frame needs after its span
+  std::int64_t block = 0;      // more, because frames come in blocks
+  std::int64_t device = 0;     // more, because the source gives samples in periods
   [[nodiscard]] std::int64_t total() const noexcept { return lookahead + block + device; }
 };
 
-// For every sink of a graph with one source, the longest delay. `period`: samples that the source gives at
-// once. Found by a dry run: the same graph over zeros, sample by sample, with nothing written, sent or
-// played. Errors: those of building it.
+// The longest delay of every sink of a graph with one source. `period`: samples that the source gives at
+// once. Measured in a dry run: the same graph over zeros, sample by sample, writing, sending and playing
+// nothing. Errors: those of building it.
 Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t period);
 
 // The longest of the delays of frames that come out when `arrivals[i]` samples were given and look at what

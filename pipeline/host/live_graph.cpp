@@ -1,4 +1,4 @@
-// What graphs tell about a device that they listen to, and how late they are.
+// What a graph reports about its live source and its latency.
 #include "pipeline/host/graph.h"
 #include "pipeline/host/json.h"
 #include "pipeline/host/latency.h"
@@ -6,7 +6,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// Milliseconds of what one frame looks at, and from one frame to the next.
+// Milliseconds of the span of one frame, and from one frame to the next.
 double window_ms(const Clock& clock) {
   return 1e3 * static_cast<double>(clock.span) / static_cast<double>(clock.denominator) /
          static_cast<double>(clock.sample_rate);
@@ -23,7 +23,7 @@ void Graph::find_live_source() {
   }
 }
 
-// Overload before the models is theirs to bear, where the source says so.
+// With overload=skip-inference, the models handle an overload.
 void Graph::relieve_models() {
   if (live_ == nullptr) return;
   const bool overloaded = live_->overloaded();

@@ -1,4 +1,4 @@
-// A source that promises mono sound and never gives any: for graphs that are only to be negotiated.
+// A source that declares mono sound and never gives any, for graphs that are only negotiated.
 #pragma once
 
 #include <vector>

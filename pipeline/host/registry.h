@@ -1,4 +1,4 @@
-// Finding nodes and their parameters by name, with suggestions for names that are not there.
+// Finding nodes and their parameters by name, with suggestions for unknown names.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace runnel::pipeline {
 
-// Some names stand for a source and a sink (`wav`): `has_input` says which is meant. Errors: not_found with a
+// Some names are both a source and a sink (`wav`): `has_input` selects one. Errors: not_found with a
 // suggestion or the list of all names; invalid_argument when the node of that name has no input, or needs
 // one.
 Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool has_input);

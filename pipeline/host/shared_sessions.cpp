@@ -6,7 +6,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// What nodes choose; the rest are defaults.
+// The options that nodes set; the others keep their defaults.
 bool same(const PrepareOptions& a, const PrepareOptions& b) noexcept {
   return a.mode == b.mode && a.frames == b.frames && a.isa == b.isa && a.slack == b.slack &&
          a.fast_bytes == b.fast_bytes;

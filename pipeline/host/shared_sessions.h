@@ -1,5 +1,5 @@
-// What many graphs of one program share: models, prepared once, their streams stepped together; tables of
-// front ends, and memory that matters during a step only.
+// What many graphs of one program share: prepared models whose streams step together, tables of front ends,
+// and scratch memory of a step.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class SharedSessions final : public SharedWork {
   // `sessions`: of each model, at most.
   explicit SharedSessions(std::size_t sessions) : sessions_(sessions) {}
 
-  // Whoever asks for the same model with the same options gets the same. Errors: those of Prepared::make.
+  // The same model with the same options is prepared once. Errors: those of Prepared::make.
   Result<const Prepared*> prepare(const Model& model, OperatorTable operators,
                                   const PrepareOptions& options) noexcept;
 
-  // A session that is stepped together with others: `index` is its place in the group.
+  // A session that steps together with others: `index` is its index in the group.
   struct Place {
     SessionGroup* group = nullptr;
     std::uint32_t index = 0;
@@ -34,12 +34,12 @@ class SharedSessions final : public SharedWork {
   Result<Place> take(const Prepared& prepared) noexcept;
   void give_back(Place place) noexcept;
 
-  // Sizes are rounded up to powers of two, so that formats of any number take little.
+  // Sizes are rounded up to powers of two, so that many formats share few buffers.
   std::byte* buffer(int stage, std::size_t bytes) noexcept override;
   Result<const features::Fbank*> front_end(const features::FbankOptions& options, Isa isa) noexcept override;
 
-  // Memory of models, sessions and what steps share; of sessions that were never used the system has kept
-  // most of it.
+  // Bytes of models, sessions and scratch memory; includes sessions never used, most of whose pages are not
+  // resident.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
  private:
@@ -49,7 +49,7 @@ class SharedSessions final : public SharedWork {
     HeapMemory memory;
     const Prepared* prepared = nullptr;
     std::unique_ptr<SessionGroup> group;
-    std::vector<std::uint32_t> free;  // the next one to be taken last
+    std::vector<std::uint32_t> free;  // a stack: the next one to take is last
   };
 
   struct Buffer {

@@ -13,7 +13,7 @@ int StepTimes::cell_of(std::uint64_t value) noexcept {
   return (shift << kCellBits) + static_cast<int>(value >> shift);
 }
 
-// The first value after a cell.
+// The upper end of a cell, exclusive.
 std::uint64_t StepTimes::end_of(int cell) noexcept {
   const int shift = std::max(0, (cell >> kCellBits) - 1);
   return static_cast<std::uint64_t>(cell - (shift << kCellBits) + 1) << shift;

@@ -11,8 +11,7 @@ namespace runnel::pipeline {
 class StepTimes {
  public:
   void add(std::int64_t nanoseconds) noexcept;
-  // The smallest time that a share `q` (0 .. 1) of the steps did not exceed, in microseconds; 0 when there
-  // were none.
+  // The quantile `q` (0 .. 1) in microseconds; 0 without steps.
   [[nodiscard]] double quantile(double q) const noexcept;
   [[nodiscard]] double largest() const noexcept { return static_cast<double>(largest_) / 1000; }
   [[nodiscard]] std::int64_t total_nanoseconds() const noexcept { return total_; }

@@ -42,7 +42,7 @@ class Parser {
   }
 
  private:
-  // One end may be a node that stands further down.
+  // One end may be a node defined later in the text.
   struct End {
     int node = -1;
     std::string name;

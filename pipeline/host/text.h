@@ -7,7 +7,7 @@
 // Elements are separated by white space, newlines included; "#" at the start of a word begins a comment. A
 // value is a word, or has parts in 'single' or "double" quotes; in double quotes a backslash takes the next
 // character as it is. `name=` gives an element a name; `NAME.` stands for that element: at the start of a
-// chain its output is read once more, at the end it takes the input, one more of a node that joins streams.
+// chain it adds a reader of the output, at the end it adds an input to a node that joins streams.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct ParameterText {
   std::size_t position = 0;  // in the text, bytes
 };
 
-// What flows into a node that joins streams, after its first input.
+// A further input of a node that joins streams.
 struct InputText {
   int node = -1;             // index of the node whose output it reads
   std::size_t position = 0;  // of the link
@@ -49,9 +49,9 @@ std::string describe_position(std::string_view text, std::size_t position);
 // expected and found.
 Result<GraphText> parse_graph(std::string_view text);
 
-// A text that parse_graph reads back to the same graph, on one line.
+// One line of text that parse_graph reads back as the same graph.
 std::string to_text(const GraphText& graph);
-// A value as it stands in a text graph, whatever is in it.
+// A value, quoted where necessary.
 std::string quote_value(std::string_view value);
 
 }  // namespace runnel::pipeline

@@ -1,5 +1,5 @@
-// The door of nodes that remember what they have heard: a value that is infinite or not a number would stay
-// in their sums and filters, and spoil everything after it.
+// Checks the input of nodes with state: an infinity or NaN would stay in their sums and filters and spoil all
+// later output.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@
 
 namespace runnel::pipeline {
 
-// Reads such values as 0 and counts them, or refuses them. One node's, one thread.
+// Replaces such values by 0 and counts them, or refuses them. Belongs to one node and one thread.
 class FiniteInput {
  public:
-  // What a node offers its user: text_parameter<&N::non_finite>("non_finite", kChoices, kHelp), "zero" when
-  // not given.
+  // The parameter that such a node declares: text_parameter<&N::non_finite>("non_finite", kChoices, kHelp),
+  // "zero" when not given.
   static constexpr std::string_view kChoices = "zero|error";
   static constexpr std::string_view kHelp =
       "values that are infinite or not a number: read as 0 and counted, or refused";
 
-  // `name`: of the node's type, which outlives this. `choice`: of kChoices. `most`: values of one copy(), for
-  // which it takes memory; 0 when only copy_to() is used. Error: out_of_memory.
+  // `name`: of the node's type, outlives this. `choice`: one of kChoices. `most`: the most values of one
+  // copy(), which needs memory; 0 when only copy_to() is used. Error: out_of_memory.
   Status prepare(std::string_view name, std::string_view choice, std::size_t most,
                  PrepareContext& context) noexcept;
 
-  // Finite values at `to`, which has room for them and may be where they are. `frame` is the index of the
-  // first frame, `values` how many a frame has, for the message. Error: invalid_data that names the first bad
-  // one.
+  // Copies the values to `to`, which may be the input itself, and makes them finite. For the message, `frame`
+  // is the index of the first frame and `values` the number of values per frame. Error: invalid_data that
+  // names the first bad one.
   Status copy_to(float* to, std::span<const float> from, std::int64_t frame, std::size_t values) noexcept;
-  // The same at a place of its own, valid until the next call.
+  // The same into its own buffer, valid until the next call.
   Result<std::span<const float>> copy(std::span<const float> from, std::int64_t frame,
                                       std::size_t values) noexcept;
 
-  // What the user should know, for Node::note().
+  // The sentence for Node::note().
   [[nodiscard]] Text note() const noexcept;
 
  private:
@@ -45,7 +45,7 @@ class FiniteInput {
   std::int64_t replaced_ = 0;
 };
 
-// The same sentence for nodes whose front end replaces and counts by itself.
+// The same sentence for nodes whose front end replaces and counts such values itself.
 Text note_of_replaced(std::string_view name, std::int64_t count) noexcept;
 
 }  // namespace runnel::pipeline

@@ -34,7 +34,7 @@ template <class N>
 constexpr DeviceNode node(std::string_view class_name, std::string_view header) noexcept {
   return {&N::type, class_name, header, false, {}};
 }
-// Of a node whose settings are a struct of options, except for `own`.
+// The row of a node whose settings are a struct of options, except for those in `own`.
 template <class N>
 constexpr DeviceNode with_options(std::string_view class_name, std::string_view header,
                                   std::string_view own) noexcept {

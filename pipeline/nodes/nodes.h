@@ -1,4 +1,4 @@
-// The nodes that run anywhere, one row each.
+// The device nodes, one row each.
 #pragma once
 
 #include <span>
@@ -8,23 +8,23 @@
 
 namespace runnel::pipeline {
 
-// What a program that has a node as a constant (`runnel embed`) must know besides its data sheet.
+// What `runnel embed` needs to know about a node besides its data sheet.
 struct DeviceNode {
   const NodeType* type = nullptr;
   std::string_view class_name;  // in namespace runnel::pipeline
   std::string_view header;      // where the class is declared; empty: the node cannot be embedded
-  // Its settings are members of a member `options`.
+  // The settings are members of a struct `options`.
   bool has_options = false;
-  // With has_options: the settings that are members of the node itself, each between commas, ",preset,".
+  // With has_options: the settings that are members of the node itself, separated and surrounded by commas,
+  // ",preset,".
   std::string_view own_settings;
 };
 
-// Every device node is in this list and nowhere else: graphs find their nodes here, `runnel embed` its
-// classes, the documentation its pages, and tests what they must test. To add one, add its row and its header
-// in nodes.cpp.
+// Every device node is in this list and nowhere else: graphs, `runnel embed`, the documentation and the
+// contract test all read it. To add one, add its row and its header in nodes.cpp.
 std::span<const DeviceNode> device_node_rows() noexcept;
 
-// The types of these rows. Programs that want fewer list what they use, so that the rest is not linked.
+// The types of these rows. A program that needs fewer lists its own, so that the others are not linked.
 NodeTable device_nodes() noexcept;
 
 }  // namespace runnel::pipeline

@@ -1,4 +1,4 @@
-// Window grid: where the windows of nodes that cut a stream begin, and how lengths of windows are written.
+// Where the windows of a node begin, and how lengths of windows are written.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@ namespace runnel::pipeline {
 // name, value and what is allowed.
 Result<std::int64_t> read_length(std::string_view name, std::string_view text, const Clock& clock) noexcept;
 
-// Windows on one grid for the whole recording: after a gap, input up to the next point of it is dropped.
+// One grid of windows for the whole recording: after a gap, input up to the next point of the grid is
+// dropped.
 class WindowGrid {
  public:
   void set_hop(std::int64_t hop) noexcept { hop_ = hop; }
-  // The next input frame has the index `first`. Returns that of the next window.
+  // The next input frame has the index `first`. Returns the index of the next window.
   std::int64_t reset(std::int64_t first) noexcept;
-  // How many of the next `count` frames are to be dropped.
+  // How many of the next `count` frames to drop.
   std::int64_t drop(std::int64_t count) noexcept;
-  // Index of a window that is number `since` since reset().
+  // Index of the window with number `since`, counted from reset().
   [[nodiscard]] std::int64_t index(std::int64_t since) const noexcept { return first_ + since; }
 
  private:

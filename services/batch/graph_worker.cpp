@@ -21,7 +21,7 @@ std::string seconds_text(const char* key, double seconds) {
   return seconds > 0 ? text : "";
 }
 
-// Formats of recordings that are remembered: more than a corpus has, and few megabytes.
+// The most formats whose graphs are cached: more than a corpus has, and a few megabytes.
 constexpr std::size_t kMostLines = 32;
 
 bool is_raw_name(const std::filesystem::path& path) {
@@ -109,7 +109,7 @@ Result<std::unique_ptr<GraphWorker::Line>> GraphWorker::make_line(const std::str
     else if (auto* const frames = dynamic_cast<FrameRows*>(node); frames != nullptr)
       line->frames = frames;
     else if (line->graph->stage(i).type->output.kinds == 0)
-      line->again = false;  // it writes something of its own
+      line->again = false;  // a sink of another kind writes its own output
   }
   if (line->frames != nullptr) folder_ = line->frames->folder;
   return line;
@@ -119,7 +119,7 @@ bool GraphWorker::process_split(const Recording& recording, Outcome& outcome) {
   if (split_.spare == nullptr || is_sensor_name(recording.path) || recording.offset > 0 ||
       recording.duration > 0)
     return false;
-  // Not one byte per sample: certainly too short.
+  // Less than one byte per sample: certainly too short.
   if (static_cast<double>(recording.bytes) < 2 * split_.seconds * 1000) return false;
   SourceOptions bare = sources_;
   bare.tail = 0;
@@ -130,7 +130,7 @@ bool GraphWorker::process_split(const Recording& recording, Outcome& outcome) {
   PieceSource::use(&runner, split_.spare);
   const auto line = make_line(split_.rest);
   PieceSource::use(nullptr, nullptr);
-  // A graph with ends of its own would write twice what is tried twice.
+  // A graph with other sinks would write its output twice after a second attempt.
   if (!line.ok() || !(*line)->again) return false;
   Outcome found;
   if (!run(**line, recording, found).ok()) return false;

@@ -28,7 +28,7 @@ std::string exact(double value) {
   return text;
 }
 
-// Absent or of another type: false.
+// False when absent or of another type.
 template <class T>
 bool take(const Json& object, const char* key, T& value) {
   const auto found = object.find(key);
@@ -105,7 +105,7 @@ std::string to_line(const JournalEntry& entry) {
 std::string end_line(std::int64_t bytes) { return sealed("{\"end\":" + std::to_string(bytes) + "}"); }
 
 bool JournalReader::read_sealed(std::string& object) {
-  if (!std::getline(in_, object) || in_.eof()) return false;  // a line without its newline was cut
+  if (!std::getline(in_, object) || in_.eof()) return false;  // a line without a newline was cut
   read_ += static_cast<std::int64_t>(object.size()) + 1;
   if (object.size() < kSealBytes) return false;
   const std::string_view text(object.data(), object.size() - kSealBytes);
@@ -129,7 +129,7 @@ Result<JournalReader> JournalReader::open(const std::filesystem::path& path) {
   int version = 0, timing = 1;
   std::string prefix, format;
   if (!object.is_object() || !take(object, "runnel_batch", version))
-    return Status(Code::invalid_data) << path.string() << ": is no journal of a batch";
+    return Status(Code::invalid_data) << path.string() << ": is not the journal of a batch";
   if (version != kVersion)
     return Status(Code::unsupported) << path.string() << ": a journal of version " << version << ", expected "
                                      << kVersion;
@@ -166,7 +166,7 @@ bool JournalReader::next(JournalEntry& entry) {
     return false;
   }
   entry.line.clear();
-  (void)take(object, "line", entry.line);  // not every format has one
+  (void)take(object, "line", entry.line);  // optional: not every format has one
   entry.counts.code = code_named(code);
   sound_ = read_;
   return true;

@@ -1,11 +1,10 @@
-// The journal of a run: OUT.journal beside the output OUT. Text, appended to and never rewritten; every line
-// is a JSON object that ends in a checksum of itself, so that a line which a crash has cut is known.
+// The journal of a run: OUT.journal beside the output OUT. Append-only text; every line is a JSON object that
+// ends in its own checksum, so that a line cut by a crash is detected.
 //
 //     {"runnel_batch":2,"call":..,"list":..,"total":..,"shard":..,"shards":..,"here":..,"prefix":..,"timing":1,"format":"jsonl","sum":"1f2e3d4c"}
 //     {"path":..,"listed":{..},"sum":..}                      one for each recording of this shard
-//     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each that is finished, in the same
-//     order
-//     {"end":1334,"sum":..}                                   the output is complete and under its name
+//     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each finished one, in the same order
+//     {"end":1334,"sum":..}                                   the output is complete and renamed
 #pragma once
 
 #include <cstdint>
@@ -24,19 +23,19 @@
 namespace runnel::batch {
 
 struct JournalHead {
-  std::uint32_t call = 0;  // checksum of what is done to every recording: model, graph, options
+  std::uint32_t call = 0;  // checksum of the call: model, graph, options
   std::uint32_t list = 0;  // checksum of the recordings of all shards
-  std::int64_t total = 0;  // how many these are
+  std::int64_t total = 0;  // number of these
   std::int64_t here = 0;   // of this shard
   Shard shard;
-  std::string prefix;  // what the output begins with (the header of a CSV)
-  bool timing = true;  // the summary says how long the work took
+  std::string prefix;  // start of the output (the header of a CSV)
+  bool timing = true;  // the summary contains processing times
   OutputFormat format = OutputFormat::jsonl;
 };
 
 struct JournalEntry {
   std::int64_t index = 0;           // of the recording in the whole list
-  std::int64_t at = 0, length = 0;  // where its records lie in the output, in bytes
+  std::int64_t at = 0, length = 0;  // position of its records in the output, in bytes
   std::uint32_t crc = 0;            // of these bytes
   Counts counts;
   std::string line;  // Outcome::index
@@ -44,25 +43,25 @@ struct JournalEntry {
 
 std::filesystem::path journal_path(const std::filesystem::path& output);
 
-// Lines with their checksum and newline.
+// Format lines with checksum and newline.
 std::string to_line(const JournalHead& head);
 std::string to_line(const JournalEntry& entry);
 std::string end_line(std::int64_t bytes);
 std::string sealed(std::string_view object);
 
-// Reads a journal from its beginning, as far as it is sound.
+// Reads a journal from its start to the first damaged line.
 class JournalReader {
  public:
-  // Errors: not_found; invalid_data when the head or the list is not complete: then nothing had begun.
+  // Errors: not_found; invalid_data when the head or the list is incomplete: then no recording was finished.
   static Result<JournalReader> open(const std::filesystem::path& path);
 
   [[nodiscard]] const JournalHead& head() const { return head_; }
   [[nodiscard]] Recordings& recordings() { return recordings_; }
-  // The next finished recording; false after the last sound line.
+  // The next finished recording; false after the last undamaged line.
   bool next(JournalEntry& entry);
   // Bytes of the journal up to the last entry that next() gave.
   [[nodiscard]] std::int64_t sound_bytes() const { return sound_; }
-  // Once next() was false: bytes of the complete output; -1: it is not complete.
+  // After next() has returned false: bytes of the complete output; -1: it is incomplete.
   [[nodiscard]] std::int64_t end() const { return end_; }
 
  private:

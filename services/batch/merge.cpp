@@ -27,7 +27,7 @@ struct ShardReader {
   Result<bool> next(std::string& records) {
     const auto wrong = [&](std::string_view what) {
       return Status(Code::invalid_data)
-             << path.string() << ": " << what << " (its run can be resumed, or begun afresh)";
+             << path.string() << ": " << what << " (resume its run, or start a new one)";
     };
     if (!journal.next(entry)) {
       if (journal.end() < 0 || finished != journal.head().here) return wrong("is not complete");
@@ -48,7 +48,7 @@ struct ShardReader {
       return wrong("is shorter than its journal says");
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc32c(std::as_bytes(std::span(records))) != entry.crc)
-      return wrong("was changed behind its journal's back");
+      return wrong("has changed since its journal was written");
     at += entry.length;
     ++finished;
     return true;
@@ -70,7 +70,7 @@ Result<ShardReader> open_shard(const fs::path& path) {
   std::string found(prefix.size(), '\0');
   const bool read =
       static_cast<bool>(shard.in.read(found.data(), static_cast<std::streamsize>(found.size())));
-  // That of an array says by now how many rows there are.
+  // The header of an array now has the final number of rows.
   if (!read || (found != prefix &&
                 (shard.journal.head().format != OutputFormat::npy || !found.starts_with("\x93NUMPY"))))
     return Status(Code::invalid_data) << path.string() << ": does not begin as its journal says";
@@ -110,8 +110,8 @@ Status check_complete(std::vector<ShardReader>& shards) {
   return {};
 }
 
-// What the whole begins with. The rows of arrays have to be of one shape, and are counted before the first of
-// them is written.
+// The start of the merged output. All rows of arrays must have one shape, and are counted before the first
+// one is written.
 Result<std::string> beginning(const std::vector<ShardReader>& shards) {
   const JournalHead& head = shards[0].journal.head();
   if (head.format != OutputFormat::npy) return head.prefix;
@@ -125,7 +125,7 @@ Result<std::string> beginning(const std::vector<ShardReader>& shards) {
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     RUNNEL_ASSIGN(const NpyHeader header, parse_npy_header(bytes, error ? 0 : size, shard.path));
     if (header.shape.size() != 2 || header.data_offset != bytes.size())
-      return Status(Code::invalid_data) << shard.path.string() << ": is no array of a run";
+      return Status(Code::invalid_data) << shard.path.string() << ": is not an array of a run";
     if (header.shape[0] == 0) continue;
     const RowShape here{header.dtype, header.shape[1]};
     if (rows > 0 && !(here == shape)) {

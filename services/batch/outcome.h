@@ -1,4 +1,4 @@
-// What a recording gave, and what all of them gave together.
+// The result of one recording, and the totals of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace runnel::batch {
 
-// What is counted.
+// Counters.
 struct Counts {
   Code code = Code::ok;  // of the failure
   double audio_seconds = 0;
-  double busy_seconds = 0;  // that a thread was at work on it
+  double busy_seconds = 0;  // of processing
   std::int64_t events = 0;
   std::int64_t lost = 0;  // samples
 };
 
 struct Outcome {
   Counts counts;
-  std::string records;  // what goes into the output: lines, each with its newline, or bytes of an array
-  // Where records are no JSON lines (output_format.h): the recording's line of the index, without its place
+  std::string records;  // for the output: lines with newlines, or bytes of an array
+  // If records are not JSON lines (output_format.h): the recording's line of the index, without its position
   // in the output and without newline.
   std::string index{};
 };
@@ -37,7 +37,7 @@ struct Totals {
 // {"type":"error",...} with its newline; counts the failure in `outcome`.
 void add_error(Outcome& outcome, std::string_view path, const Status& status);
 // {"type":"summary",...} with its newline (docs/batch.md). The real-time factor is that of one thread:
-// processing time by audio time; `timing` false: it is left out, so that equal work gives equal bytes.
+// processing time by audio time; `timing` false: it is omitted, so that equal input gives equal bytes.
 std::string summary_line(const Totals& totals, bool timing = true);
 
 }  // namespace runnel::batch

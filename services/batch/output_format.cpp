@@ -96,7 +96,7 @@ Status IndexFiles::add(std::string_view line, std::int64_t at) {
   std::string text(line);
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object() || text.empty())
-    return Status(Code::invalid_data) << output_ << ": a line of its index is no JSON object";
+    return Status(Code::invalid_data) << output_ << ": a line of its index is not a JSON object";
   if (object.value("type", "") != "error") {
     text.pop_back();
     text +=
@@ -105,7 +105,7 @@ Status IndexFiles::add(std::string_view line, std::int64_t at) {
     rows_ += object.value("rows", std::int64_t{0});
     if (format_ == OutputFormat::ark) {
       const std::string key = object.value("key", "");
-      // After the key and its blank.
+      // After the key and a space.
       RUNNEL_TRY(table_.write(key + " " + output_ + ":" +
                               std::to_string(at + static_cast<std::int64_t>(key.size()) + 1) + "\n"));
     }

@@ -1,14 +1,13 @@
-// What the output of a run is made of.
+// The formats of a run's output.
 //
 //     jsonl   JSON lines: records, then the summary
 //     csv     a header line, then rows
 //     npy     one array, [rows of all recordings, values]
-//     ark     an archive of Kaldi, a float matrix for each recording, with a table OUT.scp of its places
-//     files   a folder with an .npy file for each recording; the output itself is FOLDER.index.jsonl, JSON
-//     lines
+//     ark     a Kaldi archive, a float matrix per recording, with a table of positions OUT.scp
+//     files   a folder with an .npy file per recording; the output itself is FOLDER.index.jsonl, JSON lines
 //
-// The formats in the middle have no room for what failed and for the summary: beside them lies
-// OUT.index.jsonl, with a line for each recording.
+// csv, npy and ark have no room for failures and the summary: with them comes OUT.index.jsonl, one line per
+// recording.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +27,9 @@ enum class OutputFormat : std::uint8_t { jsonl, csv, npy, ark, files };
 
 std::string_view name_of(OutputFormat format);
 bool parse_format(std::string_view name, OutputFormat& format);
-// By the end of a file's name; jsonl when it says nothing.
+// By file name extension; jsonl for unknown ones.
 OutputFormat format_of_name(const std::filesystem::path& path);
-// Whether records are JSON lines, so that errors and the summary stand among them.
+// Whether records are JSON lines, so that they include errors and the summary.
 constexpr bool is_lines(OutputFormat format) {
   return format == OutputFormat::jsonl || format == OutputFormat::files;
 }
@@ -39,7 +38,7 @@ std::filesystem::path index_path(const std::filesystem::path& output);
 // "a.ark" -> "a.scp".
 std::filesystem::path scp_path(const std::filesystem::path& output);
 
-// What the rows of an array are.
+// Size and type of the rows of an array.
 struct RowShape {
   DType dtype = DType::none;
   std::int64_t values = 0;
@@ -47,20 +46,20 @@ struct RowShape {
   friend bool operator==(const RowShape&, const RowShape&) = default;
 };
 
-// The line of the index for an array, without its place.
+// The line of the index for an array, without its position.
 std::string array_line(std::string_view source, std::string_view key, std::int64_t rows,
                        const RowShape& shape, double rows_per_second);
-// The shape in such a line; nothing in a line of another kind.
+// The shape in such a line; nullopt for other lines.
 std::optional<RowShape> shape_in(std::string_view line);
 
-// Always as long, whatever it says: it is written again when the rows are counted.
+// Of constant length: it is rewritten when the number of rows is known.
 std::string array_header(const RowShape& shape, std::int64_t rows);
 
-// OUT.index.jsonl and OUT.scp while they are written: complete with commit(), absent without.
+// Writes OUT.index.jsonl and OUT.scp: complete after commit(), absent without.
 class IndexFiles {
  public:
   static Result<IndexFiles> create(const std::filesystem::path& output, OutputFormat format);
-  // In the order of the output; `at`: where the recording's records begin, in bytes.
+  // Call in the order of the output; `at`: position of the recording's records, in bytes.
   Status add(std::string_view line, std::int64_t at);
   Status commit(const Totals& totals, bool timing);
 

@@ -26,13 +26,13 @@ using pipeline::Kinds;
 using pipeline::Output;
 using pipeline::PrepareContext;
 
-// Keeps the frames of a piece.
+// A sink that keeps the frames of a piece.
 class PieceSink final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
   Format format;
   std::vector<std::byte> bytes;
-  std::int64_t drop = 0;  // frames in front that are not kept
+  std::int64_t drop = 0;  // leading frames to drop
 
   Status prepare(PrepareContext& context) noexcept override {
     format = context.input;
@@ -63,7 +63,7 @@ N* find(const pipeline::Graph& graph) {
   return nullptr;
 }
 
-// Encodings of which every sample can be found: no state from block to block.
+// Encodings with exact seeking: no state from block to block.
 bool is_exact(const pipeline::WavSource& source) { return source.frames() > 0 && source.finds_samples(); }
 
 std::string seconds_text(const char* key, std::int64_t samples, std::int64_t rate) {
@@ -101,8 +101,7 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
       if (options.dither > 0 ||
           (options.log_max != features::LogMax::none && options.log_max != features::LogMax::fixed))
         return {};
-      // What stands in for samples outside of the recording reaches at most a window beyond it, and half an
-      // FFT where frames are centred.
+      // Padding reaches at most a window beyond the recording, and half an FFT with centred frames.
       const double window = std::max(static_cast<double>(options.frame_length) / 1000,
                                      static_cast<double>(options.win_length) / in.clock.hz()) +
                             static_cast<double>(options.n_fft) / in.clock.hz();
@@ -178,7 +177,7 @@ Status PieceRunner::prepare(double tail) {
   const std::int64_t units = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(piece_seconds_ * static_cast<double>(rate_)) / context_.samples);
   length_ = units * context_.unit;
-  // Pieces that are mostly context are no gain.
+  // Pieces that are mostly context save no time.
   if (context_.before + context_.behind > length_)
     return Status(Code::unsupported, "the context is longer than a piece");
   lanes_.push_back(std::move(lane));
@@ -274,14 +273,14 @@ Result<std::int64_t> PieceRunner::read(std::byte* to, std::int64_t capacity, Spa
 }
 
 namespace {
-// Nodes are made without arguments.
+// Nodes have no constructor arguments, so the runner is passed in thread-local variables.
 thread_local PieceRunner* next_runner = nullptr;
 thread_local SpareThreads* next_spare = nullptr;
 }  // namespace
 
 const pipeline::NodeType PieceSource::type = {
     .name = "pieces",
-    .help = "Gives frames of pieces, one after the other.",
+    .help = "Gives the frames of pieces in order.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::frames), "as they come"},
     .parameters = {},

@@ -1,9 +1,9 @@
-// Long recordings in pieces that several threads work on, with the results of one piece: the bits are the
-// same.
+// Splits long recordings into pieces for several threads; the results have the same bits as without
+// splitting.
 //
-// What comes out of the front part of a graph (conversions, front end, model) depends on a part of the
-// recording around it, when none of its nodes remembers everything. Pieces overlap by that context, each is
-// cut out exactly, and what follows (decisions, which do remember) reads them one after the other.
+// An output frame of the front part of a graph (conversions, front end, model) depends on a bounded context
+// in the recording, if none of its nodes has unbounded memory. Pieces overlap by that context and are cut to
+// the sample; the rest of the graph (decisions, with unbounded memory) reads their output in order.
 #pragma once
 
 #include <memory>
@@ -17,36 +17,35 @@
 
 namespace runnel::batch {
 
-// What an output frame of the front part needs, and where frames stand. All in output frames but `samples`.
+// The context of an output frame of the front part, and its grid. In output frames, except for `samples`.
 struct PieceContext {
-  std::int64_t before = 0, behind = 0;  // frames that are not exact at a beginning and an end of samples
-                                        // which is not the recording's
-  std::int64_t unit = 1;                // pieces begin at multiples of so many frames,
-  std::int64_t samples = 1;             // which are so many samples of the recording
+  std::int64_t before = 0, behind = 0;  // frames that are not exact next to a start and an end of samples
+                                        // that are not those of the recording
+  std::int64_t unit = 1;                // pieces begin at multiples of this many frames,
+  std::int64_t samples = 1;             // which are this many samples of the recording
 };
 
-// Of a graph for sound files that ends in frames. Nothing: it remembers everything, or that is not known of a
-// node.
+// The context of a graph from sound files to frames. nullopt: unbounded, or unknown for a node.
 std::optional<PieceContext> piece_context(const pipeline::Graph& graph);
 
-// The front part over a recording, piece by piece.
+// Runs the front part over a recording in pieces.
 class PieceRunner {
  public:
-  // `source`: text of the recording's source without a piece, to which offset and duration are added.
-  // `front`: what follows it, down to frames. `seconds`: length of a piece.
+  // `source`: text of the recording's source, to which offset and duration are added. `front`: the graph
+  // after it, down to frames. `seconds`: length of a piece.
   PieceRunner(std::string source, std::string front, double seconds, const pipeline::GraphOptions& options);
   ~PieceRunner();
 
-  // Whether it can be done: the file can be cut exactly, has more than two pieces, and the graph has a
-  // context. `tail`: as in the source's text.
+  // Checks that splitting is possible: seeking is exact, there are more than two pieces, and the context is
+  // bounded. `tail`: as in the source's text.
   Status prepare(double tail);
-  // Of the frames that come out; its source is the recording's.
+  // Format of the output frames; its source is that of the recording.
   [[nodiscard]] const pipeline::Format& format() const;
-  // Length of the recording with its silence after it.
+  // Length of the recording with the silence appended to it.
   [[nodiscard]] double seconds() const { return seconds_; }
 
-  // The next frames, at most `capacity`; 0: there are no more. Works on as many pieces at a time as there are
-  // threads to spare, and one.
+  // The next frames, at most `capacity`; 0: the end. Processes one piece per spare thread at a time, plus one
+  // in this thread.
   Result<std::int64_t> read(std::byte* to, std::int64_t capacity, SpareThreads& spare);
 
  private:
@@ -54,7 +53,7 @@ class PieceRunner {
   struct Piece {
     std::int64_t from = 0;             // first sample
     std::int64_t samples = 0;          // 0: to the end
-    std::int64_t drop = 0, keep = -1;  // frames that come out; -1: all that are left
+    std::int64_t drop = 0, keep = -1;  // output frames; -1: all that are left
   };
   [[nodiscard]] Piece piece(std::int64_t index) const;
   Status work(Lane& lane, const Piece& piece);
@@ -68,17 +67,17 @@ class PieceRunner {
   std::int64_t rate_ = 1, frames_ = 0;  // of the recording: samples
   std::int64_t length_ = 0;             // of a piece, in output frames
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::size_t active_ = 0, lane_ = 0, position_ = 0;  // lanes of this wave; what is read next
+  std::size_t active_ = 0, lane_ = 0, position_ = 0;  // lanes of the current pieces; read position
   std::int64_t next_ = 0;                             // piece
-  bool last_ = false;                                 // the last piece has been worked on
+  bool last_ = false;                                 // the last piece has been processed
 };
 
-// Gives what a PieceRunner reads, as the source of the rest of a graph.
+// The source of the rest of a graph: gives the frames of a PieceRunner.
 class PieceSource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;  // pieces
 
-  // The runner of the graph that this thread builds next, and the threads that help it. Both outlive the
+  // Sets the runner for the graph that this thread builds next, and its spare threads. Both outlive the
   // graph.
   static void use(PieceRunner* runner, SpareThreads* spare) noexcept;
 

@@ -18,7 +18,7 @@ std::string answer(std::string_view line, Worker& worker, Totals& totals) {
   }
   Recording recording = std::move(*parsed);
   look_at(recording);
-  Recording bare = recording;  // id and fields stand in the answer, not in each of its records
+  Recording bare = recording;  // id and fields are in the answer, not in each of its records
   bare.id.clear();
   bare.fields.clear();
   const Outcome outcome = process_checked(worker, bare);

@@ -1,4 +1,4 @@
-// One line in, one line out: for engines that feed processes (RDD.pipe of Spark, Hadoop streaming, GNU
+// One line in, one line out, for engines that feed processes (Spark's RDD.pipe, Hadoop streaming, GNU
 // parallel --pipe, xargs).
 #pragma once
 
@@ -13,7 +13,7 @@ namespace runnel::batch {
 //
 //     {"source":"a.wav","audio_seconds":1.500,"events":[{"type":"event",...},...]}
 //
-// with `error` instead of a failed recording's reason, `id` and `fields` where the line has them. Any line
+// with `error`, the reason, if the recording failed, and `id` and `fields` if the line has them. Every line
 // gets an answer. `totals` counts it.
 std::string answer(std::string_view line, Worker& worker, Totals& totals);
 

@@ -1,4 +1,4 @@
-// Where a run stands, for people.
+// The progress of a run as text.
 #pragma once
 
 #include <string>

@@ -18,14 +18,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLook(100);  // how often a waiting thread looks whether it is to stop
+constexpr std::chrono::milliseconds kLook(100);  // how often a waiting thread checks for a stop
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// So that the disk is at work while the processors are: the next recordings are on their way before it is
-// their turn.
+// Read-ahead: the disk loads the next recordings while the processors work.
 constexpr off_t kReadAhead = off_t{4} << 20;
 void read_ahead(const Recording& recording) {
   struct stat found = {};
@@ -36,8 +35,8 @@ void read_ahead(const Recording& recording) {
   close(file);
 }
 
-// The outcomes of several threads, in order. Threads take the next recording when they have nothing to do, so
-// none of them waits for another one as long as what is finished out of turn stays within bounds.
+// Puts the outcomes of several threads in order. An idle thread takes the next recording, so no thread waits
+// for another while the memory of early outcomes is within bounds.
 class Crew {
  public:
   Crew(const Recordings& recordings, std::size_t first, unsigned jobs, const std::atomic<bool>* stop)
@@ -57,7 +56,7 @@ class Crew {
       if (index + jobs_ < recordings_.size()) read_ahead(recordings_[index + jobs_]);
       const Recording recording = recordings_[index];
       Outcome outcome = process_checked(worker, recording);
-      if (stopped()) return;  // it may have ended before its recording did
+      if (stopped()) return;  // the outcome may be incomplete
       bool awaited = false;
       {
         const std::lock_guard lock(mutex_);
@@ -68,7 +67,7 @@ class Crew {
       if (awaited) arrived_.notify_one();
     }
   }
-  // The outcome of recordings[index]; nothing: not yet, look again.
+  // The outcome of recordings[index]; nullopt: not ready, call again.
   std::optional<Outcome> take(std::size_t index) {
     std::optional<Outcome> outcome;
     {
@@ -121,7 +120,7 @@ Outcome process_checked(Worker& worker, const Recording& recording) {
   if (status.ok()) {
     outcome = worker.process(recording);
     status = check_file(recording);
-    // What was read may be half of one and half of another.
+    // The file may have changed while it was read.
     if (!status.ok()) {
       worker.forget(recording);
       outcome = {};
@@ -155,7 +154,7 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
   const Clock::time_point start = Clock::now();
   Clock::time_point told = start;
 
-  // Each worker is made where it works: memory of the near processor.
+  // Each worker is made in its own thread, so that its memory is local to the processor.
   std::vector<std::jthread> threads;
   for (unsigned i = 0; i < jobs; ++i) {
     threads.emplace_back([&] {
@@ -205,7 +204,7 @@ Status run(RunOutput& output, const MakeWorker& make, const RunOptions& options)
       work(output.recordings(), output.done(), make, options,
            [&](const Recording&, const Outcome& outcome) { return output.append(outcome); });
   if (!status.ok()) {
-    const Status kept = output.sync();  // the first failure is the one to tell
+    const Status kept = output.sync();  // the first failure is reported
     (void)kept;
     return status;
   }

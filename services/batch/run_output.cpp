@@ -25,7 +25,7 @@ constexpr std::size_t kLinesAtOnce = std::size_t{1} << 15;
 
 std::uint32_t crc_of(std::string_view text) { return crc32c(std::as_bytes(std::span(text))); }
 
-// The name of a file is part of its folder.
+// A new name is on disk only after its folder is synchronized.
 void sync_folder(const fs::path& file) {
   const fs::path folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -68,7 +68,7 @@ Result<AppendFile> AppendFile::open(const fs::path& path, std::string_view name)
 
 Status AppendFile::lock() {
   if (flock(file_, LOCK_EX | LOCK_NB) == 0) return {};
-  // Some network file systems have no locks; then nobody is kept out.
+  // Some network file systems have no locks; then other runs are not locked out.
   return errno == EWOULDBLOCK ? Status(Code::io_error) << name_ << ": another run is writing it" : Status();
 }
 
@@ -90,7 +90,7 @@ Status AppendFile::append(std::string_view text) {
 }
 
 Status AppendFile::overwrite(std::string_view text) {
-  // Through a file that appends nothing can be written anywhere else.
+  // With O_APPEND every write goes to the end of the file, so open it once more.
   const std::string self = "/proc/self/fd/" + std::to_string(file_);
   const int file = ::open(self.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return failed("open");
@@ -128,7 +128,7 @@ Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& h
   return run;
 }
 
-// Takes over the entries whose records are there, in order.
+// Takes over the entries whose records exist, in order.
 Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   const std::int64_t list_bytes = reader.sound_bytes();
   journal_bytes = list_bytes;
@@ -136,7 +136,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   const bool part = fs::exists(OutputFile::partial(output_), error);
   std::ifstream in(part ? OutputFile::partial(output_) : output_, std::ios::binary);
   std::string prefix(reader.head().prefix.size(), '\0');
-  // The header of an array says at the end how many rows there are.
+  // The header of an array gets its number of rows at the end.
   const bool begun = in.read(prefix.data(), static_cast<std::streamsize>(prefix.size())) &&
                      (prefix == reader.head().prefix ||
                       (head_.format == OutputFormat::npy && prefix.starts_with("\x93NUMPY")));
@@ -160,13 +160,13 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
     journal_bytes = reader.sound_bytes();
   }
   if (!part && done_ == recordings_.size()) {
-    // Renamed, though the journal may not say so.
+    // Renamed already, although the journal may not say so.
     complete_ = !reader.next(entry) && bytes == at + static_cast<std::int64_t>(ending().size());
     if (complete_ && reader.end() >= 0) return {};
     if (complete_) RUNNEL_TRY(journal_.truncate(journal_bytes));
     if (complete_) return journal_.append(end_line(bytes));
   }
-  if (!part) {  // what bears the name is of another run
+  if (!part) {  // the file with this name is from another run
     done_ = 0;
     totals_ = {};
     shape_ = {};
@@ -191,7 +191,7 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
   if (reader.head().call != call) {
     return Status(Code::mismatch) << path.string()
                                   << ": is of a run with another model, other inputs or other options; "
-                                     "without --resume it begins afresh";
+                                     "without --resume a new run starts";
   }
   if (reader.head().shard.index != shard.index || reader.head().shard.count != shard.count) {
     return Status(Code::mismatch) << path.string() << ": is of shard " << reader.head().shard.index << "/"
@@ -233,7 +233,7 @@ std::string RunOutput::ending() const {
   return is_lines(head_.format) ? summary_line(totals_, head_.timing) : std::string();
 }
 
-// How many rows there are is known last.
+// The number of rows is known only now.
 Status RunOutput::write_header() {
   const std::int64_t bytes = part_.size() - static_cast<std::int64_t>(head_.prefix.size());
   return part_.overwrite(array_header(shape_, shape_.values > 0 ? bytes / shape_.bytes() : 0));
@@ -249,7 +249,7 @@ Status RunOutput::write_index() {
 Status RunOutput::append(Outcome outcome) {
   if (!is_lines(head_.format) && outcome.counts.code != Code::ok && outcome.index.empty() &&
       !outcome.records.empty()) {
-    // There is no room for failures among rows.
+    // Failures do not fit among rows.
     outcome.records.pop_back();
     outcome.index = std::exchange(outcome.records, {});
   }
@@ -278,7 +278,7 @@ Status RunOutput::append(Outcome outcome) {
 }
 
 Status RunOutput::sync() {
-  // A journal never knows of a file that could still be lost.
+  // Synchronize files before the journal names them.
   if (head_.format == OutputFormat::files) RUNNEL_TRY(part_.sync_all());
   RUNNEL_TRY(part_.sync());
   RUNNEL_TRY(journal_.sync());

@@ -1,6 +1,6 @@
 // The output of a run that can be resumed: records in the order of the list in OUT.part, each noted in
-// OUT.journal, renamed to OUT at the end. A crash at any moment leaves records that are whole and noted, and
-// at most one after them that is cut off when the run resumes.
+// OUT.journal, renamed to OUT at the end. A crash at any moment leaves complete, noted records and at most
+// one partial one, which is cut off when the run resumes.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace runnel::batch {
 
-// A file that is appended to; what is written has reached the system when a call returns.
+// An append-only file; when a call returns, the system has the data.
 class AppendFile {
  public:
   AppendFile() = default;
@@ -24,15 +24,15 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
   ~AppendFile();
 
-  // Creates it when it is not there. `name`: in messages.
+  // Creates it if it does not exist. `name`: for messages.
   static Result<AppendFile> open(const std::filesystem::path& path, std::string_view name);
-  // Keeps others that lock it out. Error: io_error when another process has it.
+  // Locks the file. Error: io_error when another process holds the lock.
   Status lock();
   Status truncate(std::int64_t bytes);
   Status append(std::string_view text);
-  // Its first bytes anew.
+  // Overwrites its first bytes.
   Status overwrite(std::string_view text);
-  // Until it is on the disk; all files beside it, too.
+  // Waits until it is on disk, with its entry in the folder.
   Status sync();
   Status sync_all();
   void close() noexcept;
@@ -47,12 +47,13 @@ class AppendFile {
 
 class RunOutput {
  public:
-  // Begins afresh; an earlier journal and OUT.part go, an earlier OUT stays until finish(). Errors name OUT.
+  // Starts a new run; an earlier journal and OUT.part are deleted, an earlier OUT stays until finish().
+  // Errors name OUT.
   static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head,
                                   Recordings recordings);
-  // Goes on where an earlier run ended: the list of recordings is that of the journal. `call`, `shard`: what
-  // they must be. Errors: not_found without a journal, invalid_data for one in which nothing had begun;
-  // mismatch when the call is another one.
+  // Continues an earlier run: the list of recordings is that of the journal. `call` and `shard` must match
+  // it. Errors: not_found without a journal, invalid_data for a journal without a complete list; mismatch for
+  // another call.
   static Result<RunOutput> resume(const std::filesystem::path& output, std::uint32_t call,
                                   const Shard& shard);
 
@@ -60,25 +61,24 @@ class RunOutput {
   [[nodiscard]] const Recordings& recordings() const { return recordings_; }
   [[nodiscard]] std::size_t done() const { return done_; }
   [[nodiscard]] const Totals& totals() const { return totals_; }
-  // The output is under its name: nothing is left to do.
+  // The output is complete and renamed.
   [[nodiscard]] bool complete() const { return complete_; }
-  // Of the recordings that are done, those whose file is another one by now.
+  // The finished recordings whose file has changed since.
   [[nodiscard]] const std::vector<std::string>& changed() const { return changed_; }
 
   // The outcome of recordings()[done()]. One whose rows do not fit those before it becomes a failure.
   Status append(Outcome outcome);
-  // Once all are done: writes the summary, where the format has one, and the index, where it has none, and
-  // gives the output its name.
+  // After the last one: writes the summary, into the output or the index depending on the format, and renames
+  // the output.
   Status finish();
-  // So that nothing of what was appended can be lost, also when the power fails.
+  // Writes all appended data to disk, so that a power failure cannot lose it.
   Status sync();
 
  private:
   Status verify(JournalReader& reader, std::int64_t& journal_bytes);
-  // Whether the records are those of a run like this one so far: the arrays of an output have rows of one
-  // shape.
+  // Checks the shape of an outcome's rows: all arrays of an output have rows of one shape.
   bool fits(const std::string& index);
-  // Whether the files that the records speak of are there.
+  // Whether the files that the records name exist.
   [[nodiscard]] bool has_files(std::string_view records) const;
   [[nodiscard]] std::string ending() const;
   Status write_header();
@@ -92,7 +92,7 @@ class RunOutput {
   std::size_t done_ = 0;
   Totals totals_;
   bool complete_ = false;
-  RowShape shape_;  // of the rows of an array, once there was one
+  RowShape shape_;  // of the rows of an array, once there is one
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
 

@@ -245,7 +245,7 @@ Status FrameRows::process(const Block& in, Output&) noexcept {
 
 Status FrameRows::finish() noexcept {
   if (format_ != OutputFormat::files) return {};
-  // A recording that was not heard to its end is no array.
+  // The array of an incomplete recording is not kept.
   if (stop_ != nullptr && stop_->load(std::memory_order_relaxed))
     return Status(Code::io_error, "interrupted");
   const std::string header = array_header(shape_, rows_);

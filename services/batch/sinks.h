@@ -1,5 +1,4 @@
-// The ends of graphs over many recordings: they give what came out of a recording as text or bytes, one
-// recording after the other.
+// Sinks of graphs over many recordings: they give the output of each recording as text or bytes.
 #pragma once
 
 #include <atomic>
@@ -15,7 +14,7 @@
 
 namespace runnel::batch {
 
-// "a,b" with quotes where a value has commas, quotes or ends of lines, as spreadsheets read it.
+// A CSV field: quoted if it has commas, quotes or line ends.
 std::string csv_row(const std::vector<std::string>& values);
 
 // Events as rows of a CSV: source, id, label, score, start, end, frame.
@@ -24,7 +23,7 @@ class EventRows final : public pipeline::Node {
   static const pipeline::NodeType type;  // event_rows
   static std::string header();
 
-  // Of the run that begins.
+  // Sets the recording of the next run.
   void begin(const Recording& recording);
   [[nodiscard]] const std::string& rows() const { return rows_; }
 
@@ -37,7 +36,7 @@ class EventRows final : public pipeline::Node {
   std::int64_t sample_rate_ = 1;
 };
 
-// Frames: features, or what a model gives for each of them.
+// Frames: features, or the outputs of a model.
 class FrameRows final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;  // frame_rows to=... activation=...
@@ -53,9 +52,9 @@ class FrameRows final : public pipeline::Node {
   [[nodiscard]] std::string header() const;
   [[nodiscard]] const RowShape& shape() const { return shape_; }
 
-  // Of the run that begins. Error: io_error, when the recording's file cannot be created.
+  // For the next run. Error: io_error, when the recording's file cannot be created.
   Status begin(const Recording& recording);
-  // What the run gave, once it is complete; the second: the line of the index, or of the recording's file.
+  // The output of a complete run; the second: the line of the index, or of the recording's file.
   [[nodiscard]] std::string take_bytes();
   [[nodiscard]] std::string index_line() const;
 
@@ -64,7 +63,7 @@ class FrameRows final : public pipeline::Node {
   Status finish() noexcept override;
 
  private:
-  // A frame's values as float32 in values_.
+  // Converts the values of a frame to float32 in values_.
   void convert(const std::byte* frame);
   Status give(std::int64_t index, const std::byte* frame);
 

@@ -1,4 +1,4 @@
-// Threads that have nothing to do any more, for those that could use them.
+// Counts idle threads, for work that can use more.
 #pragma once
 
 #include <algorithm>
@@ -6,11 +6,11 @@
 
 namespace runnel::batch {
 
-// A number of them; from any thread.
+// Thread-safe.
 class SpareThreads {
  public:
   void give(int count) noexcept { spare_ += count; }
-  // At most `wanted`, without waiting; they are to be given back.
+  // Takes at most `wanted`, without waiting; give them back afterwards.
   int take(int wanted) noexcept {
     int spare = spare_.load();
     while (spare > 0 && wanted > 0) {

@@ -57,7 +57,7 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
   const auto& states = graph.pipeline.states;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const compiler::Tensor& tensor = graph.tensors[static_cast<std::size_t>(graph.inputs[i])];
-    // State comes from the step before.
+    // State inputs are fed by the previous step and need no data.
     if (std::any_of(states.begin(), states.end(),
                     [&](const auto& state) { return state.second == graph.inputs[i]; }))
       continue;
@@ -74,7 +74,7 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
   if (!paths.empty())
     return Status(Code::invalid_argument)
            << "data for " << (paths.begin()->first.empty() ? "a first input" : paths.begin()->first)
-           << ", which is no input of the model";
+           << ", which is not an input of the model";
   if (inputs.empty())
     return Status(Code::invalid_argument, "every input takes state, expected one that takes data");
   RUNNEL_ASSIGN(auto clips, quantizer::joined_clips(std::move(inputs)));
@@ -88,7 +88,7 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(model, options));
   if (imported.graph.inputs.empty()) return Status(Code::invalid_data) << model << ": a model without inputs";
   bool again = false;
-  int frame_axis = -1;  // where the front end's frames are is where time is
+  int frame_axis = -1;  // the axis of the front end's frames is time
   if (!front_end.text.empty()) {
     const compiler::Tensor& input =
         imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[0])];

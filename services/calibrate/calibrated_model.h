@@ -1,4 +1,4 @@
-// A float model and the data to calibrate it with, brought together.
+// A float model together with its calibration data.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace runnel::calibrate {
 
 struct FrontEndFlags {
   std::string text;     // graph text from samples to the model's input; empty: no recordings
-  int sample_rate = 0;  // of the sound, in Hz; 0: what its first node wants
+  int sample_rate = 0;  // of the sound, in Hz; 0: as its first node requires
 };
 
 struct CalibratedModel {
@@ -24,13 +24,13 @@ struct CalibratedModel {
   std::vector<std::string> notes;
 };
 
-// Imports the model with the sizes that the data has where the file leaves them open, to be used as `usage`
-// says: clips of a model with states are steps that follow one another. Errors name the file.
+// Imports the model for `usage`; sizes that the file leaves open come from the data. Clips of a model with
+// state are consecutive steps. Errors name the file.
 Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data,
                                         const FrontEndFlags& front_end, const compiler::UsageOptions& usage,
                                         compiler::LoadOptions options);
 
-// Data of the same kind for a graph that is there.
+// Loads data of the same kind for an existing graph.
 Result<std::unique_ptr<compiler::quantizer::Clips>> open_clips(const std::vector<std::string>& data,
                                                                const FrontEndFlags& front_end,
                                                                const compiler::Graph& graph);

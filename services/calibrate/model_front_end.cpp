@@ -13,8 +13,7 @@ Status store_front_end(const std::string& text, int sample_rate, compiler::Graph
   if (graph.inputs.empty()) return Status(Code::invalid_data, "the model has no inputs");
   const compiler::Tensor& input = graph.tensors[static_cast<std::size_t>(graph.inputs[0])];
   const std::int32_t values = front_end.frames.channels;
-  // A frame is one axis of the input, the axes after time together, or a part of a clip that lies in one
-  // row.
+  // A frame is one axis of the input, all axes after time, or a part of a clip in a single row.
   std::int64_t behind_time = 1;
   for (std::size_t i = 2; i < input.shape.size(); ++i) behind_time *= input.shape[i];
   const bool clip = input.shape.size() == 2 && values > 0 && input.shape[1] % values == 0;
@@ -31,7 +30,7 @@ Status store_front_end(const std::string& text, int sample_rate, compiler::Graph
 Status store_labels(const std::string& file, std::vector<std::string> names, compiler::Graph& graph) {
   const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
   const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
-  // Models of other tools may have channels before time.
+  // Models from other tools may have channels before time.
   const bool in_front = shape.size() == 3 && names.size() == static_cast<std::size_t>(shape[1]);
   if (names.size() != channels && !in_front)
     return Status(Code::mismatch) << file << ": " << names.size() << " labels for an output of " << channels
@@ -43,7 +42,7 @@ Status store_labels(const std::string& file, std::vector<std::string> names, com
 Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::filesystem::path& recording) {
   const fb::Pipeline* const settings = model.pipeline();
   if (settings == nullptr || settings->front_end() == nullptr || settings->front_end()->size() == 0) {
-    return Status(Code::invalid_argument) << "the model brings no front end for " << recording.string();
+    return Status(Code::invalid_argument) << "the model has no front end for " << recording.string();
   }
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(settings->front_end()->str(), recording));

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kKeptValues = std::size_t{48}
-                                    << 20;  // of features in memory; what is beyond is computed again
+                                    << 20;  // of features kept in memory; further ones are recomputed
 
 struct Piece {
   std::size_t file = 0, first = 0;
@@ -104,7 +104,7 @@ Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels
   std::size_t count = 1;
   for (const std::int32_t dim : input.shape) count *= static_cast<std::size_t>(dim);
   std::size_t rank = input.shape.size();
-  // [1, T, C, 1]: the image of networks with channels last.
+  // [1, T, C, 1]: the image layout of networks with channels last.
   if (rank == 4 && input.shape[3] == 1 && input.shape[1] > 1 &&
       static_cast<std::size_t>(input.shape[2]) == channels)
     rank = 3;

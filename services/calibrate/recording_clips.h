@@ -1,4 +1,4 @@
-// Recordings through a front end as clips of a model's input.
+// Turns recordings into clips of a model's input with a front end.
 #pragma once
 
 #include <filesystem>
@@ -18,25 +18,25 @@ struct Features {
   [[nodiscard]] std::size_t frames() const { return channels == 0 ? 0 : values.size() / channels; }
 };
 
-// What the front end makes of a recording. Errors: those of the graph, naming the file; mismatch when no
-// float32 frames come out.
+// Runs a recording through the front end. Errors: those of the graph, naming the file; mismatch when its
+// output is not float32 frames.
 Result<Features> features_of(const std::filesystem::path& path, const FrontEndFlags& front_end);
 
-// The whole recordings that these folders, patterns, lists and files name
-// (services/batch/recordings/recording_list.h). Errors: those of the list; not_found for a file that is not
-// there; unsupported for pieces of recordings.
+// Lists the whole recordings that these folders, patterns, lists and files name
+// (services/batch/recordings/recording_list.h). Errors: those of the list; not_found for a missing file;
+// unsupported for pieces of recordings.
 Result<std::vector<std::filesystem::path>> recording_files(const std::vector<std::string>& paths);
 
-// A recording is cut into clips as long as the input; a rest at its end becomes a clip that begins earlier.
-// Errors: mismatch for a front end with another number of values per frame, and for recordings that are too
-// short.
+// A recording is cut into clips as long as the input; the last clip is moved back to end with the recording.
+// Errors: mismatch when the front end gives another number of values per frame, and for recordings that are
+// too short.
 Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(
     const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end,
     const compiler::Tensor& input);
 
-// Where frames of `channels` values stand in an input: true when the values of a frame are neighbours ([..,
-// T, C]), false when those of a channel are ([.., C, T]); `frames`: how many the input has; axis, if it is
-// given: which one counts them, -1 for none. Errors: mismatch.
+// The layout of frames of `channels` values in an input: true when the values of a frame are contiguous ([..,
+// T, C]), false when those of a channel are ([.., C, T]); `frames`: the number of frames in the input;
+// `axis`, if given: the axis that counts them, -1 for none. Errors: mismatch.
 Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames,
                              int* axis = nullptr);
 

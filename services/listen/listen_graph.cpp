@@ -28,7 +28,7 @@ std::string source_of(const ListenOptions& options) {
          with("replug", options.replug) + with("duration", options.duration);
 }
 
-// The decision with another threshold, which the last detect gets.
+// Sets the threshold of the last `detect`.
 Result<std::string> with_threshold(const std::string& around, double threshold) {
   if (threshold < 0) return around;
   RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
@@ -41,10 +41,10 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
     return all.substr(all.find('!') + 2);
   }
   return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
-                                        << ": the model's decision has no detect whose threshold it could be";
+                                        << ": the model's decision has no node `detect`";
 }
 
-// Everything that hears of the events.
+// The sinks of the events.
 std::string sinks_of(const ListenOptions& options) {
   std::string text = options.no_json ? "null" : "jsonl";
   const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };

@@ -1,4 +1,4 @@
-// The graph that `runnel listen` runs, as text: where sound comes from, the model, what hears of its events.
+// The text of the graph that `runnel listen` runs: a source, the model, and sinks for its events.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace runnel::listen {
 
-// The first source that is given is taken: wav, from_stdin, tcp, else the device.
+// The first source given is used: wav, from_stdin, tcp, else the device.
 struct ListenOptions {
   std::string device = "default";    // ALSA
   std::string wav;                   // path of a recording
-  std::string tcp;                   // address to listen at for bare samples: tcp:HOST:PORT or unix:PATH
+  std::string tcp;                   // address to listen on for bare samples: tcp:HOST:PORT or unix:PATH
   std::string stdin_format = "s16";  // of bare samples: s16, s32, s24, s24_3, float
   bool from_stdin = false;
   std::int64_t rate = 16000;  // Hz, of the device or bare samples
@@ -24,7 +24,7 @@ struct ListenOptions {
   double duration = 0;               // seconds to listen to a device; 0: no limit
   double tail = 0;                   // seconds of silence after a recording
 
-  double threshold = -1;  // posterior in [0, 1] at which there is an event; negative: the decision's own
+  double threshold = -1;  // posterior in [0, 1] at which an event is made; negative: the decision's own
 
   std::vector<std::string> commands, sends, topics;  // for every event: programs, addresses, MQTT topics
   std::string broker = "127.0.0.1:1883";             // MQTT, HOST:PORT
@@ -34,9 +34,9 @@ struct ListenOptions {
 };
 
 // The whole graph, "SOURCE ! AROUND ! SINKS", for `around` = "FRONT END ! infer ... ! DECISION" (text_around
-// in model_graph.h). Where events go to more than one sink, the last node of `around` gets the name `events`.
-// The values are quoted, not checked: building the graph does that. Errors: those of parse_graph;
-// invalid_argument for a threshold where `around` has no node detect. Safe to call from several threads.
+// in model_graph.h). With several sinks, the last node of `around` is named `events`. The values are quoted,
+// not checked: building the graph does that. Errors: those of parse_graph; invalid_argument for a threshold
+// when `around` has no `detect`. Thread-safe.
 Result<std::string> graph_text(const ListenOptions& options, const std::string& around);
 
 }  // namespace runnel::listen

@@ -18,13 +18,13 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
   if (front_end.empty()) {
     return Status(Code::invalid_argument)
            << graph.model
-           << ": the model brings no front end; give one with --front-end \"fbank ...\", or store it with "
+           << ": the model has no front end; give one with --front-end \"fbank ...\", or store it with "
            << "`runnel import --front-end`";
   }
   if (decision.empty() && !frames_only) {
     return Status(Code::invalid_argument)
            << graph.model
-           << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
+           << ": the model has no decision; give one with --decision \"detect ...\", or store it with "
            << "`runnel import --decision`";
   }
   GraphParts parts{front_end, decision, true};

@@ -19,11 +19,11 @@ struct ModelGraph {
 
 struct GraphParts {
   std::string front_end, decision;
-  bool logits = true;  // what the model gives, as far as the decision knows: not posteriors yet
+  bool logits = true;  // whether the decision expects logits (not posteriors) from the model
 };
 
-// Front end and decision of a loaded model. `frames_only`: no decision is needed. Error: invalid_argument
-// when the model has no front end or decision and none is given.
+// The front end and the decision of a loaded model. `frames_only`: no decision is needed. Error:
+// invalid_argument when the model has no front end or decision and none is given.
 Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only = false);
 
 // "FRONT END ! infer model=... ! DECISION". Errors: those of graph_parts.

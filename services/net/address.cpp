@@ -75,7 +75,7 @@ Result<int> listen_at(Address& address) {
   else if (listen(fd, 1024) != 0)
     status = failed("cannot listen");
   else if (getsockname(fd, reinterpret_cast<sockaddr*>(&address.bytes), &address.size) != 0)
-    status = failed("cannot tell the port");
+    status = failed("cannot read the port");
   if (status.ok()) return fd;
   close(fd);
   return status;

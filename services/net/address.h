@@ -1,4 +1,4 @@
-// Where a server listens.
+// The address that a server listens on.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,16 +16,15 @@ struct Address {
   sockaddr_storage bytes{};
   socklen_t size = 0;
 
-  // "127.0.0.1:9000", "[::1]:9000", "localhost:9000" (127.0.0.1); port 0: any that is free. Error:
+  // "127.0.0.1:9000", "[::1]:9000", "localhost:9000" (127.0.0.1); port 0: any free port. Error:
   // invalid_argument.
   static Result<Address> parse(std::string_view text);
-  // Whether only this machine can reach it.
+  // Whether it is a loopback address.
   [[nodiscard]] bool is_loopback() const noexcept;
   [[nodiscard]] std::string text() const;
 };
 
-// A socket that listens there, does not block and is closed when a program is started. `address` becomes what
-// it was bound to. Error: io_error.
+// A listening, non-blocking, close-on-exec socket. `address` is set to the bound address. Error: io_error.
 Result<int> listen_at(Address& address);
 
 }  // namespace runnel::net

@@ -18,8 +18,8 @@ std::string_view without_port(std::string_view text) {
   return colon == std::string_view::npos || text.back() == ']' ? text : text.substr(0, colon);
 }
 
-// What the request shows: in a header, as programs do, in a cookie, or at the end of the address, which is
-// how a person brings it the first time.
+// The token of a request: in a header (programs), in a cookie, or in the query (the first request of a
+// browser).
 std::string shown_token(const httplib::Request& request, bool& in_address) {
   constexpr std::string_view kBearer = "Bearer ";
   in_address = false;
@@ -76,7 +76,7 @@ bool HttpServer::listen() {
     server_.listen_after_bind();
     ended_ = true;
   });
-  // stop() is for servers that run.
+  // stop() requires a running server.
   while (!server_.is_running() && !ended_) std::this_thread::yield();
   return !ended_;
 }
@@ -93,8 +93,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options,
   server.new_task_queue = [threads = options.threads] {
     return new httplib::ThreadPool(static_cast<std::size_t>(threads));
   };
-  // The library would share the address with every other program of this user that does so, and each would
-  // get some of the requests.
+  // The library's default would share the address with other programs of this user, and each would get some
+  // of the requests.
   server.set_socket_options([](int socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

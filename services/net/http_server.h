@@ -1,5 +1,4 @@
-// A small HTTP server in threads of its own, for pages beside the work of a program. Only for builds with
-// cpp-httplib.
+// A small HTTP server with its own threads, for status pages. Only in builds with cpp-httplib.
 #pragma once
 
 #include <httplib.h>
@@ -14,17 +13,17 @@
 
 namespace runnel::net {
 
-// Answers until destroyed. Other machines only reach it with a token; without one, requests that were meant
-// for another host's name are refused (a page elsewhere could make a browser ask them).
+// Serves until destroyed. Access from other machines requires a token; without one, requests with another
+// host name are refused (against DNS rebinding).
 class HttpServer {
  public:
   struct Options {
-    Address address;    // port 0: any that is free
+    Address address;    // port 0: any free port
     std::string token;  // empty: none
-    int threads = 1;    // that answer; a request that lasts takes one of them
+    int threads = 1;    // that serve requests; a long request occupies one of them
   };
-  // `routes`: called once, to say what is answered. Errors: invalid_argument for an address that others can
-  // reach without a token; io_error.
+  // `routes`: called once, to register the handlers. Errors: invalid_argument for an address that is not
+  // loopback without a token; io_error.
   static Result<std::unique_ptr<HttpServer>> start(const Options& options,
                                                    const std::function<void(httplib::Server&)>& routes);
   ~HttpServer();

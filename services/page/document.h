@@ -1,4 +1,4 @@
-// page.html, as the build has put it into the program.
+// page.html, embedded by the build.
 #pragma once
 
 #include <string_view>

@@ -80,7 +80,7 @@ void Feed::connect(const Graph& graph) {
   description_ = std::move(text);
 }
 
-// In the log for those who look now, and here for those who come later.
+// In the log for current readers, and here for later ones.
 void Feed::remember(const std::string& message) {
   constexpr std::size_t kMost = 100;
   log_.add(message);
@@ -145,7 +145,7 @@ void Feed::watched(const Watch& watch, std::span<const float> values, std::int64
 void Feed::watched(const Watch&, const Event&, const std::string& record) { remember(record); }
 
 void Feed::lost(const Watch& watch, const Gap& gap, const std::string& record) {
-  if (&watch != source_) return;  // one of them is enough
+  if (&watch != source_) return;  // all watches report it; use one
   if (spectrum_) spectrum_->restart(gap.begin + gap.lost);
   remember(record);
 }

@@ -1,14 +1,11 @@
-// What a running graph says to its page: messages of JSON, one object each (docs/live.md, page).
+// The messages from a running graph to its page: one JSON object each (docs/live.md, page).
 //
 //     {"type":"graph", ...}       once: nodes, formats, labels
-//     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, bands as two hexadecimal digits
-//     each
-//     {"type":"values", ...}      what a model gives: seconds and, for every label, the largest value since
-//     the last message
+//     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, two hexadecimal digits per band
+//     {"type":"values", ...}      outputs of a model: seconds, largest value per label since the last message
 //     {"type":"event", ...}       an event as in the output of the run
 //     {"type":"gap", ...}         lost samples
-//     {"type":"recording", ...}   sound around an event is complete: its number (GET /recordings/NUMBER) and
-//     name
+//     {"type":"recording", ...}   a file around an event is complete: number (GET /recordings/NUMBER), name
 //     {"type":"stats", ...}       twice a second: cost per node, times of steps, losses
 //     {"type":"end"}              the run is over
 #pragma once
@@ -30,11 +27,11 @@
 
 namespace runnel::page {
 
-// Files with the sound of events, by number. Thread-safe.
+// Numbers the files with the sound of events. Thread-safe.
 class Recordings {
  public:
   std::size_t add(std::filesystem::path path);
-  // Empty: there is no such number.
+  // Empty for unknown numbers.
   [[nodiscard]] std::filesystem::path path(std::size_t number) const;
 
  private:
@@ -47,12 +44,11 @@ class Feed final : public pipeline::WatchListener {
  public:
   Feed(MessageLog& log, Recordings& recordings) : log_(log), recordings_(recordings) {}
 
-  // Listens to the watches and recorders of a graph that is ready to run, and tells what it is made of.
+  // Listens to the watches and recorders of a graph that is ready to run, and describes its nodes.
   void connect(const pipeline::Graph& graph);
-  // To be called after every step.
+  // Call after every step.
   void stepped(const pipeline::Graph& graph);
-  // For readers that come late: the description of the graph, and the latest events, gaps and recordings.
-  // From any thread.
+  // For late readers: the description of the graph, and the latest events, gaps and recordings. Thread-safe.
   [[nodiscard]] std::vector<std::string> beginning() const;
 
   void watched(const pipeline::Watch& watch, std::span<const float> values, std::int64_t first) override;
@@ -72,7 +68,7 @@ class Feed final : public pipeline::WatchListener {
 
   MessageLog& log_;
   Recordings& recordings_;
-  mutable std::mutex mutex_;  // of the next two
+  mutable std::mutex mutex_;  // guards the next two
   std::string description_;
   std::deque<std::string> latest_;
   std::optional<Spectrum> spectrum_;

@@ -15,20 +15,20 @@ namespace runnel::page {
 namespace {
 
 constexpr int kMostReaders = 6;
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of messages that wait for slow readers
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of queued messages for slow readers
 
 class Page final : public LivePage {
  public:
   Page() : log_(kMostBytes), feed_(log_, recordings_) {}
   ~Page() override {
-    log_.close();  // readers leave
+    log_.close();  // ends the readers' requests
     server_.reset();
   }
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
 
   Status listen(const net::Address& address, std::string token) {
-    // The readers of messages keep a thread each; two more answer everything else.
+    // One thread per reader of messages; two more serve everything else.
     RUNNEL_ASSIGN(server_, net::HttpServer::start(
                                {.address = address, .token = std::move(token), .threads = kMostReaders + 2},
                                [this](httplib::Server& server) { say_routes(server); }));
@@ -66,7 +66,7 @@ class Page final : public LivePage {
       return;
     }
     response.set_header("Cache-Control", "no-store");
-    auto next = std::make_shared<std::uint64_t>(0);  // 0: the description comes first
+    auto next = std::make_shared<std::uint64_t>(0);  // 0: send the description first
     response.set_chunked_content_provider(
         "text/event-stream",
         [this, next](std::size_t, httplib::DataSink& sink) {

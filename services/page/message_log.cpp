@@ -39,7 +39,7 @@ std::vector<MessageLog::Message> MessageLog::read(std::uint64_t from, std::chron
   closed = closed_ && next_ <= from;
   std::vector<Message> found;
   if (messages_.empty()) return found;
-  // Numbers have no holes.
+  // Numbers are consecutive.
   const std::uint64_t first = std::max(from, messages_.front().number);
   for (std::uint64_t number = first; number < next_ && found.size() < kMost; ++number)
     found.push_back(messages_[static_cast<std::size_t>(number - messages_.front().number)]);

@@ -11,25 +11,25 @@
 
 namespace runnel::page {
 
-// Thread-safe. Who writes never waits for who reads: a reader that is too slow misses the oldest messages.
+// Thread-safe. The writer never waits for readers: a slow reader misses the oldest messages.
 class MessageLog {
  public:
   struct Message {
-    std::uint64_t number = 0;  // from 1, without holes
+    std::uint64_t number = 0;  // consecutive, from 1
     std::string text;
   };
 
-  // `most_bytes`: of the texts that are kept.
+  // `most_bytes`: limit for the kept texts.
   explicit MessageLog(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
   void add(std::string text);
-  // No more will come; readers are woken.
+  // Ends the log; wakes readers.
   void close();
 
   // Number of the next message that will be added.
   [[nodiscard]] std::uint64_t next() const;
-  // Messages from number `from` on that are still there, at most 64; waits for one, but not longer than this.
-  // `closed` becomes true when there is none and will be none.
+  // The kept messages from number `from` on, at most 64; waits for one up to the given time. Sets `closed`
+  // when no more will come.
   [[nodiscard]] std::vector<Message> read(std::uint64_t from, std::chrono::milliseconds patience,
                                           bool& closed) const;
 

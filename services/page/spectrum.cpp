@@ -10,7 +10,7 @@ namespace runnel::page {
 namespace {
 
 constexpr std::int64_t kLeastRate = 2000;  // Hz
-constexpr std::size_t kPiece = 256;        // samples taken at once
+constexpr std::size_t kPiece = 256;        // samples per block
 // Natural logarithms of the power of 16-bit sound in a mel band: hiss, and a loud voice near the microphone.
 constexpr float kQuiet = 6, kLoud = 24;
 
@@ -45,7 +45,7 @@ void Spectrum::restart(std::int64_t first) {
 }
 
 std::size_t Spectrum::take(std::span<const float> samples) {
-  // Less than from one frame to the next, so that one call completes one column at most.
+  // Less than the hop, so that one call completes at most one column.
   const auto most = std::min<std::size_t>(kPiece, static_cast<std::size_t>(fbank_->shape().grid.shift));
   const std::size_t count = std::min(samples.size() / channels_, most);
   if (count == 0) return samples.size();

@@ -1,4 +1,4 @@
-// Columns of a live spectrogram out of sound of any rate.
+// Columns of a live spectrogram from sound of any rate.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ class Spectrum {
   static Result<Spectrum> make(const pipeline::Format& format);
 
   struct Column {
-    std::int64_t sample = 0;          // of the source, where it ends
+    std::int64_t sample = 0;          // end of the column, in source samples
     float peak = 0;                   // largest |sample| since the last one, 1: full scale
     std::vector<std::uint8_t> bands;  // from low to high
   };
-  // Interleaved samples; calls give(Column) for every column that is complete.
+  // Takes interleaved samples; calls give(Column) for every complete column.
   template <class Give>
   void push(std::span<const float> samples, const Give& give) {
     while (!samples.empty()) {
@@ -40,7 +40,7 @@ class Spectrum {
 
  private:
   Spectrum() = default;
-  // Takes some samples; sets complete_.
+  // Processes a block; sets complete_.
   std::size_t take(std::span<const float> samples);
   Column next();
 
@@ -48,7 +48,7 @@ class Spectrum {
   std::optional<features::Fbank> fbank_;
   std::size_t channels_ = 1;
   std::int64_t frames_ = 4;     // of a column
-  std::int64_t collected_ = 0;  // frames of the column that is being made
+  std::int64_t collected_ = 0;  // frames in the current column
   std::int64_t samples_ = 0;    // index of the next sample
   bool complete_ = false;
   float peak_ = 0;

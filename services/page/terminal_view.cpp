@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kBetween(100);
 constexpr std::size_t kWidth = 79, kBars = 20;
 constexpr double kLeastDecibels = -60;
 
-// Numbers that are no shares are shown as those that softmax would make of them.
+// Values outside [0, 1] are shown after a softmax.
 std::vector<double> shares(const std::vector<float>& values) {
   std::vector<double> result(values.begin(), values.end());
   if (std::all_of(result.begin(), result.end(), [](double value) { return value > -1e-3 && value < 1.001; }))
@@ -49,7 +49,7 @@ void TerminalView::watched(const Watch& watch, std::span<const float> values, st
     kept.largest[i % channels] = std::max(kept.largest[i % channels], values[i]);
 }
 
-// The record of an event is written next, to the same terminal perhaps.
+// The record of an event is written next, possibly to the same terminal.
 void TerminalView::watched(const Watch&, const Event&, const std::string&) { clear(); }
 
 void TerminalView::clear() {
@@ -76,14 +76,14 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
                       });
     const std::span<const std::string_view> labels = watch->format().labels;
     for (std::size_t i = 0; i < shown; ++i) {
-      // Labels come from files: only what cannot move the cursor is shown.
+      // Labels come from files: control characters, which could move the cursor, are not shown.
       std::string label = order[i] < labels.size() ? std::string(labels[order[i]]) : std::to_string(order[i]);
       std::replace_if(
           label.begin(), label.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
       text += "  " + label + " " + json_number(values[order[i]], 2);
     }
   }
-  // Not within a letter of several bytes.
+  // Do not cut within a multi-byte character.
   if (text.size() > columns) {
     std::size_t end = columns;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;

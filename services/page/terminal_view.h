@@ -1,4 +1,4 @@
-// A line at the bottom of a terminal that shows what is heard: level, the largest posteriors, losses.
+// A status line in a terminal: level, the largest posteriors, losses.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@ namespace runnel::page {
 // Used by the thread that runs the graph. For a graph from a text that add_watches() has seen.
 class TerminalView final : public pipeline::WatchListener {
  public:
-  // `write`: takes text with control sequences, for the terminal. Drawn at most ten times a second; what is
-  // drawn goes away with clear().
+  // `write`: writes text with control sequences to the terminal. Drawn at most ten times a second; clear()
+  // removes it.
   explicit TerminalView(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
   void connect(const pipeline::Graph& graph);
-  // To be called after every step.
+  // Call after every step.
   void stepped(const pipeline::Graph& graph);
-  // Leaves an empty line to whoever writes next.
+  // Clears the line for other output.
   void clear();
 
   void watched(const pipeline::Watch& watch, std::span<const float> values, std::int64_t first) override;
@@ -30,12 +30,12 @@ class TerminalView final : public pipeline::WatchListener {
                const std::string& record) override;
   void lost(const pipeline::Watch&, const pipeline::Gap&, const std::string&) override { clear(); }
 
-  // The line itself, without control sequences, at most so many columns wide.
+  // The line itself, without control sequences, at most this many columns wide.
   [[nodiscard]] std::string line(double seconds, std::int64_t lost, std::size_t columns) const;
 
  private:
   std::function<void(std::string_view)> write_;
-  // Of a model: the largest since the last line; shown again when nothing has come since then.
+  // Outputs of a model: the largest since the last line; repeated if none are new.
   struct Values {
     std::vector<float> largest;
     bool shown = true;

@@ -20,7 +20,7 @@ NodeText watch_behind(const GraphText& graph, std::size_t node, std::string_view
   return watch;
 }
 
-// Which output of a node of this type is to be looked at; empty: none.
+// The kind of output of a node of this type to watch; empty: none.
 std::string_view watched_of(const NodeType& type, bool source_is_watched) {
   if (type.input.kinds == 0) return source_is_watched ? std::string_view() : kWatchedSource;
   if (type.name == "infer") return kWatchedModel;
@@ -30,8 +30,8 @@ std::string_view watched_of(const NodeType& type, bool source_is_watched) {
 }  // namespace
 
 void add_watches(GraphText& graph, NodeTable nodes) {
-  // Right after what it looks at, and so before everything else that reads it: nodes run in order, and
-  // who shows an event in a terminal must know of it before it is written there.
+  // Directly after the node it watches, and so before all other readers: nodes run in order, and a view in
+  // the terminal must see an event before it is written there.
   std::vector<NodeText> watched;
   std::vector<int> place(graph.nodes.size());
   bool source = false;

@@ -1,4 +1,4 @@
-// Where to look at a graph that was not written to be looked at.
+// Adds `watch` nodes to any graph.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@ namespace runnel::page {
 inline constexpr std::string_view kWatchedSource = "source", kWatchedModel = "model",
                                   kWatchedEvents = "events";
 
-// Puts a `watch` after the (first) source, every model and everything that gives events, before
-// all else that reads them. Unknown types of nodes are left for Graph to refuse.
+// Puts a `watch` after the (first) source, every model and every source of events, before all other readers.
+// Unknown types of nodes are left for Graph to refuse.
 void add_watches(pipeline::GraphText& graph, pipeline::NodeTable nodes);
 
 }  // namespace runnel::page

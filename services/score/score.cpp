@@ -13,12 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Thresholds at which clip decisions are counted again.
+// Thresholds for the operating points of clips.
 constexpr double kThresholds[] = {0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99};
 
 std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
 
-// Whether one path is the other one, or its last parts.
+// Whether one path equals the other, or is its end.
 bool same_recording(const std::string& a, const std::string& b) {
   const std::string &longer = a.size() < b.size() ? b : a, &shorter = a.size() < b.size() ? a : b;
   if (!longer.ends_with(shorter)) return false;
@@ -26,13 +26,13 @@ bool same_recording(const std::string& a, const std::string& b) {
          longer[longer.size() - shorter.size() - 1] == '/';
 }
 
-// The names of the truth, found by the names in events.
+// Finds the names of the truth by the names in events.
 class Recordings {
  public:
   explicit Recordings(const Truth& truth) {
     for (const TruthRow& row : truth.rows) names_[base_name(row.recording)].insert(row.recording);
   }
-  // Empty: the truth does not name it.
+  // Empty if the truth does not name it.
   Result<std::string> find(const std::string& source) const {
     std::string found;
     const auto near = names_.find(base_name(source));
@@ -53,7 +53,7 @@ class Recordings {
 };
 
 Status nothing_matches(const RunRecords& run, const Truth& truth) {
-  return Status(Code::mismatch) << "no recording of the events has labels: events tell of "
+  return Status(Code::mismatch) << "no recording of the events has labels: events are of "
                                 << run.events.front().source << ", labels of "
                                 << truth.rows.front().recording;
 }
@@ -102,7 +102,7 @@ struct Word {
   bool hit = false;
 };
 
-// Gives one event to the words of its recording.
+// Matches one event with the words of its recording.
 void place(const Decision& event, std::vector<Word>& words, double tolerance, Score& score) {
   Word *same = nullptr, *again = nullptr, *other = nullptr;
   for (Word& word : words) {
@@ -140,7 +140,7 @@ Status score_spans(const RunRecords& run, const Truth& truth, const ScoreOptions
   bool any = false;
   for (const Decision& event : run.events) {
     if (!named && event.source != run.events.front().source) {
-      return Status(Code::mismatch) << "the labels are those of one recording, but events tell of "
+      return Status(Code::mismatch) << "the labels are those of one recording, but events are of "
                                     << run.events.front().source << " and " << event.source;
     }
     std::string name;
@@ -150,7 +150,7 @@ Status score_spans(const RunRecords& run, const Truth& truth, const ScoreOptions
     }
     if (ignored(event.label)) continue;
     if (named && name.empty()) {
-      // A recording of which the labels say nothing has no words.
+      // A recording without labels has no words.
       ++score.false_accepts;
       ++score.confusion[""][event.label];
       continue;
@@ -178,7 +178,7 @@ double quantile(const std::vector<double>& values, double share) {
   return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
 }
 
-// Scores that occur, evenly spread over the events.
+// Thresholds from the scores of events, evenly spread over the events.
 std::vector<double> curve_thresholds(const RunRecords& run) {
   std::vector<double> scores;
   for (const Decision& event : run.events) scores.push_back(event.score);
@@ -201,7 +201,7 @@ Status add_curve(const RunRecords& run, const Truth& truth, const ScoreOptions& 
     std::copy_if(run.events.begin(), run.events.end(), std::back_inserter(accepted.events),
                  [&](const Decision& event) { return event.score >= threshold; });
     Score at;
-    // All events together have been counted: that none of these has labels is no failure any more.
+    // The full set was matched already, so a subset without labels is not a failure.
     if (!count(accepted, truth, options, at).ok()) at = {};
     score.curve.push_back({threshold, at.correct, truth.spans ? at.false_accepts : at.wrong});
   }

@@ -1,17 +1,17 @@
-// How good decisions were: the records of a run against the truth.
+// Scores decisions: compares the records of a run with the truth.
 //
-// Two kinds of truth, told apart by what they say:
-// * clips: one label per recording. The decision of a recording is its event of the highest score; a
-// recording without an event is
-//   wrong. Nothing is ignored: "silence" and "unknown" are labels like others.
-// * spans: labels with start and end. An event stands at its `end`, the moment at which it could be decided.
-// In this order:
-//       hit           a word of its label, not hit before, with start <= moment <= end + tolerance
-//       duplicate     such a word, but hit before
-//       wrong label   some other word with start <= moment <= end + tolerance
-//       false accept  none of these
-//   A miss is a word that was not hit. Labels to ignore are no words: an event inside of them is a false
-//   accept, and events that carry them are not counted at all.
+// Two kinds of truth, distinguished by their contents:
+// * clips: one label per recording. The decision of a recording is its event with the highest score; a
+//   recording without an event counts as wrong. No label is ignored: "silence" and "unknown" are labels like
+//   others.
+// * spans: labels with start and end. The moment of an event is its `end`, when it could be decided. An event
+//   is the first of these that applies:
+//       hit           matches a word of its label, not hit before, with start <= moment <= end + tolerance
+//       duplicate     matches such a word that was hit before
+//       wrong label   matches another word with start <= moment <= end + tolerance
+//       false accept  matches no word
+//   A miss is a word that was not hit. Ignored labels are not words: an event inside such a span is a false
+//   accept, and events with an ignored label are not counted at all.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,18 @@ struct Decision {
   double score = 0, start = 0, end = 0;
 };
 
-// What a run or several of them wrote.
+// The records of one or several runs.
 struct RunRecords {
   std::vector<Decision> events;  // in the order of the file
-  double audio_seconds = 0;      // of all summaries; 0: there was none
+  double audio_seconds = 0;      // sum over all summaries; 0: no summary
   std::int64_t failures = 0;     // error records
 };
 
-// Reads JSON lines; records of other types are passed over. Errors name file and line.
+// Reads JSON lines; records of other types are ignored. Errors name file and line.
 Result<RunRecords> read_records(const std::filesystem::path& path);
 
 struct TruthRow {
-  std::string recording;  // empty: the only one there is
+  std::string recording;  // empty: the only recording
   std::string label;
   double start = 0, end = 0;  // spans only, seconds
 };
@@ -63,15 +63,15 @@ struct ScoreOptions {
 
 inline constexpr std::size_t kCurvePoints = 40;
 
-// Clips with at least this score, and how many of them were right.
+// The clips with at least this score, and the correct ones among them.
 struct OperatingPoint {
   double threshold = 0;
   std::int64_t accepted = 0, correct = 0;
 };
 
-// What would be counted if only events with at least this score had been made: a point of the DET and ROC
-// curves. Spans: the score of an event is the value at which it crossed the detector's own threshold, so
-// curves of streams begin there and say little above it; run the detector with a low threshold.
+// The counts of events with at least this score: a point of the DET and ROC curves. Spans: the score of an
+// event is the value at which it crossed the detector's own threshold, so curves of streams begin there and
+// say little above it; run the detector with a low threshold.
 struct CurvePoint {
   double threshold = 0;
   std::int64_t correct = 0;        // clips decided right, or hits
@@ -85,27 +85,25 @@ struct Score {
   std::int64_t undecided = 0;  // clips without an event, or misses
   std::int64_t wrong = 0;      // clips of another label, or events inside a word of another label
   std::int64_t duplicates = 0, false_accepts = 0;  // spans
-  std::int64_t unlabelled =
-      0;  // clips: events of recordings that the truth does not name; these count for nothing
+  std::int64_t unlabelled = 0;    // clips: ignored events of recordings that the truth does not name
   std::int64_t failures = 0;      // recordings that could not be read
   double audio_seconds = 0;       // 0: not known
   std::vector<double> latencies;  // spans: moment of the event minus end of the word, of every hit, ascending
   std::vector<OperatingPoint> points;  // clips
   std::vector<CurvePoint> curve;       // thresholds ascending, at most kCurvePoints
-  // confusion[truth][found]; "" is nothing: a miss, or a false accept.
+  // confusion[truth][found]; "": a miss, or a false accept.
   std::map<std::string, std::map<std::string, std::int64_t>> confusion;
 
   [[nodiscard]] double accuracy() const;                // correct / truths; NaN without truths
   [[nodiscard]] double false_accepts_per_hour() const;  // NaN when the time is not known
-  // Of a point of the curve: the share of the truths that were not found; false accepts per hour, or per
-  // clip.
+  // For a point of the curve: the miss rate; false accepts per hour, or per clip.
   [[nodiscard]] double miss_rate(const CurvePoint& point) const;
   [[nodiscard]] double false_accept_rate(const CurvePoint& point) const;
 };
 
 // Recordings are matched by name: equal, or one path is the end of the other ("eval/a.wav" and
-// "/data/eval/a.wav"). Errors: a recording that the truth names twice (clips) or that matches two names,
-// nothing that matches, truth of one recording for several.
+// "/data/eval/a.wav"). Errors: a recording that the truth names twice (clips) or that matches two names; no
+// match at all; truth for one recording and events of several.
 Result<Score> score_run(const RunRecords& run, const Truth& truth, const ScoreOptions& options = {});
 
 // One line of JSON, without newline (docs/commands.md, score).

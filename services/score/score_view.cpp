@@ -16,7 +16,7 @@ std::string number(double value, int decimals) {
   return std::isfinite(value) ? json_number(value, decimals) : "-";
 }
 
-// Columns as wide as what is in them; the first one starts at the left, the others end at the right.
+// Columns as wide as their contents; the first one left-aligned, the others right-aligned.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -66,7 +66,7 @@ std::int64_t count_of(const Score& score, const std::string& truth, const std::s
 
 std::string shown(const std::string& label) { return label.empty() ? "-" : label; }
 
-// More cells would be a picture that nobody looks at.
+// More cells would be too small to read.
 constexpr std::size_t kMostLabels = 64;
 constexpr int kCell = 44, kMargin = 24, kPlot = 320, kAxis = 72;
 

@@ -1,4 +1,4 @@
-// Scores for people: tables, and a picture.
+// Scores as tables and as a picture.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace runnel::pipeline {
 
-// What was counted, the confusions (rows: truth, columns: found, "-": nothing) and the curve, as lines
-// without a newline at the end.
+// The counts, the confusion matrix (rows: truth, columns: found, "-": none) and the curve, as lines without a
+// newline at the end.
 std::string score_table(const Score& score);
 
-// The confusions as a map, each row by the share of its truth, the first 64 labels; beside it misses against
-// false accepts, from threshold to threshold.
+// The confusion matrix as a map of the first 64 labels, each row normalised by its truth; beside it the curve
+// of misses against false accepts.
 Picture draw_score(const Score& score);
 
 }  // namespace runnel::pipeline

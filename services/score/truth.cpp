@@ -1,4 +1,4 @@
-// Reading what score.h compares.
+// Reads the inputs of score.h.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 Result<std::string> read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   std::ifstream in(path, std::ios::binary);
-  // Devices may never end.
+  // Not devices, which may never end.
   if (!in || std::filesystem::is_directory(path, ignored) ||
       std::filesystem::is_character_file(path, ignored))
     return Status(Code::not_found) << path.string() << ": cannot be opened as a file";
@@ -30,7 +30,7 @@ Status at_line(const std::filesystem::path& path, std::size_t line, std::string_
   return Status(Code::invalid_data) << path.string() << ": line " << line << ": " << what;
 }
 
-// Lines without their ends; the empty piece after the last newline is none.
+// Splits into lines without their ends; an empty rest after the last newline is not a line.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -111,7 +111,7 @@ Result<Truth> from_csv(const std::filesystem::path& path, std::string_view text,
     truth.rows.push_back(std::move(row));
   }
   if (truth.rows.empty())
-    return Status(Code::invalid_data) << path.string() << ": a header line and nothing behind it";
+    return Status(Code::invalid_data) << path.string() << ": nothing after the header line";
   return truth;
 }
 

@@ -1,4 +1,4 @@
-// What a server knows of one client.
+// The state of one client of a server.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@ namespace runnel::serve {
 using Time = std::chrono::steady_clock::time_point;
 
 struct Connection {
-  // greeting: the first message is not there. streaming: samples in, events out. sending: answers wait to be
-  // taken, whatever comes in is dropped. lingering: everything is sent and told to be over; the client has to
-  // close. closed: to be forgotten.
+  // greeting: waits for the first message. streaming: samples in, events out. sending: waits until the client
+  // has taken its answers; input is dropped. lingering: everything is sent and our side is shut down; the
+  // client must close. closed: to be deleted.
   enum class State : std::uint8_t { greeting, streaming, sending, lingering, closed };
 
   Connection(int socket, std::size_t longest, Time now)
@@ -27,20 +27,20 @@ struct Connection {
   pipeline::FrameStream frames;
   std::unique_ptr<Stream> stream;  // streaming
   std::string source;
-  std::string out;  // answers; the first `sent` bytes are gone
+  std::string out;  // answers; the first `sent` bytes are sent
   std::size_t sent = 0;
-  std::size_t greeted = 0;               // bytes of a first message that is not whole
-  Time since;                            // the state began
-  Time heard, taken;                     // a byte came; a byte of the answers went
-  Time arrived;                          // the oldest samples that were not processed
-  std::int64_t events = 0, samples = 0;  // told to the metrics
-  std::uint32_t interest = 0;            // what the system was asked to tell
+  std::size_t greeted = 0;  // bytes of an incomplete first message
+  Time since;               // start of the current state
+  Time heard, taken;        // last time a byte arrived; last time a byte of the answers was taken
+  Time arrived;             // arrival of the oldest unprocessed samples
+  std::int64_t events = 0, samples = 0;  // already in the metrics
+  std::uint32_t interest = 0;            // events registered with epoll
   bool progress = false;
-  bool queued = false;          // among those that have something to process
-  bool closed_by_peer = false;  // nothing more will come
-  bool over = false;            // everything that will be processed was given to the stream
+  bool queued = false;          // in the queue of clients with data to process
+  bool closed_by_peer = false;  // end of input
+  bool over = false;            // all input has been given to the stream
   bool drained = false;         // ended by the server
-  bool end_counted = false;     // told to the metrics
+  bool end_counted = false;     // already in the metrics
 
   [[nodiscard]] std::size_t unsent() const noexcept { return out.size() - sent; }
 };

@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kMostChannels = 8;
-// All usual rates are multiples of it. The table of a resampler grows with the denominator of the two rates:
-// for 44101 to 16000 Hz it takes a tenth of a second to make, which is too much to give away for a greeting.
+// All usual rates are multiples of this. The table of a resampler grows with the denominator of the ratio of
+// rates: for 44101 to 16000 Hz it takes a tenth of a second to make, too long for a mere greeting.
 constexpr std::int64_t kRateStep = 25;
 constexpr std::size_t kLongestText = 200;
 
@@ -89,7 +89,7 @@ Result<Greeting> parse_greeting(std::span<const std::byte> message) {
   const Json json = Json::parse(text, text + message.size(), nullptr, false);
   if (json.is_discarded() || !json.is_object())
     return Status(Code::invalid_data,
-                  "the first message is no JSON object, e.g. {\"format\":\"s16\",\"rate\":16000}");
+                  "the first message is not a JSON object, e.g. {\"format\":\"s16\",\"rate\":16000}");
   Greeting greeting;
   for (const auto& [key, value] : json.items()) RUNNEL_TRY(read(key, value, greeting));
   return greeting;

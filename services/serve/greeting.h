@@ -1,4 +1,4 @@
-// The first message of a client: what its samples are, and who it is.
+// The first message of a client: the format of its samples, and its identity.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Greeting {
   std::int32_t channels = 1;      // 1 .. 8
   std::string source = "stream";  // name in the records, at most 200 bytes
   std::string token;
-  bool progress = false;  // the client wants to hear how far the server has come
+  bool progress = false;  // the client requests progress messages
 
   [[nodiscard]] std::size_t frame_bytes() const noexcept {
     return pipeline::bytes_of(format) * static_cast<std::size_t>(channels);
@@ -27,7 +27,7 @@ struct Greeting {
 };
 
 // A JSON object with any of these keys. Errors: invalid_data, naming the key, what was expected and what was
-// found; the token is never repeated.
+// found; messages never contain the token.
 Result<Greeting> parse_greeting(std::span<const std::byte> message);
 
 }  // namespace runnel::serve

@@ -29,10 +29,10 @@ constexpr int kMostEvents = 512;
 constexpr int kMostAccepted = 64;  // in one round
 constexpr int kMostOpenings = 8;   // streams made in one round
 constexpr milliseconds kSweep{250};
-// A connection is left alone that long before it may have to make room: whoever means well has spoken by
-// then, or has taken its answers.
+// The time before a connection may be closed to make room: a well-behaved client has sent its greeting by
+// then, or taken its answers.
 constexpr milliseconds kPatience{250};
-// Of the system: large enough for a packet to be on its way while the last one is processed, and not larger,
+// Socket buffers: large enough to receive a packet while the previous one is processed, and no larger,
 // because there are many.
 constexpr int kReceiveBuffer = 1 << 16, kSendBuffer = 1 << 16;
 
@@ -45,7 +45,7 @@ void set_option(int fd, int level, int name, int value) noexcept {
   setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// After what is there, without texts on the way: nothing is allocated while there is room.
+// Appends without temporary strings: allocates nothing while there is capacity.
 void tell_progress(std::int64_t samples, std::string& out) {
   char digits[20];
   const auto count =
@@ -53,7 +53,7 @@ void tell_progress(std::int64_t samples, std::string& out) {
   out.append("{\"type\":\"progress\",\"samples\":").append(digits, count).append("}\n");
 }
 
-// How many models a text runs: that many sessions belong to one stream.
+// The number of models in a graph: the sessions of one stream.
 std::size_t models_in(std::string_view around) {
   const auto text = pipeline::parse_graph(around);
   if (!text.ok()) return 1;
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Stream>> Loop::stream_for(const SampleFormat& format) {
     free_.pop_back();
     return stream;
   }
-  // As many as there may be, and all kept ones are for other formats: one of them goes.
+  // The limit is reached, and all kept streams have other formats: delete one.
   if (made_ >= options_.max_streams && !free_.empty()) {
     free_.pop_back();
     --made_;
@@ -150,7 +150,7 @@ void Loop::run(int listener, std::span<const std::unique_ptr<Loop>> loops) {
 void Loop::wait() {
   const bool work =
       std::any_of(queue_.begin(), queue_.end(), [&](const Connection* client) { return !blocked(*client); });
-  // Whoever sent meanwhile takes part in the next step.
+  // Clients whose data arrived meanwhile join the next step.
   if (!work && now_ < next_step_) std::this_thread::sleep_until(next_step_);
   int timeout = work ? 0 : -1;
   if (timeout < 0 && (!clients_.empty() || !listening_)) {
@@ -182,7 +182,7 @@ void Loop::wait() {
 void Loop::accept_some() {
   if (stopped_) return;
   for (int i = 0; i < kMostAccepted; ++i) {
-    // Who is not let in yet waits with the system, in order.
+    // Clients not accepted yet wait in the listen queue, in order.
     if (!has_room()) return wait_for_room();
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
@@ -192,7 +192,7 @@ void Loop::accept_some() {
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) {
-      // Out of sockets or memory: what is not needed goes, and others wait.
+      // Out of sockets or memory: free what is not needed; other clients wait.
       make_room();
       stop_listening();
     }
@@ -206,7 +206,7 @@ void Loop::hand_over(int fd) noexcept {
     adopt(fd);
     return;
   }
-  // A pipe takes an integer whole or not at all.
+  // A pipe writes an integer completely or not at all.
   if (::write(loop.inbox_[1], &fd, sizeof fd) != sizeof fd) ::close(fd);
 }
 
@@ -242,13 +242,13 @@ void Loop::adopt(int fd) {
   clients_.push_back(std::move(client));
 }
 
-// Until the next round, in which more streams may be made, or until somebody goes or was here long enough:
-// asking meanwhile would be spinning.
+// Stops accepting until the next round, in which more streams may be made, or until a connection closes or
+// times out: otherwise the poll would return at once and the loop would spin.
 void Loop::wait_for_room() noexcept {
   if (openings_left_ > 0) stop_listening();
 }
 
-// Newcomers wait: with the system, or, when another loop lets them in, in the inbox.
+// New clients wait: in the listen queue, or in the inbox when another loop accepts them.
 void Loop::stop_listening() noexcept {
   if (!listening_) return;
   epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_ >= 0 ? listener_ : inbox_[0], nullptr);
@@ -260,10 +260,10 @@ void Loop::listen_again() noexcept {
   listening_ = (listener_ >= 0 ? watch(listener_, kListener) : watch(inbox_[0], kInbox)).ok();
 }
 
-// As many as may become streams at once are let in, however small the limit of others is.
+// Admits as many clients as may become streams in one round, even if the limit of others is smaller.
 bool Loop::has_room() { return others_ < most_others() || make_room(); }
 
-// Closes whoever has been here longest without being a stream, if that was long enough.
+// Closes the oldest connection that is not a stream, if its grace time is over.
 bool Loop::make_room() {
   Connection* oldest = nullptr;
   for (const auto& client : clients_) {
@@ -271,7 +271,7 @@ bool Loop::make_room() {
     if (oldest == nullptr || client->since < oldest->since) oldest = client.get();
   }
   if (oldest == nullptr || now_ - oldest->since < kPatience) return false;
-  // What it said may not have been read yet, because there was so much else to do.
+  // Under load, its message may have arrived but not been read yet.
   if (oldest->state == State::greeting) {
     if (openings_left_ <= 0) return false;
     on_readable(*oldest);
@@ -295,7 +295,7 @@ void Loop::on_event(Connection& client, std::uint32_t events) {
 
 void Loop::on_readable(Connection& client) {
   const bool dropping = client.state == State::sending || client.state == State::lingering;
-  // What came before goes first; the system keeps the rest, and then the client has to wait.
+  // Process earlier data first; the rest stays in the socket buffer, which slows the client down.
   if (!dropping && (client.queued || client.over)) return;
   if (client.state == State::greeting && openings_left_ <= 0) return;
   std::byte dropped[4096];
@@ -394,7 +394,7 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
   write(client);
 }
 
-// Gives the stream the next message once it has taken the last one.
+// Gives the stream the next message once it has consumed the last one.
 void Loop::take_input(Connection& client) {
   while (client.stream->waiting() == 0 && !client.over) {
     std::span<const std::byte> message;
@@ -473,7 +473,7 @@ void Loop::step() {
   now_ = done;
 }
 
-// Tells the metrics what is new.
+// Updates the metrics.
 void Loop::account(Connection& client) {
   const std::int64_t samples = client.stream->samples(), events = client.stream->events();
   const auto rate = static_cast<std::uint64_t>(client.stream->format().rate);
@@ -502,7 +502,7 @@ void Loop::finish(Connection& client) {
   answer_done(client);
 }
 
-// A connection has one end, whatever comes after it: who was refused may also go without a word.
+// Count one end per connection: a refused client may also disconnect later.
 void Loop::count_end(Connection& client, Reason reason) noexcept {
   if (!std::exchange(client.end_counted, true)) metrics_.end(reason);
 }
@@ -514,7 +514,7 @@ void Loop::refuse(Connection& client, Reason reason, std::string_view message) {
   answer_done(client);
 }
 
-// The last answer stands in `out`.
+// The last answer is in `out`.
 void Loop::answer_done(Connection& client) {
   release(client);
   client.state = State::sending;
@@ -522,7 +522,7 @@ void Loop::answer_done(Connection& client) {
   write(client);
 }
 
-// The stream is free for another client.
+// Returns the stream for reuse by another client.
 void Loop::release(Connection& client) {
   if (client.stream == nullptr) return;
   free_.push_back(std::move(client.stream));
@@ -548,8 +548,8 @@ void Loop::write(Connection& client) {
     client.out.clear();
     client.sent = 0;
     if (client.state == State::sending) {
-      // Closing at once would make the system throw away answers that the client has not read, when something
-      // of the client's is still on its way.
+      // If data of the client is still in flight, closing now would make the system discard answers that the
+      // client has not read.
       shutdown(client.fd, SHUT_WR);
       client.state = State::lingering;
       client.since = now_;
@@ -574,7 +574,7 @@ void Loop::set_interest(Connection& client) noexcept {
   epoll_ctl(epoll_, EPOLL_CTL_MOD, client.fd, &event);
 }
 
-// Events of this round may still name the client: it is buried at its end.
+// Events of this round may still refer to the client: it is deleted after the round.
 void Loop::close(Connection& client) noexcept {
   if (client.state == State::closed) return;
   release(client);

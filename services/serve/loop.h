@@ -1,4 +1,4 @@
-// One thread of a server: its clients, their streams, and the steps that they take together.
+// One thread of a server: its clients, their streams, and their common steps.
 #pragma once
 
 #include <algorithm>
@@ -20,33 +20,33 @@
 
 namespace runnel::serve {
 
-// Waits for the system (epoll), reads what came, steps all streams that have something, writes what came of
-// it. Reads of a client only what its stream has taken, so that a fast client is held up by TCP itself; takes
-// a tenth of a second of each stream in turn, so that nobody waits for a fast one.
+// Waits (epoll), reads input, steps all streams that have data, and writes their output. Reads from a client
+// only as fast as its stream consumes, so that TCP provides the backpressure; takes a tenth of a second of
+// each stream in turn, so that a fast client does not delay others.
 class Loop {
  public:
-  // `wake`: readable once the server is to stop. `times`: its place in the metrics. What is referred to
-  // outlives the loop.
+  // `wake`: readable when the server must stop. `times`: this thread's entry in the metrics. All references
+  // outlive the loop.
   static Result<std::unique_ptr<Loop>> make(const ServerOptions& options, Metrics& metrics,
                                             Metrics::Times& times, int wake);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // A stream that is ready for a client with this format: made, or kept from another client.
+  // A stream for a client with this format: a new one, or one reused from an earlier client.
   Status prepare(const SampleFormat& format);
 
-  // Until the server stops and all is brought out. `listener`: taken over by this loop, which shares clients
-  // out among `loops`; -1: another loop has it.
+  // Runs until the server stops and all streams are flushed. `listener`: owned by this loop, which
+  // distributes clients among `loops`; -1: another loop has it.
   void run(int listener, std::span<const std::unique_ptr<Loop>> loops);
-  // Streams that were cut off at the end.
+  // The number of streams cut off at the end.
   [[nodiscard]] int cut_off() const noexcept { return cut_off_; }
   [[nodiscard]] const pipeline::StepTimes& step_times() const noexcept { return step_times_; }
   [[nodiscard]] const pipeline::StepTimes& lateness() const noexcept { return lateness_; }
 
  private:
   Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake);
-  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3 };  // no pointer has these values
+  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3 };  // not valid pointers
 
   Status watch(int fd, std::uint64_t tag) noexcept;
   void wait();
@@ -95,20 +95,20 @@ class Loop {
   Metrics::Times& times_;
   int wake_, epoll_ = -1, listener_ = -1;
   int inbox_[2] = {-1, -1};  // clients from the loop that accepts: their sockets as integers
-  bool listening_ = false;   // to newcomers: at the listener, or at the inbox
+  bool listening_ = false;   // polls for new clients: on the listener, or the inbox
   bool stopped_ = false;
   std::span<const std::unique_ptr<Loop>> loops_;
   std::size_t next_loop_ = 0;
 
-  pipeline::SharedSessions shared_;  // before the streams, which refer to it
+  pipeline::SharedSessions shared_;  // declared before the streams, which refer to it
   std::vector<const pipeline::NodeType*> nodes_;
   std::vector<std::unique_ptr<Stream>> free_;
   int made_ = 0;           // streams that exist
-  int openings_left_ = 0;  // in this round: making a stream takes time that others wait for
+  int openings_left_ = 0;  // in this round: making a stream delays the others
 
   std::vector<std::unique_ptr<Connection>> clients_;
-  int others_ = 0;                  // that are no streams
-  std::vector<Connection*> queue_;  // have something to process
+  int others_ = 0;                  // connections that are not streams
+  std::vector<Connection*> queue_;  // clients with data to process
   std::vector<Connection*> stepping_;
   std::vector<Together::Turn> turns_;
   Together together_;

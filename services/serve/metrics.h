@@ -1,4 +1,4 @@
-// What a server tells about itself, readable from any thread.
+// The metrics of a server, readable from any thread.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@ struct Metrics {
   std::array<Number<std::uint64_t>, kReasons> ended{};        // refused or cut, by reason
   Number<std::uint64_t> bytes{0}, events{0}, steps{0};
   Number<std::uint64_t> microseconds{0};  // of sound
-  // Seconds since the start, worked out once a second.
+  // Quantiles in seconds since the start, computed once a second.
   struct Quantiles {
     Number<double> p50{0}, p99{0}, largest{0};
   };
-  // Of one thread: how long steps took, and how long samples waited from their arrival to the end of the step
-  // that took them.
+  // Of one thread: durations of steps, and times from the arrival of samples to the end of the step that
+  // consumed them.
   struct Times {
     Quantiles step, lateness;
   };
@@ -44,7 +44,7 @@ struct Metrics {
   [[nodiscard]] std::string prometheus(int max_streams) const;
 };
 
-// Of this process, from the system.
+// Of this process, as reported by the system.
 double processor_seconds() noexcept;
 std::int64_t resident_bytes() noexcept;
 

@@ -18,7 +18,7 @@ class Page final : public MetricsPage {
 
 Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& address, std::string token,
                                                         std::function<std::string()> text) {
-  // One thread answers: a few readers, seconds apart.
+  // One thread suffices for a few readers that ask every few seconds.
   RUNNEL_ASSIGN(
       std::unique_ptr<net::HttpServer> server,
       net::HttpServer::start(

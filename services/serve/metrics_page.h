@@ -1,4 +1,4 @@
-// Metrics over HTTP, for Prometheus and people.
+// Metrics over HTTP, in the text format of Prometheus.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,11 @@
 
 namespace runnel::serve {
 
-// GET /metrics in a thread of its own, until destroyed. It reads numbers only: whoever asks cannot hold up
-// streams.
+// GET /metrics in a thread of its own, until destroyed. It only reads counters: readers cannot block streams.
 class MetricsPage {
  public:
-  // `text`: asked from that thread. `token`, when not empty, must be shown as "Authorization: Bearer TOKEN".
-  // Errors: invalid_argument for an address that others can reach without a token; io_error; unsupported in a
+  // `text`: called from that thread. `token`, if not empty, is required as "Authorization: Bearer TOKEN".
+  // Errors: invalid_argument for an address that is not loopback without a token; io_error; unsupported in a
   // build without cpp-httplib.
   static Result<std::unique_ptr<MetricsPage>> start(const net::Address& address, std::string token,
                                                     std::function<std::string()> text);

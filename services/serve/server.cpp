@@ -33,7 +33,7 @@ Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
     RUNNEL_ASSIGN(std::unique_ptr<Loop> loop,
                   Loop::make(server->options_, server->metrics_,
                              server->metrics_.times[static_cast<std::size_t>(i)], server->wake_));
-    // Says now what is wrong with the graph, and not to the first client.
+    // Reports an error in the graph now, not to the first client.
     RUNNEL_TRY(loop->prepare({}));
     server->loops_.push_back(std::move(loop));
   }
@@ -65,7 +65,7 @@ Status Server::run() {
 
 void Server::stop() noexcept {
   const std::uint64_t one = 1;
-  // Only a counter at its end could refuse, and then the server knows already.
+  // Fails only when the counter is full, and then the server has been woken already.
   [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
 }
 

@@ -25,7 +25,7 @@ N* find(pipeline::Graph& graph) {
   return nullptr;
 }
 
-// Sources and sinks belong to the server.
+// The server provides source and sink.
 Status check_text(std::string_view around, pipeline::NodeTable served) {
   RUNNEL_ASSIGN(const pipeline::GraphText text, pipeline::parse_graph(around));
   for (const pipeline::NodeText& node : text.nodes) {
@@ -36,7 +36,7 @@ Status check_text(std::string_view around, pipeline::NodeTable served) {
       return Status(Code::unsupported)
              << pipeline::describe_position(around, node.position) << ": " << node.type
              << " has no place in a served graph: samples come from clients and events go to them; expected "
-                "what stands between, "
+                "the part between them, "
              << "e.g. fbank ! infer model=a.rnl ! detect";
     }
   }
@@ -93,7 +93,7 @@ Status Answers::process(const pipeline::Block& in, pipeline::Output&) noexcept {
 std::vector<const NodeType*> served_nodes(pipeline::NodeTable nodes) {
   std::vector<const NodeType*> served;
   for (const NodeType* const type : nodes) {
-    // By its name: programs have `infer` in several kinds, all the same to those who write graphs.
+    // By name, because programs have several classes of `infer`.
     if (type->name == pipeline::Infer::type.name)
       served.push_back(&pipeline::SharedInfer::type);
     else if (type->input.kinds != 0 && type->output.kinds != 0 && !type->joins)
@@ -152,7 +152,7 @@ void Together::step_some(std::span<Turn> turns) noexcept {
   std::size_t models = 0;
   for (Turn& turn : turns) {
     bool done = false;
-    // A status is large; one that is ok is not copied.
+    // A status is large: do not copy one that is ok.
     if (const Status status = turn.stream->executor_->step(done); !status.ok()) turn.status = status;
     models = std::max(models, turn.stream->models_.size());
   }
@@ -167,7 +167,7 @@ void Together::run_models(std::span<Turn> turns, std::size_t model) noexcept {
     if (node.due()) waiting_.push_back(&node);
   }
   while (!waiting_.empty()) {
-    // Streams of one graph have the same model here; what another group has waits for the next round.
+    // Streams of one graph have the same model here; streams of another group wait for the next round.
     SessionGroup& group = waiting_.front()->group();
     due_.clear();
     for (pipeline::SharedInfer* const node : waiting_) {

@@ -17,7 +17,7 @@
 
 namespace runnel::serve {
 
-// What the samples of a stream are.
+// The format of the samples of a stream.
 struct SampleFormat {
   pipeline::SampleCode code = pipeline::SampleCode::s16;
   std::int64_t rate = 16000;
@@ -29,20 +29,20 @@ struct SampleFormat {
   friend bool operator==(const SampleFormat&, const SampleFormat&) = default;
 };
 
-// Source `stream`: the samples that its stream was given.
+// Source `stream`: the samples given to its stream.
 class Samples final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
 
   std::int64_t rate = 16000, channels = 1;
-  std::span<const std::byte> waiting;  // whole frames that were not taken yet
+  std::span<const std::byte> waiting;  // whole frames not consumed yet
   pipeline::SampleCode code = pipeline::SampleCode::s16;
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 };
 
-// Sink `answers`: events as lines of JSON, after what `to` already has.
+// Sink `answers`: appends events to `to` as lines of JSON.
 class Answers final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
@@ -51,7 +51,7 @@ class Answers final : public pipeline::Node {
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
-  // The name in the records from now on.
+  // Sets the name in further records.
   void call(std::string_view source) { records_ = pipeline::EventRecords(source, format_); }
 
  private:
@@ -59,38 +59,38 @@ class Answers final : public pipeline::Node {
   pipeline::EventRecords records_;
 };
 
-// The nodes of a served graph: all that take something and give something, with `infer` shared.
+// The nodes of a served graph: all with an input and an output, with `infer` shared.
 std::vector<const pipeline::NodeType*> served_nodes(pipeline::NodeTable nodes);
 
-// Can be used for one client after another. Not thread-safe. After make() and begin() nothing allocates but
-// what writes events.
+// Can be reused for one client after another. Not thread-safe. After make() and begin() only writing events
+// allocates.
 class Stream {
  public:
-  // `around`: what stands between samples and events, e.g. "fbank ! infer model=a.rnl ! detect". Samples of
-  // another rate or of several channels are converted. Of `options`, nodes and shared must be set, tick is
-  // chosen here. Errors: those of Graph::build.
+  // `around`: the graph between samples and events, e.g. "fbank ! infer model=a.rnl ! detect". Other rates
+  // and several channels are converted. In `options`, nodes and shared must be set; tick is overridden.
+  // Errors: those of Graph::build.
   static Result<std::unique_ptr<Stream>> make(std::string_view around, const SampleFormat& format,
                                               pipeline::GraphOptions options);
 
-  // From the beginning; records carry `source` and go after what is in `to`, which must outlive the stream
-  // or the next begin().
+  // Restarts the stream; records have the name `source` and are appended to `to`, which must be valid until
+  // the next begin() or the end of the stream.
   void begin(std::string_view source, std::string* to);
 
-  // Samples as bytes in the stream's format, whole frames; they must stay until they were taken.
+  // Gives samples as bytes in the stream's format, whole frames; they must stay valid until consumed.
   void give(std::span<const std::byte> samples) noexcept { samples_->waiting = samples; }
-  // Bytes that were given and not taken.
+  // Bytes given and not consumed yet.
   [[nodiscard]] std::size_t waiting() const noexcept { return samples_->waiting.size(); }
-  // Source samples that one step takes at most: a tenth of a second.
+  // Most source samples per step: a tenth of a second.
   [[nodiscard]] std::int64_t tick() const noexcept { return tick_; }
 
-  // The end of the recording: brings out what the graph holds.
+  // Ends the recording: flushes the graph.
   Status end() noexcept { return executor_->end(); }
 
   [[nodiscard]] const SampleFormat& format() const noexcept { return format_; }
   [[nodiscard]] std::int64_t samples() const noexcept { return executor_->samples(); }
   [[nodiscard]] double seconds() const noexcept { return executor_->seconds(); }
   [[nodiscard]] std::int64_t events() const noexcept { return executor_->events(); }
-  // Nodes that were put in for this format, e.g. "put `resample rate=16000` before fbank".
+  // Notes about nodes inserted for this format, e.g. "put `resample rate=16000` before fbank".
   [[nodiscard]] const std::vector<std::string>& inserted() const noexcept { return graph_->inserted(); }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return graph_->memory_bytes(); }
 
@@ -113,22 +113,21 @@ class Stream {
 // Steps many streams of one graph: front ends one by one, models together.
 class Together {
  public:
-  // Whether all went well for a stream of step().
+  // The result of one stream of step().
   struct Turn {
-    // A status is large: made in its place, it is neither copied nor filled with zeros.
+    // A status is large: constructed in place, it is neither copied nor zeroed.
     explicit Turn(Stream* its) noexcept : stream(its) {}
     Stream* stream;
     Status status;
   };
 
   Together();
-  // Each of them takes one tick of what it was given, and brings out what follows from it. No allocation but
-  // for events.
+  // Each stream consumes one tick of its samples and gives the resulting output. Only events allocate.
   void step(std::span<Turn> turns) noexcept;
 
  private:
-  // Streams whose data stays in the nearest caches while they are stepped: with 32 a step took 10 % longer on
-  // a processor with 512 KiB for each core.
+  // The number of streams whose data stays in the nearest caches during a step: with 32 a step took 10 %
+  // longer on a processor with 512 KiB per core.
   static constexpr std::size_t kAtOnce = 16;
   void step_some(std::span<Turn> turns) noexcept;
   void run_models(std::span<Turn> turns, std::size_t model) noexcept;

@@ -203,9 +203,9 @@ TEST_F(BadInput, AFrontEndThatDoesNotFitTheModel) {
     EXPECT_EQ(call({"listen", model(), "--wav", file("good.wav"), "--front-end", front_end}).out, "");
   }
   write_text(file("bare.rnl"), small_model("y", "m"));
-  refusal({"listen", file("bare.rnl"), "--wav", file("good.wav")}, "the model brings no front end");
+  refusal({"listen", file("bare.rnl"), "--wav", file("good.wav")}, "the model has no front end");
   refusal({"listen", file("bare.rnl"), "--wav", file("good.wav"), "--front-end", "fbank"},
-          "the model brings no decision");
+          "the model has no decision");
 }
 
 // ---- graphs
@@ -281,7 +281,7 @@ TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
   EXPECT_FALSE(fs::exists(file("embedded")));
 }
 
-// A file or a folder of that name would be found by nobody.
+// A file or a folder of that name would never be found.
 TEST_F(BadInput, ArraysDoNotGoToTheStandardOutput) {
   fs::create_directory(file("set"));
   fs::copy_file(file("good.wav"), file("set/good.wav"));

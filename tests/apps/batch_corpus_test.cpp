@@ -122,7 +122,7 @@ TEST_F(BatchCorpus, EveryWayGivesTheSameBytes) {
   EXPECT_GE(summary["audio_seconds"].get<double>(), facts.audio_seconds - 0.001);
   EXPECT_LE(summary["audio_seconds"].get<double>(), facts.audio_seconds + facts.broken_seconds + 0.001);
 
-  // Compared as a truth value: nobody wants to read both.
+  // Compared as a truth value, so that a failure does not print both.
   EXPECT_TRUE(run("two.jsonl", {"--jobs", "2"}) == expected);
   told("two jobs");
 

@@ -119,7 +119,7 @@ TEST_F(BatchDependable, CallsThatMakeNoSenseAreRefused) {
   refusal({"batch", model(), "-o", file("x")}, "expected INPUT... and -o OUT, or --pipe");
   write_text(file("plain"), "");
   refusal({"batch", model(), file("set"), "-o", file("plain/out.jsonl")}, "cannot create: Not a directory");
-  // A folder in which nothing can be made, whoever runs this.
+  // A folder in which no user can create files.
   refusal({"batch", model(), file("set"), "-o", "/proc/out.jsonl"}, "/proc/out.jsonl: cannot create: ");
   refusal({"batch", model(), file("set"), "-o", "/proc/arrays", "--format", "files", "--give", "features"},
           "cannot create: ");

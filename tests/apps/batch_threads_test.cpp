@@ -1,4 +1,4 @@
-// runnel batch with several jobs: the records of one job, whatever the order in which they are made.
+// runnel batch with several jobs: the records of one job, in any order of processing.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -137,7 +137,7 @@ class Maker {
       }
       case 7:
         write_text(name, wav_bytes(sound, 16000, 1, 16, 0x7777, static_cast<std::uint32_t>(sound.size())));
-        break;  // an encoding that nobody knows
+        break;  // an unknown encoding
       case 8:
         write_text(name, wav_bytes(sound, 16000, 0, 16, 1, static_cast<std::uint32_t>(sound.size())));
         break;   // no channels

@@ -51,7 +51,7 @@ TEST(Embed, QuantizedClassifiersKnowTheirWindows) {
       "hop 0, expected at least 1 frames");
 }
 
-// The name of the file stands in comments of what is written: it stays there.
+// The name of the file is written into comments and must not leave them.
 TEST(Embed, NamesOfFilesAreNoCode) {
   const runnel::test::TemporaryFolder folder;
   const std::string name = folder.path() / "a\nint b;\\\n*$\177.rnl", embedded = folder.path() / "embedded";

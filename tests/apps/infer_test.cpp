@@ -196,7 +196,7 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   };
   refused({}, "no file for input logmel [1,98,40]");
   refused({"-i", "logmal=" + good}, "no input \"logmal\"");
-  // The name first, whatever the files are: one that is not there, and another input's that does not fit.
+  // The name is checked before the files: one that is not there, and another input's that does not fit.
   refused({"-i", "logmal=no_such_file.npy"}, "no input \"logmal\"; the model has logmel");
   refused({"-i", "logmel=no_such_file.npy", "-i", "logmal=" + good},
           "no input \"logmal\"; the model has logmel");

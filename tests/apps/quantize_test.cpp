@@ -134,7 +134,7 @@ TEST_F(QuantizeVerb, ModelsThatCannotBeQuantizedAreRefusedWithAllThatIsWrongAndN
   EXPECT_THAT(unsupported, HasSubstr("opset 17: operators that are not supported: Bernoulli (1), Frobnicate "
                                      "(1): nodes \"strange\", \"odd\""));
   EXPECT_THAT(unsupported, HasSubstr("node \"largest\" (ArgMax): the last of equal elements"));
-  // Axes whose size nobody knows.
+  // Axes of unknown size.
   EXPECT_THAT(why(onnx_model(onnx_node("Relu", "relu", {"x"}, "y"), {"batch", "bins", "time"}), data),
               HasSubstr("input \"x\" leaves axes 1 (bins) and 2 (time) open, expected only batch and time"));
   // Weights that are no numbers, and numbers that no exponent can hold.

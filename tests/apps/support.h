@@ -14,10 +14,10 @@ namespace runnel::apps::test {
 using Json = nlohmann::json;
 using runnel::test::Output;
 
-// The bundled model that the build made beside the program.
+// The bundled model, built together with the program.
 std::string model();
 
-// `runnel ARGUMENTS`, whatever comes of it.
+// Runs `runnel ARGUMENTS`, with any result.
 Output call(std::vector<std::string> arguments);
 // The same; a test failure unless the exit code is 0 and stderr holds nothing but lines of talk.
 Output call_well(std::vector<std::string> arguments);

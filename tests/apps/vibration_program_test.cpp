@@ -1,5 +1,5 @@
-// The ready-made program for vibration: its graph as it stands in examples/, on a table of signals that
-// nobody trained on.
+// The ready-made program for vibration: its graph as it stands in examples/, on a table of signals outside
+// the training data.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -163,7 +163,7 @@ TEST_F(Csv, WrongFilesGetASentence) {
             "csv: columns=x: a.csv has two columns of this name; say which one by its number");
   EXPECT_EQ(failure("t,x\n1,2\nsoon,3\n", "time=t"),
             "csv: a.csv, line 3, column 1 (t): expected a time stamp (time_unit=s), found 'soon'");
-  EXPECT_NE(failure("t,x\n1,2\n", "time=t").find("the first 1 time stamps do not tell a rate"),
+  EXPECT_NE(failure("t,x\n1,2\n", "time=t").find("the first 1 time stamps do not give a rate"),
             std::string::npos);
   EXPECT_NE(failure(std::string(CsvReader::kLongestLine + 1, '1'), "rate=1")
                 .find("line 1: more than 1048576 bytes without a line end"),

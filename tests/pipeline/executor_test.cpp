@@ -65,7 +65,7 @@ TEST(Gaps, ZerosStandForLostSamples) {
   EXPECT_EQ(Keep::gaps.size(), 3u);
 }
 
-// After a gap, a front end starts afresh on its own grid: what comes out equals a run over that piece alone.
+// After a gap, a front end restarts on its own grid: the output equals a run over that part alone.
 TEST(Gaps, EachPieceEqualsARunOverIt) {
   const std::vector<float> samples = ramp(9000);
   const std::string chain = "fbank num_mel_bins=8 ";

@@ -181,7 +181,7 @@ constexpr Case kRemembering[] = {{"fbank", 1, 160},
                                  {"cmvn mode=range", 3, 1},
                                  {"statistics window=16 hop=5", 3, 5}};
 
-// What is no number counts as 0 and is told, or ends the stream with its place.
+// NaN counts as 0 and is reported, or fails with its position.
 TEST(RememberingNodes, CountValuesThatAreNoNumbersOrRefuseThem) {
   for (const Case& one : kRemembering) {
     SCOPED_TRACE(one.text);

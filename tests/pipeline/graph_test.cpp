@@ -189,7 +189,7 @@ TEST(Cmvn, NormalisesWithOneNumberOrOnePerDimension) {
   EXPECT_EQ(failure_of("rows ! cmvn deviation=0 ! keep", options),
             "cmvn: deviation: every number must be above 0");
   EXPECT_EQ(failure_of("rows ! cmvn mean=1,,2 ! keep", options),
-            "cmvn: mean: '' is no number; expected numbers with commas between them");
+            "cmvn: mean: '' is not a number; expected numbers separated by commas");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string bytes_of(const std::vector<std::int16_t>& samples) {
   return {reinterpret_cast<const char*>(samples.data()), samples.size() * 2};
 }
 
-// Writes in pieces of so many bytes.
+// Writes in blocks of this many bytes.
 void write_all(int descriptor, std::string_view bytes, std::size_t piece) {
   while (!bytes.empty()) {
     const ssize_t count = write(descriptor, bytes.data(), std::min(piece, bytes.size()));
@@ -251,7 +251,7 @@ TEST_F(Tcp, CanBeStoppedBeforeAnyoneCalls) {
 
 class SensorTest : public testing::Test {
  protected:
-  // The rows come through a FIFO, in pieces.
+  // The rows arrive through a FIFO, in parts.
   std::unique_ptr<Graph> hear(const std::string& rows, const std::string& parameters) {
     const std::string path = (folder_.path() / "rows").string();
     std::filesystem::remove(path);

@@ -1,4 +1,4 @@
-// A network that tells motions apart by six channels of an accelerometer and a gyroscope, from the recording
+// A network that classifies motions by six channels of an accelerometer and a gyroscope, from the recording
 // to the decisions.
 #include <gtest/gtest.h>
 

@@ -95,7 +95,7 @@ class Usage : public testing::Test {
     Rows::values.clear();
     for (int i = 1; i <= rows; ++i) Rows::values.insert(Rows::values.end(), {static_cast<float>(i), 0.0F});
   }
-  // The first values of all output frames, whatever the tick.
+  // The first values of all output frames, for any tick.
   std::vector<float> sums(const std::string& model) {
     std::vector<float> first;
     for (const std::int64_t tick : {1, 2, 3, 7, 1024}) {

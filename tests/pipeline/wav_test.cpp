@@ -181,7 +181,7 @@ TEST_F(Wav, RefusesWhatIsNoRecording) {
   EXPECT_NE(failure(".").find("is a folder"), std::string::npos);
 }
 
-// Damaged headers: an answer, whatever it is. Without OGG: libsndfile 1.2.0 leaks memory when it refuses such
+// Damaged headers: any result, but no crash. Without OGG: libsndfile 1.2.0 leaks memory when it refuses such
 // a file.
 TEST_F(Wav, SurvivesDamage) {
   const auto samples = make_samples(2000);

@@ -21,7 +21,7 @@ constexpr timespec kRingIsFull{0, 2000000};
 Status AlsaCapture::open(const AlsaSettings& settings, double milliseconds, Overload overload) noexcept {
   overload_ = overload;
   RUNNEL_TRY(device_.open(settings));
-  // Some plug-ins give nothing to who asks for more than the buffer holds.
+  // Some plug-ins return nothing for a request that is larger than the buffer.
   slot_frames_ = std::min(device_.period_frames(), device_.buffer_frames());
   const double slots = std::ceil(milliseconds * 1e-3 * device_.rate() / static_cast<double>(slot_frames_));
   const std::size_t bytes = static_cast<std::size_t>(slot_frames_) * device_.frame_bytes();
@@ -62,7 +62,7 @@ void AlsaCapture::stop() noexcept {
   if (thread_.joinable()) thread_.join();
 }
 
-// Where the next samples go; nullptr: the ring is full, and it is asked again.
+// Where the next samples go; nullptr: the ring is full, try again.
 CaptureRing::Slot* AlsaCapture::next_slot() noexcept {
   if (CaptureRing::Slot* slot = ring_.writable(); slot != nullptr) return slot;
   if (overload_ == Overload::block) {
@@ -71,7 +71,7 @@ CaptureRing::Slot* AlsaCapture::next_slot() noexcept {
   }
   if (overload_ == Overload::drop_oldest) {
     dropped_ += ring_.drop_oldest();
-    // While the oldest slot is being read there is no room, however old it is.
+    // The oldest slot cannot be dropped while it is being read.
     if (CaptureRing::Slot* slot = ring_.writable(); slot != nullptr) return slot;
   }
   return &spare_;

@@ -1,4 +1,4 @@
-// The thread that moves samples from a device into the ring, and does nothing else.
+// The capture thread: moves samples from a device into the ring.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ namespace runnel::pipeline {
 // What happens to samples for which the ring has no room.
 enum class Overload : std::uint8_t {
   block,        // the thread waits; what the device's own buffer cannot hold is lost there
-  drop_oldest,  // the oldest ones in the ring
-  drop_newest,  // they themselves
+  drop_oldest,  // the oldest samples in the ring are dropped
+  drop_newest,  // the new samples are dropped
 };
 
 // Per block the thread calls the device and touches the ring: no allocation, no lock, no other system call
@@ -36,7 +36,7 @@ class AlsaCapture {
   void ask_to_stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
   void stop() noexcept;
 
-  // For the one thread that processes. finished(): nothing will come any more; then failure() says why, and
+  // For the processing thread. finished(): no more samples will come; then failure() gives the reason, and
   // device() may be used.
   CaptureRing& ring() noexcept { return ring_; }
   [[nodiscard]] bool running() const noexcept { return thread_.joinable(); }
@@ -49,7 +49,7 @@ class AlsaCapture {
   }
   // Frames per slot of the ring, at most.
   [[nodiscard]] std::int64_t slot_frames() const noexcept { return slot_frames_; }
-  // What the system did not allow; empty: nothing.
+  // What the system did not allow; may be empty.
   [[nodiscard]] std::string_view not_allowed() const noexcept { return not_allowed_; }
 
  private:
@@ -59,7 +59,7 @@ class AlsaCapture {
 
   AlsaDevice device_;
   CaptureRing ring_;
-  CaptureRing::Slot spare_;  // for samples that are dropped at once
+  CaptureRing::Slot spare_;  // for samples that are dropped immediately
   std::vector<std::byte> spare_bytes_;
   Overload overload_ = Overload::block;
   std::int64_t slot_frames_ = 0;

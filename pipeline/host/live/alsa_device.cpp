@@ -39,7 +39,7 @@ Status AlsaDevice::set_software() noexcept {
   if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0)
     return refused("be configured", error);
   snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
-  // Devices without time stamps are served by our own clock.
+  // For devices without time stamps, our own clock is used.
   snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
   snd_pcm_sw_params_set_tstamp_type(pcm_, params, SND_PCM_TSTAMP_TYPE_MONOTONIC);
   if (const int error = snd_pcm_sw_params(pcm_, params); error < 0) return refused("be configured", error);
@@ -63,8 +63,8 @@ Status AlsaDevice::start() noexcept {
   return {};
 }
 
-// Called after every read: what the device had captured, and when. A device that has failed meanwhile tells
-// nothing: then what it told the time before still holds.
+// Called after every read: how many samples the device had captured, and when. A device that has failed
+// meanwhile reports nothing; then the previous report stays valid.
 void AlsaDevice::remember_position() noexcept {
   snd_pcm_uframes_t available = 0;
   snd_htimestamp_t stamp{};
@@ -75,7 +75,7 @@ void AlsaDevice::remember_position() noexcept {
   reference_ = position_ + static_cast<std::int64_t>(available);
 }
 
-// Samples that would have been captured by the time the device was started again.
+// The index of the first sample after the restart.
 std::int64_t AlsaDevice::captured_until_restart() const noexcept {
   snd_pcm_status_t* status = nullptr;
   snd_pcm_status_alloca(&status);
@@ -83,7 +83,7 @@ std::int64_t AlsaDevice::captured_until_restart() const noexcept {
   if (snd_pcm_status(pcm_, status) == 0) snd_pcm_status_get_trigger_htstamp(status, &trigger);
   const bool stamped = device_time_ > 0 && seconds(trigger) >= device_time_;
   double elapsed = stamped ? seconds(trigger) - device_time_ : now(CLOCK_MONOTONIC) - host_time_;
-  // Below a millisecond it is only the two clocks read one after the other.
+  // A difference below a millisecond only comes from reading the two clocks in sequence.
   if (const double slept = time_asleep() - asleep_; slept > 1e-3) elapsed += slept;
   return reference_ + std::llround(elapsed * shape_.rate);
 }
@@ -92,17 +92,17 @@ void AlsaDevice::count_lost() noexcept {
   const std::int64_t lost = std::max<std::int64_t>(0, captured_until_restart() - position_);
   troubles_.lost += lost;
   position_ += lost;
-  // Until a sample comes, time runs from the restart.
+  // Until the first sample, time counts from the restart.
   remember_position();
 }
 
-// snd_pcm_recover() can spin for ever on devices whose resume does nothing (alsa-lib 1.2.8), so the device is
-// simply started afresh; attempts without a sample in between are counted.
+// snd_pcm_recover() can loop indefinitely on devices whose resume does nothing (alsa-lib 1.2.8), so the
+// device is restarted instead; attempts without a sample in between are counted.
 Status AlsaDevice::recover(int error) noexcept {
   if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
   if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
   if (++recoveries_ > kMostRecoveries)
-    return refused("be brought back: it failed again and again without giving a sample", error);
+    return refused("be recovered: it failed repeatedly without giving a sample", error);
   ++(error == -EPIPE ? troubles_.overruns : troubles_.suspends);
   return restart();
 }
@@ -131,7 +131,7 @@ Status AlsaDevice::unplugged() noexcept {
   return {};
 }
 
-// One attempt to get a device back that was unplugged; it must then give what it gave before.
+// One attempt to reopen a device that was unplugged; its format must be the same as before.
 Status AlsaDevice::come_back() noexcept {
   const AlsaShape before = shape_;
   if (pcm_ != nullptr) snd_pcm_close(pcm_);
@@ -151,18 +151,18 @@ Status AlsaDevice::come_back() noexcept {
   away_ = false;
   if (++recoveries_ > kMostRecoveries)
     return Status(Code::io_error) << "device " << settings_.name
-                                  << ": comes back again and again without giving a sample";
+                                  << ": returned repeatedly without giving a sample";
   ++troubles_.replugs;
   count_lost();
   return {};
 }
 
-// Until samples are there, something is wrong, or a while has passed.
+// Waits for samples, an error, or the timeout.
 Status AlsaDevice::wait() noexcept {
   const int result = snd_pcm_wait(pcm_, kWaitMilliseconds);
   if (result < 0) return recover(result);
   if (result > 0) {
-    // Some plug-ins say so although nothing is there.
+    // Some plug-ins report samples although there are none.
     if (snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
     return {};
   }

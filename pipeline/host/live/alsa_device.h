@@ -1,4 +1,4 @@
-// A capture device of ALSA: opened, brought back when it fails, and every sample that it lost accounted for.
+// An ALSA capture device: opens it, recovers it after failures, and counts every lost sample.
 #pragma once
 
 #include <alsa/asoundlib.h>
@@ -13,16 +13,16 @@
 
 namespace runnel::pipeline {
 
-// How often what happened. Written by the thread that reads, read by any.
+// Counters. Written by the thread that reads the device, readable from any.
 struct AlsaTroubles {
   std::atomic<std::int64_t> overruns{0}, suspends{0}, unplugs{0}, replugs{0};
   std::atomic<std::int64_t> lost{0};  // samples
 };
 
 // Not thread-safe, except for troubles(). Samples are counted from the start of the stream: position() is the
-// index of the next one, and jumps where samples were lost. How many are missing is computed from the time of
-// the last read, when so and so many samples had been captured, and the time at which the device was started
-// again; both from the device's own time stamps where it has them.
+// index of the next one, and jumps where samples were lost. How many are missing is computed from two times:
+// that of the last read, with the number of samples captured by then, and that of the restart. Both are the
+// device's own time stamps if it has them.
 class AlsaDevice {
  public:
   AlsaDevice() = default;
@@ -30,16 +30,16 @@ class AlsaDevice {
   AlsaDevice(const AlsaDevice&) = delete;
   AlsaDevice& operator=(const AlsaDevice&) = delete;
 
-  // Opens and negotiates. Errors: not_found, io_error; each names the device and what it refused.
+  // Opens and negotiates. Errors: not_found, io_error; each names the device and the setting that it refused.
   Status open(const AlsaSettings& settings) noexcept;
   Status start() noexcept;
 
-  // Up to `most` frames, waiting up to kWaitMilliseconds for them. 0: nothing yet, ask again, unless gone().
-  // No allocation, lock or system call but those of the device; where it failed, also what it takes to bring
-  // it back. Fails when it cannot be brought back within kMostRecoveries attempts without a sample, or gives
-  // none for kSilentSeconds.
+  // Up to `most` frames, waiting up to kWaitMilliseconds for them. 0: nothing yet, call again, unless gone().
+  // No allocation, lock or system call but those of the device, except to recover it after a failure. Fails
+  // when kMostRecoveries attempts to recover gave no sample, or when the device gives none for
+  // kSilentSeconds.
   Result<std::int64_t> read(std::byte* to, std::int64_t most) noexcept;
-  // It was unplugged and will not come back.
+  // The device was unplugged, and `replug` seconds have passed.
   [[nodiscard]] bool gone() const noexcept { return gone_; }
 
   [[nodiscard]] std::int64_t position() const noexcept { return position_; }
@@ -77,14 +77,14 @@ class AlsaDevice {
   snd_pcm_t* pcm_ = nullptr;
   AlsaSettings settings_;
   AlsaShape shape_;
-  bool mmap_ = false, away_ = false, gone_ = false;  // away: unplugged, and may come back
-  double left_ = 0;                                  // when it went away
+  bool mmap_ = false, away_ = false, gone_ = false;  // away: unplugged, may be plugged in again
+  double left_ = 0;                                  // when it was unplugged
   std::int64_t position_ = 0;
   int recoveries_ = 0;  // since the last sample
   int silent_waits_ = 0;
   AlsaTroubles troubles_;
-  // At these times `reference_` samples had been captured: the device's stamp, CLOCK_MONOTONIC, and how far
-  // CLOCK_BOOTTIME, which goes on while the machine sleeps, was ahead of that.
+  // The times at which `reference_` samples had been captured: the device's stamp, CLOCK_MONOTONIC, and the
+  // lead of CLOCK_BOOTTIME, which also runs while the machine sleeps, over CLOCK_MONOTONIC.
   std::int64_t reference_ = 0;
   double device_time_ = 0, host_time_ = 0, asleep_ = 0;
 };

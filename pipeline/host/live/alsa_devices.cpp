@@ -13,7 +13,7 @@ namespace {
 
 void say_nothing(const char*, int, const char*, int, const char*, ...) {}
 
-// A hint's text, which alsa-lib allocates; empty: it has none.
+// The text of a hint, copied from memory that alsa-lib allocates; empty: none.
 std::string hint_of(const void* hint, const char* id) {
   const std::unique_ptr<char, decltype(&std::free)> text(snd_device_name_get_hint(hint, id), std::free);
   return text == nullptr ? std::string() : std::string(text.get());

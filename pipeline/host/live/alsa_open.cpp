@@ -6,7 +6,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// alsa-lib tells its inner troubles on stderr; a failure has its one sentence without them.
+// alsa-lib prints internal errors on stderr; our message replaces them.
 void say_nothing(const char*, int, const char*, int, const char*, ...) {}
 
 Result<SampleCode> set_format(snd_pcm_t* pcm, snd_pcm_hw_params_t* params, const AlsaSettings& settings,

@@ -1,4 +1,4 @@
-// Opening a device of ALSA, for capture or playing.
+// Opening an ALSA device, for capture or playback.
 #pragma once
 
 #include <alsa/asoundlib.h>
@@ -12,16 +12,16 @@
 
 namespace runnel::pipeline {
 
-// What alsa-lib calls it.
+// The format in alsa-lib's terms.
 snd_pcm_format_t alsa_format(SampleCode code) noexcept;
 
 struct AlsaSettings {
   std::string name = "default";
-  std::int32_t rate = 16000, channels = 1;  // wanted; the nearest that the device has are taken
+  std::int32_t rate = 16000, channels = 1;  // requested; the nearest values of the device are used
   double period = 10, buffer = 200;         // ms
   std::string format = "auto";              // or the name of a SampleCode
   std::string access = "read";              // or mmap
-  double replug = 0;                        // s to wait for a device that was unplugged to come back
+  double replug = 0;                        // s to wait until an unplugged device is plugged in again
 };
 
 // What a device agreed to.
@@ -34,8 +34,7 @@ struct AlsaShape {
 // "device NAME: cannot WHAT: ...", not_found or io_error.
 Status alsa_refuses(std::string_view name, std::string_view what, int error) noexcept;
 
-// Opens without blocking and negotiates. `pcm` is the caller's to close, also after a failure, unless it is
-// null then.
+// Opens without blocking and negotiates. The caller closes `pcm`, also after a failure if it is not null.
 Result<AlsaShape> open_alsa(const AlsaSettings& settings, snd_pcm_stream_t direction,
                             snd_pcm_t*& pcm) noexcept;
 

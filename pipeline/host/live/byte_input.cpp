@@ -16,7 +16,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// How long a stop may stay unseen.
+// How often the stop flag is checked, in milliseconds.
 constexpr int kWaitMilliseconds = 100;
 
 constexpr std::pair<std::int64_t, speed_t> kSpeeds[] = {
@@ -49,7 +49,7 @@ Status set_line(int descriptor, const std::string& path, std::int64_t baud) {
 
 Status ByteInput::open(const std::string& path, std::int64_t baud) {
   name_ = path == "-" ? "standard input" : path;
-  // Without O_NONBLOCK, a FIFO without a writer would hold us up here, deaf to the stop flag.
+  // Without O_NONBLOCK, open() would block on a FIFO without a writer, and the stop flag would go unnoticed.
   descriptor_ = Descriptor(path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                        : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!descriptor_.is_open())
@@ -99,7 +99,7 @@ Result<std::size_t> ByteInput::read(std::span<std::byte> room) {
     const std::size_t most = left_ < 0 ? room.size() : std::min(room.size(), static_cast<std::size_t>(left_));
     const ssize_t count = ::read(descriptor_.number(), room.data(), most);
     if (count < 0 && (errno == EINTR || (errno == EAGAIN && left_ < 0))) continue;
-    // The other end of a pseudo terminal that was closed.
+    // The other end of the pseudo terminal was closed.
     if (count < 0 && errno == EIO && serial_) return std::size_t{0};
     if (count < 0) return Status(Code::io_error) << name_ << ": cannot be read: " << std::strerror(errno);
     if (left_ > 0) left_ -= count;

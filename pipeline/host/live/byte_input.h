@@ -1,4 +1,4 @@
-// Bytes of a pipe, a serial line, a socket or a file, as they come.
+// Bytes of a pipe, a serial line, a socket or a file, as they arrive.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,23 @@
 
 namespace runnel::pipeline {
 
-// Not thread-safe, but for the stop flag. Waits in poll(), never spins.
+// Not thread-safe, except for the stop flag. Waits in poll(), never spins.
 class ByteInput {
  public:
-  // A path, or "-" for the standard input. A serial line is set to `baud` and to bytes as they are; a FIFO
-  // may have no writer yet. Errors name the path.
+  // A path, or "-" for the standard input. A serial line is set to `baud` and raw mode; a FIFO may have no
+  // writer yet. Errors name the path.
   Status open(const std::string& path, std::int64_t baud = 115200);
   // An open socket.
   void take(Descriptor descriptor, std::string name);
-  // Ends the stream: what had come until the flag was set is still given.
+  // The flag ends the stream: bytes that arrived before it was set are still returned.
   void end_at(const std::atomic<bool>* stop) { stop_ = stop; }
 
-  // Between 1 and room.size() bytes, as soon as there are some; 0: the end. Error: io_error.
+  // Reads between 1 and room.size() bytes, as soon as there are some; 0: the end. Error: io_error.
   Result<std::size_t> read(std::span<std::byte> room);
   // Whether read() would not wait.
   [[nodiscard]] bool ready() const;
 
-  // Whether the end that read() gave is that of the flag, which may lie anywhere.
+  // Whether the stop flag has ended the stream, which may then end within a frame.
   [[nodiscard]] bool was_stopped() const { return left_ >= 0; }
 
   [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
@@ -36,19 +36,19 @@ class ByteInput {
   [[nodiscard]] std::int64_t waited_nanoseconds() const { return waited_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Until the descriptor is readable: true, or the stop flag is set: false.
+  // Waits. True: the descriptor is readable; false: the stop flag is set.
   [[nodiscard]] bool wait_for(int descriptor);
 
  private:
   [[nodiscard]] bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
-  // How many bytes there are to read without waiting.
+  // The number of bytes that can be read without waiting.
   [[nodiscard]] std::int64_t waiting() const;
 
   Descriptor descriptor_;
   std::string name_;
   const std::atomic<bool>* stop_ = nullptr;
   bool serial_ = false, file_ = false;
-  std::int64_t left_ = -1;   // bytes to give once it was stopped; negative: it was not
+  std::int64_t left_ = -1;   // bytes left to return after a stop; negative: not stopped
   std::int64_t waited_ = 0;  // ns
 };
 

@@ -1,8 +1,8 @@
-// What a capture thread hands to the processing thread: a ring of slots without locks.
+// A lock-free ring of slots from the capture thread to the processing thread.
 //
-// One thread fills slots, one takes them. Each slot says which samples it holds, counted from the start of
-// the stream, so whoever takes them sees what is missing between two slots, whatever the reason. Neither side
-// ever waits for the other.
+// One thread fills slots, one takes them. Each slot has the index of its first sample, counted from the start
+// of the stream, so the consumer sees every gap between two slots, whatever its cause. Neither side ever
+// waits for the other.
 #pragma once
 
 #include <atomic>
@@ -17,35 +17,32 @@ class CaptureRing {
   struct Slot {
     std::int64_t first = 0;  // index of its first sample
     std::int64_t count = 0;
-    std::byte* data = nullptr;  // room for what make() was told
+    std::byte* data = nullptr;  // room for the frames given to make()
   };
 
-  // Allocates; before the threads start. Both at least 1.
+  // Allocates; call before the threads start. Both arguments at least 1.
   void make(std::size_t slots, std::size_t bytes_per_slot);
-  // All memory that the capture thread touches, to lock it in place.
+  // All memory that the capture thread touches, for mlock().
   [[nodiscard]] std::byte* memory() noexcept { return bytes_.data(); }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return bytes_.size(); }
 
-  // The capture thread. A slot to fill; nullptr: all are taken. put() hands over the slot that writable()
-  // gave.
+  // For the capture thread. A slot to fill; nullptr: all are full. put() hands over the slot from writable().
   [[nodiscard]] Slot* writable() noexcept;
   void put() noexcept;
-  // Gives up the oldest slot that nobody has taken yet: how many samples it held. 0: the other thread is
-  // taking it just now.
+  // Drops the oldest slot and returns its number of samples. 0: the other thread is reading it.
   std::int64_t drop_oldest() noexcept;
 
-  // The processing thread. The oldest slot; nullptr: there is none. release() gives it back, and must follow
-  // soon.
+  // For the processing thread. The oldest slot; nullptr: the ring is empty. release() returns it and must
+  // follow soon.
   [[nodiscard]] const Slot* take() noexcept;
   void release() noexcept;
 
-  // Slots that are filled. Either thread.
+  // Number of filled slots. For either thread.
   [[nodiscard]] std::size_t filled() const noexcept;
   [[nodiscard]] std::size_t slots() const noexcept { return slots_.size(); }
 
  private:
-  // tail_ is twice the number of slots that were taken or given up, plus 1 while the oldest one is being
-  // read.
+  // tail_ is twice the number of slots taken or dropped, plus 1 while the oldest one is being read.
   Slot& slot(std::uint64_t number) noexcept { return slots_[number % slots_.size()]; }
 
   std::vector<Slot> slots_;

@@ -17,7 +17,8 @@ std::span<std::byte> FrameStream::room() {
     end_ -= begin_;
     begin_ = 0;
   }
-  // Doubles with what has come, so that a peer who promises much and sends little costs little.
+  // Doubles with the bytes received, so that a peer that announces a long message and sends little costs
+  // little memory.
   if (buffer_.size() - end_ < kLeastRoom / 2) buffer_.resize(std::max(kLeastRoom, 2 * buffer_.size()));
   return std::span(buffer_).subspan(end_);
 }

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostElements = 1024;
 
-// The line that such a file holds; empty: there is no such file.
+// The only line of a sysfs file; empty: the file does not exist.
 std::string line_of(const fs::path& path) {
   std::ifstream in(path);
   std::string line;
@@ -30,7 +30,7 @@ Status wrong(const fs::path& path, std::string_view expected, std::string_view f
                                     << '\'';
 }
 
-// A number that a file may hold; `otherwise`: there is no such file.
+// The number in a file; `otherwise` if the file does not exist.
 Result<double> number_of(const fs::path& path, double otherwise) {
   const std::string line = line_of(path);
   if (line.empty() && !fs::exists(path)) return otherwise;
@@ -121,7 +121,7 @@ std::int64_t IioElement::raw(std::span<const std::byte> scan) const noexcept {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < bytes; ++i)
     word |= static_cast<std::uint64_t>(scan[place + (big_endian ? bytes - 1 - i : i)]) << (8 * i);
-  // To the upper end, and back with the sign.
+  // Shifts to the top, and back with sign extension.
   word <<= 64 - bits - shift;
   return is_signed ? static_cast<std::int64_t>(word) >> (64 - bits)
                    : static_cast<std::int64_t>(word >> (64 - bits));
@@ -137,7 +137,7 @@ double IioElement::value(std::span<const std::byte> scan) const noexcept {
 Result<IioLayout> read_iio_layout(const fs::path& device) {
   IioLayout layout;
   std::error_code error;
-  // Kernels since 5.11 have both; of several buffers the first is the one that the older names stand for.
+  // Kernels since 5.11 have both; the older names refer to the first buffer.
   const bool older = fs::is_directory(device / "scan_elements", error);
   const fs::path elements = device / (older ? "scan_elements" : "buffer0");
   layout.enable = device / (older ? "buffer" : "buffer0") / "enable";
@@ -149,7 +149,7 @@ Result<IioLayout> read_iio_layout(const fs::path& device) {
   }
   if (names.empty())
     return Status(Code::not_found) << device.string()
-                                   << ": is no IIO device with a buffer (no files scan_elements/*_en)";
+                                   << ": is not an IIO device with a buffer (no files scan_elements/*_en)";
   for (const std::string& name : names) {
     const std::string enabled = line_of(elements / (name + "_en"));
     if (enabled == "0") continue;
@@ -161,7 +161,7 @@ Result<IioLayout> read_iio_layout(const fs::path& device) {
   std::sort(layout.channels.begin(), layout.channels.end(), [](const IioElement& a, const IioElement& b) {
     return a.index < b.index || (a.index == b.index && a.name < b.name);
   });
-  // Each lies at a multiple of its size, and scans at one of the largest.
+  // Each element is aligned to its size, and a scan to the largest size.
   std::size_t largest = 1;
   for (IioElement& element : layout.channels) {
     element.place = aligned(layout.scan_bytes, element.bytes);

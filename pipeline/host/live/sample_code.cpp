@@ -34,7 +34,7 @@ float one(SampleCode code, const std::byte* from) noexcept {
   return std::isfinite(value) ? value : 0.0F;
 }
 
-// `bytes` little-endian bytes of what a sample is as an integer of so many bits.
+// Stores a sample as an integer of `bits` bits in `bytes` little-endian bytes.
 void store(float sample, int bits, std::size_t bytes, std::byte* to) noexcept {
   const double full = std::ldexp(1.0, bits - 1);
   const double value = std::isnan(sample)
@@ -68,8 +68,7 @@ std::size_t bytes_of(SampleCode code) noexcept {
 
 void to_float(SampleCode code, const std::byte* from, std::span<float> to) noexcept {
   const std::size_t bytes = bytes_of(code);
-  // Most sound comes like this, and a loop without a choice is one of vectors. A sample divided by 2^15 is
-  // not rounded.
+  // The most common format: a loop without branches, which compilers vectorize. Division by 2^15 is exact.
   if (code == SampleCode::s16) {
     for (std::size_t i = 0; i < to.size(); ++i)
       to[i] = static_cast<float>(load<std::int16_t>(from + i * sizeof(std::int16_t))) * 0x1p-15F;

@@ -53,7 +53,7 @@ sockaddr_un unix_address(const SocketAddress& address) {
   return result;
 }
 
-// 0, or why not.
+// 0 or an errno.
 int finish_connecting(int socket, int milliseconds, int cancel) {
   pollfd polled[2] = {{socket, POLLOUT, 0}, {cancel, POLLIN, 0}};
   const int ready = poll(polled, 2, milliseconds);

@@ -1,4 +1,4 @@
-// Stream sockets by the addresses that users write: tcp:HOST:PORT and unix:PATH.
+// Stream sockets by address: tcp:HOST:PORT and unix:PATH.
 #pragma once
 
 #include <string>
@@ -34,13 +34,13 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Connected, non-blocking. Waits up to `milliseconds`, and no longer than `cancel` (a descriptor; -1: none)
-// stays unreadable. Errors: io_error, not_found.
+// Connected, non-blocking. Waits up to `milliseconds`, or until the descriptor `cancel` (-1: none) is
+// readable. Errors: io_error, not_found.
 Result<Descriptor> connect_to(const SocketAddress& address, int milliseconds, int cancel = -1);
 // Listening, non-blocking; a stale Unix socket at that path is replaced. Port 0: the system chooses one.
 // Errors: io_error, not_found.
 Result<Descriptor> listen_at(const SocketAddress& address);
-// The address that it really has.
+// The address that it is bound to.
 std::string local_address(const Descriptor& socket);
 
 }  // namespace runnel::pipeline

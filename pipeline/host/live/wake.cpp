@@ -12,7 +12,7 @@ Wake::~Wake() {
 }
 
 void Wake::up() const noexcept {
-  // Fails only when it is up already.
+  // Fails only when the counter is full, and then the thread wakes anyway.
   [[maybe_unused]] const int result = eventfd_write(descriptor_, 1);
 }
 

@@ -12,11 +12,11 @@ class Wake {
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;
 
-  // To be polled for POLLIN; -1: the system had none to give.
+  // Poll it for POLLIN; -1: the system refused a descriptor.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   // From any thread.
   void up() const noexcept;
-  // The thread that waited takes note.
+  // Resets it; called by the thread that waited.
   void clear() const noexcept;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kBarWidth = 14, kBarGap = 14, kTick = 4;
 
-// In which row, a fraction, a value of the axis stands.
+// The (fractional) row of a value of the axis.
 double row_of(const ValueAxis& axis, double value, double rows) {
   switch (axis.kind) {
     case ValueAxis::Kind::hz:
@@ -134,12 +134,12 @@ Picture HeatMap::draw(const Labels& labels) const {
     }
   }
   const int letter = Picture::kLetterHeight;
-  // The end of a long name says more than its start.
+  // Long names are cut at the start: the end says more.
   const std::size_t room = static_cast<std::size_t>((width - 4) / Picture::kLetterWidth);
   const std::string title =
       labels.title.size() <= room ? labels.title : ".." + labels.title.substr(labels.title.size() + 2 - room);
   picture.text(kLeft, 6, title);
-  // Time: a column begins with its first frame.
+  // Time axis: a column is labelled with its first frame.
   double step = 1;
   const double seconds = labels.frame_s * static_cast<double>(per_column_) * width / across;
   for (const double tick :

@@ -32,21 +32,21 @@ class HeatMap {
 
   HeatMap(std::size_t dims, std::size_t columns);
 
-  // Frames may be missing; their indices do not go back.
+  // Frames may be missing; indices never decrease.
   void add(std::int64_t index, std::span<const float> values);
 
   struct Labels {
     std::string title, values;        // of the whole, and of the colour bar ("dB")
     double begin_s = 0, frame_s = 0;  // time of frame 0, distance of frames
     ValueAxis axis;
-    double low = 0, high = 0;  // ends of the colour scale; equal: those of the columns
+    double low = 0, high = 0;  // range of the colour scale; equal: the range of the values
   };
   [[nodiscard]] Picture draw(const Labels& labels) const;
 
   // Frames per column.
   [[nodiscard]] std::int64_t frames_per_column() const noexcept { return per_column_; }
 
-  // Where the columns are in the picture.
+  // The rectangle of the columns in the picture.
   static constexpr int kLeft = 72, kTop = 24, kBottom = 40, kRight = 104;
   // Pixels per column and row.
   [[nodiscard]] int column_width() const noexcept;

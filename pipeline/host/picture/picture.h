@@ -19,7 +19,7 @@ Color heat(double x) noexcept;
 
 class Picture {
  public:
-  // Letters, point and blanks between them included.
+  // Pixels per letter, including the space around it.
   static constexpr int kLetterWidth = 8, kLetterHeight = 10;
 
   Picture(int width, int height, Color color = kWhite)
@@ -33,10 +33,10 @@ class Picture {
   // Rows from the top, red, green and blue of every pixel.
   [[nodiscard]] const std::uint8_t* bytes() const noexcept { return &pixels_.data()->red; }
 
-  // What lies outside is cut off.
+  // Clipped to the picture.
   void fill(int x, int y, int width, int height, Color color) noexcept;
   // Its upper left corner at (x, y); letters without case, digits and . , : + - = / % ( ) [ ] _; anything
-  // else is a blank.
+  // else is drawn as a space.
   void text(int x, int y, std::string_view text, Color color = kBlack) noexcept;
   static int text_width(std::string_view text) noexcept {
     return static_cast<int>(text.size()) * kLetterWidth;

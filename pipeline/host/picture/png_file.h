@@ -9,7 +9,7 @@
 
 namespace runnel::pipeline {
 
-// Can this build encode PNG? (libpng, RUNNEL_PNG)
+// Whether this build can encode PNG (libpng, RUNNEL_PNG).
 bool has_png() noexcept;
 // The file's bytes, 8 bits for each of red, green and blue. Error: unsupported, without libpng.
 Result<std::vector<std::byte>> encode_png(const Picture& picture);

@@ -21,7 +21,7 @@ struct Matrix {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Reads one matrix after the other.
+// Reads matrices in order.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -35,7 +35,7 @@ class Reader {
       const std::size_t begin = at_;
       while (at_ < bytes_.size() && !is_space(bytes_[at_]) && bytes_[at_] != '\0') ++at_;
       key = bytes_.substr(begin, at_ - begin);
-      // One space, and then what may begin with a zero.
+      // One space; the data after it may begin with a zero byte.
       if (at_ < bytes_.size() && bytes_[at_] == ' ') ++at_;
       if (!starts(kBinary)) skip_space();
     }
@@ -82,7 +82,7 @@ class Reader {
     return {};
   }
 
-  // A count after its own size in bytes.
+  // A count, preceded by its size in bytes.
   Status read_count(std::size_t& count) {
     std::int32_t value = 0;
     if (bytes_.size() - at_ < 5 || bytes_[at_] != 4) return wrong("a count of four bytes");
@@ -130,7 +130,7 @@ Result<TrainingStatistics> statistics_of(const Matrix& matrix) {
   const double count = matrix.values[dims];
   if (!(count >= 1) || !std::isfinite(count))
     return Status(Code::invalid_data) << "statistics of less than one frame";
-  // Kaldi's own least variance.
+  // Kaldi's floor for the variance.
   constexpr double kLeast = 1e-20;
   TrainingStatistics out;
   for (std::size_t i = 0; i < dims; ++i) {

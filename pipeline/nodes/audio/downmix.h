@@ -1,4 +1,4 @@
-// From several channels to one: their mean, or one of them.
+// Reduces several channels to one: their mean, or a selected one.
 #pragma once
 
 #include "pipeline/node.h"

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     parameter<&Preemphasis::coefficient>("coefficient", "", 0, 1,
-                                         "c in x[i] - c x[i-1]; 0 stands before the stream"),
+                                         "c in x[i] - c x[i-1]; the sample before the stream is 0"),
     text_parameter<&Preemphasis::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 

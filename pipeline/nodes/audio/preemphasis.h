@@ -1,5 +1,5 @@
-// Pre-emphasis of the whole stream: features::Preemphasis as a node. Front ends have one of their own, which
-// works frame by frame.
+// Pre-emphasis of the whole stream: features::Preemphasis as a node. Front ends have their own, which works
+// frame by frame.
 #pragma once
 
 #include "features/samples/sample_filter.h"

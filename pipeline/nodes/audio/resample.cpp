@@ -11,7 +11,7 @@ namespace {
 constexpr Parameter kParameters[] = {
     parameter<&Resample::rate>("rate", "Hz", 1, 768000, "sample rate of the output"),
     parameter<&Resample::pass_band>("pass_band", "", 0.5, 0.99,
-                                    "share of the smaller Nyquist frequency that passes unchanged"),
+                                    "passband edge as a fraction of the lower Nyquist frequency"),
     text_parameter<&Resample::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
@@ -19,8 +19,7 @@ constexpr Parameter kParameters[] = {
 
 const NodeType Resample::type = {
     .name = "resample",
-    .help =
-        "Converts to another sample rate with a polyphase filter, every channel by itself; times stay exact.",
+    .help = "Converts the sample rate with a polyphase filter, each channel separately; times stay exact.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"},
     .output = {static_cast<Kinds>(Kind::audio), "float32, the same channels"},
     .parameters = kParameters,

@@ -1,4 +1,4 @@
-// Another sample rate: features::Resampler as a node.
+// Sample rate conversion: features::Resampler as a node.
 #pragma once
 
 #include <optional>
@@ -26,16 +26,16 @@ class Resample final : public Node {
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  private:
-  // Writes what one channel gives, into every channels_-th value after out.count; returns how much.
+  // Writes the output of one channel, interleaved, after out.count; returns the number of samples.
   template <class Give>
   std::int64_t give(Output& out, std::size_t channel, const Give& resampled) noexcept;
 
   FiniteInput input_;
   std::optional<features::Resampler>* resamplers_ = nullptr;  // one per channel
   std::size_t channels_ = 1, room_ = 0;
-  float *in_ = nullptr, *out_ = nullptr;  // one channel; none for mono
+  float *in_ = nullptr, *out_ = nullptr;  // one channel; null for mono
   std::int64_t up_ = 1, down_ = 1;
-  std::int64_t skip_ = 0;  // input still to be dropped
+  std::int64_t skip_ = 0;  // input samples left to drop
   std::int64_t grid_ = 0;  // index of the output sample that was number 0 of resampler_
 };
 

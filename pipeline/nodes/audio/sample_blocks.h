@@ -1,4 +1,4 @@
-// What nodes share that change samples and keep their format.
+// Shared by nodes that change samples and keep their format.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace runnel::pipeline {
 
 inline constexpr Port kAnyAudio = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"};
 
-// Nothing about the format changes; returns the number of channels.
+// Keeps the format; returns the number of channels.
 inline std::size_t keep_format(PrepareContext& context) noexcept {
   context.max_output = context.max_input;
   return static_cast<std::size_t>(context.input.channels);
@@ -21,14 +21,14 @@ inline std::span<const float> samples_of(const Block& in, std::size_t channels) 
   return {in.as<float>(), static_cast<std::size_t>(in.count) * channels};
 }
 
-// Where the samples of the block go, which a filter then changes in place.
+// Copies the samples of the block to the output, where a filter then changes them in place.
 inline std::span<float> same_place(const Block& in, Output& out, std::size_t channels) noexcept {
   out.count = in.count;
   out.first = in.first;
   return {out.as<float>(), static_cast<std::size_t>(in.count) * channels};
 }
 
-// Copies the block, whatever is in it.
+// Copies the block unchanged.
 inline std::span<float> copied(const Block& in, Output& out, std::size_t channels) noexcept {
   const std::span<float> samples = same_place(in, out, channels);
   std::copy_n(in.as<float>(), samples.size(), samples.begin());

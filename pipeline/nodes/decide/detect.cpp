@@ -10,8 +10,8 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Detect::mode>("mode", "stream|wake-word|clip",
-                                  "stream: events as they happen; wake-word: the same, as microWakeWord "
-                                  "decides; clip: one decision for the whole recording"),
+                                  "stream: events as they happen; wake-word: the same, by microWakeWord's "
+                                  "rule; clip: one decision for the whole recording"),
     parameter<&Detect::threshold>("threshold", "", 0, 1, "smoothed posterior at which an event is made"),
     parameter<&Detect::release>("release", "", -1, 1,
                                 "smoothed posterior below which the same label may come again; wake-word: "
@@ -20,23 +20,22 @@ constexpr Parameter kParameters[] = {
                                          "length of the moving average"),
     parameter<&Detect::refractory_frames>(
         "refractory_frames", "frames", 1, 1000000000,
-        "shortest distance between two events; wake-word: quiet frames before an event"),
+        "least frames between two events; wake-word: quiet frames before an event"),
     parameter<&Detect::warm_up_frames>("warm_up_frames", "frames", 0, 1000000000,
                                        "wake-word: quiet frames before the first event"),
-    text_parameter<&Detect::ignore>(
-        "ignore", "", "labels that never make an event in stream mode, with commas between them"),
+    text_parameter<&Detect::ignore>("ignore", "",
+                                    "labels that never make an event in stream mode, separated by commas"),
     text_parameter<&Detect::labels>(
-        "labels", "",
-        "names of the classes, with commas between them; empty: those of the model, or numbers"),
+        "labels", "", "names of the classes, separated by commas; empty: those of the model, or numbers"),
     text_parameter<&Detect::activation>("activation", "softmax|none",
-                                        "softmax: the input is logits; none: it is posteriors already"),
+                                        "softmax: the input is logits; none: the input is posteriors"),
     text_parameter<&Detect::smoothing>("smoothing", "mean|exponential",
                                        "of the posteriors: mean of the last smoothing_frames frames, or "
                                        "exponential with that time constant"),
     text_parameter<&Detect::thresholds>(
-        "thresholds", "", "thresholds of single labels, e.g. yes:0.9,no:0.7; the others have threshold="),
+        "thresholds", "", "thresholds of single labels, e.g. yes:0.9,no:0.7; the others use threshold="),
     text_parameter<&Detect::gate>(
-        "gate", "", "label of voice activity: there are events only while it is heard; empty: always"),
+        "gate", "", "label of voice activity: events are made only while it is active; empty: always"),
     parameter<&Detect::gate_threshold>("gate_threshold", "", 0, 1,
                                        "posterior of the gate's label in one frame that opens the gate"),
     parameter<&Detect::gate_hold_frames>("gate_hold_frames", "frames", 0, 1000000000,
@@ -44,11 +43,11 @@ constexpr Parameter kParameters[] = {
     parameter<&Detect::endpoint_frames>(
         "endpoint_frames", "frames", 0, 1000000000,
         "frames below the release that end a word; the event waits for them; 0: it comes at the decision"),
-    text_parameter<&Detect::sequence>("sequence", "",
-                                      "labels that make one event together when they come in this order, "
-                                      "with commas between them, e.g. 7,5"),
+    text_parameter<&Detect::sequence>(
+        "sequence", "",
+        "labels that together make one event when they come in this order, separated by commas, e.g. 7,5"),
     parameter<&Detect::sequence_frames>("sequence_frames", "frames", 1, 1000000000,
-                                        "longest distance between two labels of the sequence"),
+                                        "most frames between two labels of the sequence"),
 };
 
 constexpr std::uint32_t kOne = 1u << 30;
@@ -60,7 +59,7 @@ std::int64_t fixed(double share) noexcept {
   return level + (static_cast<double>(level) < scaled ? 1 : 0);
 }
 
-// Takes the next piece before a comma off the list.
+// Removes and returns the next item of a list with commas.
 std::string_view next_piece(std::string_view& list) noexcept {
   const std::size_t comma = std::min(list.find(','), list.size());
   const std::string_view piece(list.data(), comma);
@@ -68,8 +67,8 @@ std::string_view next_piece(std::string_view& list) noexcept {
   return piece;
 }
 
-// A decimal number from 0 to 1 of at most nine digits; -1: it is none. (The library's parser would be the
-// largest part of a firmware's detector.)
+// A decimal number from 0 to 1 of at most nine digits; -1: not such a number. (The library's parser would be
+// the largest part of the detector in firmware.)
 double share_from(std::string_view text) noexcept {
   constexpr std::size_t kMostDigits = 9;
   std::int64_t digits = 0, scale = 1;
@@ -155,14 +154,14 @@ Status Detect::set_thresholds(PrepareContext& context) noexcept {
   facts_.gate_level = fixed(gate_threshold);
   if (thresholds.empty()) return {};
   const double share =
-      threshold > 0 ? quiet / threshold : 0;  // of a label's own threshold that is its release
+      threshold > 0 ? quiet / threshold : 0;  // release as a fraction of a label's own threshold
   auto* const levels = context.memory.array<DetectorLevel>(static_cast<std::size_t>(facts_.classes));
   if (levels == nullptr) return out_of_memory("the thresholds");
   facts_.levels = levels;
   std::fill(levels, levels + facts_.classes, facts_.level);
   for (std::string_view rest = thresholds; !rest.empty();) {
     const std::string_view piece = next_piece(rest);
-    // The last colon: labels may have some.
+    // The last colon: labels may contain colons.
     const std::size_t colon = piece.rfind(':');
     const std::string_view name(piece.data(), std::min(colon, piece.size()));
     const std::int32_t label = class_of(name);
@@ -257,7 +256,7 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   if (facts_.wake_word && endpoint_frames > 0) {
     return Status(Code::invalid_argument)
            << "endpoint_frames=" << endpoint_frames
-           << ": expected 0 in mode=wake-word, whose means start anew at the decision";
+           << ": expected 0 in mode=wake-word, whose means restart at the decision";
   }
   RUNNEL_TRY(set_thresholds(context));
   RUNNEL_TRY(set_gate());

@@ -1,6 +1,6 @@
-// Decisions, frame by frame (detect.h says which). What a detector was told are facts: made while a node is
-// prepared (detect.h), or constants of a program (rom_detect.h), whose compiler leaves out what they
-// rule out.
+// Decisions, frame by frame, as detect.h defines them. The settings of a detector are its facts: computed
+// while a node is prepared (detect.h), or constants of a program (rom_detect.h), so that the compiler
+// drops the code that they rule out.
 #pragma once
 
 #include <algorithm>
@@ -36,11 +36,11 @@ struct DetectorFacts {
   const std::string_view* names = nullptr;  // [classes]
   const bool* ignored = nullptr;            // [classes]
 
-  // Of the sums: frames that they are of.
+  // The number of frames in the sums.
   [[nodiscard]] constexpr std::int64_t weight() const noexcept { return exponential ? 1 : smoothing_frames; }
 };
 
-// Self has facts(), which do not change after make_ready().
+// Self must provide facts(), constant after make_ready().
 template <class Self>
 class Detector : public Node {
  public:
@@ -49,7 +49,7 @@ class Detector : public Node {
   Status flush(Output& out) noexcept override;
 
  protected:
-  // Takes its memory and says what comes out; the last part of prepare().
+  // Allocates and sets the output format; the last part of prepare().
   Status make_ready(PrepareContext& context) noexcept;
 
  private:
@@ -95,7 +95,7 @@ class Detector : public Node {
   bool armed_ = true;
   std::int64_t quiet_ = 0,
                wanted_quiet_ =
-                   0;      // wake-word: quiet frames since the start or the last event; how many it takes
+                   0;      // wake-word: quiet frames since the start or the last event; how many are required
   std::int64_t last_ = 0;  // frame of the last event, when last_label_ >= 0
   std::int32_t last_label_ = -1;
   std::int32_t decided_ = -1;  // best label of the present frame
@@ -103,7 +103,7 @@ class Detector : public Node {
   std::int64_t open_until_ = 0;   // frame after the last one for which the gate stays open
   Event open_;                    // waits for its end
   std::int32_t open_label_ = -1;  // -1: none waits
-  std::int64_t below_ = 0;        // frames for which it has been below its release
+  std::int64_t below_ = 0;        // consecutive frames in which it was below its release
   Event so_far_;                  // of the sequence
   std::int32_t heard_ = 0;        // labels of the sequence
   std::int64_t heard_at_ = 0;     // frame of the last one
@@ -130,8 +130,8 @@ Status Detector<Self>::make_ready(PrepareContext& context) noexcept {
   context.output.channels = 0;
   context.output.exponent = 0;
   context.output.labels = {f.names, classes};
-  // Events keep their distance; one more for the first frame.
-  // An event that waits for its end comes with the next one at the latest.
+  // At most one event per refractory period, and one for the first frame. One more: a pending event is given
+  // together with the next one at the latest.
   context.max_output = f.clip ? 1 : context.max_input / f.refractory_frames + (f.endpoint_frames > 0 ? 2 : 1);
   return {};
 }
@@ -175,8 +175,8 @@ void Detector<Self>::read(const std::byte* frame) noexcept {
     take(reinterpret_cast<const std::int16_t*>(frame), facts().scale);
 }
 
-// A loop per operation and no member inside, so that the compiler takes several classes at a time; the sum
-// keeps its order.
+// One loop per operation and no members inside, so that the compiler vectorizes over classes; the sum keeps
+// its order.
 template <class Self>
 void Detector<Self>::to_posteriors() noexcept {
   if (!facts().softmax) return;
@@ -185,15 +185,15 @@ void Detector<Self>::to_posteriors() noexcept {
   float highest = values[0];
   for (std::int32_t c = 1; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
   for (std::int32_t c = 0; c < classes; ++c) {
-    // Below -80 the exponential is 0 for every purpose here; infinities and NaN are taken for that. As
-    // integers, because compilers do not turn comparisons of floats, which may trap, into vectors.
+    // Below -80 the exponential counts as 0; so do infinities and NaN. Compared as integers, because
+    // compilers do not vectorize comparisons of floats, which may trap.
     const std::int32_t distance = std::bit_cast<std::int32_t>(values[c] - highest) & 0x7fffffff;
     values[c] =
         exact::exp_single(-std::bit_cast<float>(std::min(distance, std::bit_cast<std::int32_t>(80.0f))));
   }
   float sum = 0;
   for (std::int32_t c = 0; c < classes; ++c) sum += values[c];
-  // The highest counts 1, if it is a number; otherwise nothing was said.
+  // The highest logit counts as 1 if it is a number; otherwise all posteriors are 0.
   if (sum < 0.5f)
     std::fill(values, values + classes, 0.0f);
   else
@@ -229,7 +229,7 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
   const float* const values = values_;
   std::int64_t* const sums = sums_;
   now_ = slot;
-  // Whole parts of 2^30; what is below 0, and NaN, counts as 0. As integers again.
+  // Multiples of 2^-30; negative values and NaN count as 0. Compared as integers again.
   const auto fixed = [&](std::int32_t c) {
     constexpr std::int32_t kInfinity = 0x7f800000;
     const std::int32_t bits = std::bit_cast<std::int32_t>(values[c]);
@@ -253,7 +253,7 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
     }
   }
   std::int32_t best = -1;
-  bool reached = false;  // by the best one so far, its own threshold
+  bool reached = false;  // the best label so far has reached its own threshold
   const bool* const ignored = facts().ignored;
   const bool by_label = facts().levels != nullptr;
   for (std::int32_t c = 0; c < classes; ++c) {
@@ -310,7 +310,7 @@ bool Detector<Self>::decide(std::int64_t frame, Event& event) noexcept {
   return true;
 }
 
-// The part that ends with `part`. True when that completes the sequence, which is then in `event`.
+// Adds `part` to the sequence. True when it completes the sequence, which `event` then holds.
 template <class Self>
 bool Detector<Self>::extend(const Event& part, std::int32_t label, Event& event) noexcept {
   if (facts().sequence == nullptr) {
@@ -331,7 +331,7 @@ bool Detector<Self>::extend(const Event& part, std::int32_t label, Event& event)
   return true;
 }
 
-// From decisions to events: where one ends, and what it is part of. `event` is the decision, when there is
+// Turns decisions into events: finds their ends and joins sequences. `event` is the decision, if there is
 // one.
 template <class Self>
 bool Detector<Self>::follow(std::int64_t frame, bool decided, Event& event) noexcept {

@@ -1,18 +1,18 @@
-// The node detect for programs whose decision is known when they are compiled: its facts are constants
-// (compiler/embed), nothing is read by name or computed to prepare it, and what they rule out is not linked.
+// The node detect for programs with a compiled-in decision: its facts are constants (compiler/embed).
+// Preparing it parses and computes nothing, and code that the facts rule out is not linked.
 #pragma once
 
 #include "pipeline/nodes/decide/detector.h"
 
 namespace runnel::pipeline {
 
-// Decision::kFacts: as Detect::facts() had them, pointers into ROM included.
+// Decision::kFacts: the value of Detect::facts(), with pointers into ROM.
 template <class Decision>
 class RomDetect final : public Detector<RomDetect<Decision>> {
  public:
   static constexpr const DetectorFacts& facts() noexcept { return Decision::kFacts; }
 
-  // Errors: mismatch when other frames come than it was made for; out_of_memory.
+  // Errors: mismatch when the format of the input is not the one that it was compiled for; out_of_memory.
   Status prepare(PrepareContext& context) noexcept override {
     const Format& input = context.input;
     const bool integers = facts().dtype != DType::float32;

@@ -5,7 +5,7 @@
 
 namespace runnel::pipeline {
 
-// The device nodes, and wav and npy (sources and sinks), csv, png, jsonl, and alsa where it was built in.
+// The device nodes and the host nodes; alsa and mqtt only in builds that have them.
 NodeTable host_nodes() noexcept;
 
 }  // namespace runnel::pipeline

@@ -9,8 +9,8 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Infer::model>("model", "", "model file", true),
     parameter<&Infer::chunk>(
         "chunk", "frames", 0, 1 << 20,
-        "frames per run of a streamed model; more is faster and later; 0: the smallest possible"),
-    text_parameter<&Infer::output>("output", "", "name of the output; empty: the only one that is no state"),
+        "frames per run of a streamed model; more is faster with more latency; 0: the smallest possible"),
+    text_parameter<&Infer::output>("output", "", "name of the output; empty: the only one that is not state"),
     switch_parameter<&Infer::dequantize>("dequantize", "float32 instead of the model's integers"),
 };
 
@@ -73,7 +73,8 @@ Result<Session> Infer::make_session(PrepareContext& context) noexcept {
   return ModelStream::make_session(context, *prepared_);
 }
 
-// Of what is prepared; the frames of the output are those of a stream, stepped models set their own.
+// The shape of the prepared model; the number of output frames is that of a stream, stepped models set their
+// own.
 ModelStreamShape Infer::shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept {
   const Placement& out = prepared_->placement(to);
   ModelStreamShape shape;

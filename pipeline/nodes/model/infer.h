@@ -1,4 +1,4 @@
-// A model over a stream: frames in, frames of one of its outputs out, as the model is to be used
+// Runs a model over a stream and gives the frames of one of its outputs, according to the model's usage
 // (inference/model/usage.h).
 #pragma once
 
@@ -11,19 +11,18 @@
 
 namespace runnel::pipeline {
 
-// stream: output frame j has the logical index j of the offline run, whatever the model's delay: look-ahead
-// costs time, not alignment. step: a run gives as many frames as it takes new ones, or one frame, which
-// covers them. window, whole: a run gives one frame, which covers all of its own; that of a clip has the
-// index of the clip's first frame.
-// After a gap everything starts afresh on the same grid: steps and windows begin at multiples of their
-// distance.
+// stream: output frame j has the logical index j of the offline run for any delay of the model: look-ahead
+// costs time, not alignment. step: a run gives as many frames as it takes new ones, or one frame that covers
+// them. window, whole: a run gives one frame that covers its whole input; for a clip, it has the index of the
+// clip's first frame. After a gap the model is reset on the same grid: steps and windows begin at multiples
+// of their hop.
 class Infer : public Node {
  public:
   static const NodeType type;
 
   std::string_view model;
   std::int64_t chunk = 0;   // stream: frames per run of the model; 0: its smallest
-  std::string_view output;  // name of the tensor; empty: the only one that is no state
+  std::string_view output;  // name of the tensor; empty: the only one that is not state
   bool dequantize = false;
 
   Status prepare(PrepareContext& context) noexcept override;
@@ -32,23 +31,24 @@ class Infer : public Node {
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
-  // Once prepared, of a model that runs as a stream: how, and which tensor is given. Null for other usages.
+  // Valid once prepared, for models that run as a stream: the plan, and the output tensor. Null for other
+  // usages.
   [[nodiscard]] const Prepared* streamed() const noexcept { return stepped_ ? nullptr : prepared_; }
   [[nodiscard]] int output_tensor() const noexcept {
     return prepared_->model().outputs()[static_cast<std::size_t>(position_)];
   }
 
  protected:
-  // Where the prepared model and the session of a stream come from; a program that has many graphs may share
-  // them (nodes/host/shared_infer.h).
+  // Provides the prepared model and the session of a stream; programs with many graphs may share them
+  // (nodes/host/model/shared_infer.h).
   virtual Result<const Prepared*> make_prepared(PrepareContext& context, const Model& loaded,
                                                 const PrepareOptions& options) noexcept;
   virtual Result<Session> make_session(PrepareContext& context) noexcept;
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
-  // Bytes of a frame as it comes in.
+  // Bytes of an input frame.
   [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes; }
-  // The frames of a model that runs as a stream.
+  // The layout of frames of a model that runs as a stream.
   [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
 
  private:
@@ -67,8 +67,8 @@ class Infer : public Node {
   int position_ = 0;  // of the output
   ModelStreamShape shape_;
   std::int64_t grid_ = 0;     // stepped: index of the next run's first output frame
-  std::int64_t skip_ = 0;     // stepped: input still to be dropped
-  std::int64_t ignored_ = 0;  // frames after a clip
+  std::int64_t skip_ = 0;     // stepped: input frames left to drop
+  std::int64_t ignored_ = 0;  // input frames after a clip
 };
 
 }  // namespace runnel::pipeline

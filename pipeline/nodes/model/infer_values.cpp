@@ -10,7 +10,7 @@ namespace {
 
 bool power_of_two_scale(const TensorView& tensor) noexcept { return tensor.scales.empty(); }
 
-// How the operators that read a tensor round: that is how its values are made from floats.
+// Floats are quantized with the rounding of the operators that read the tensor.
 kernels::Rounding rounding_of(const Model& model, int tensor) noexcept {
   for (int i = 0; i < model.operator_count(); ++i) {
     const auto* inputs = model.op(i).inputs();

@@ -1,4 +1,4 @@
-// Values on their way between frames of a pipeline and tensors of a model.
+// Converts values between frames of a pipeline and tensors of a model.
 #pragma once
 
 #include "inference/model/model.h"
@@ -11,14 +11,14 @@ namespace runnel::pipeline {
 // "'name'" of a tensor, or "#<index>" where names were stripped.
 Text name_of_tensor(const Model& model, int tensor) noexcept;
 
-// Frames as they come, made what the model's input takes.
+// Converts input frames to the type and scale of the model's input.
 class InputValues {
  public:
-  // `values`: of a frame of the model. `path`: the model's, for messages. Error: mismatch, naming both ends.
+  // `values`: per frame of the model. `path`: of the model, for messages. Error: mismatch, naming both ends.
   Status prepare(const PrepareContext& context, const Model& model, std::string_view path, int tensor,
                  std::int64_t values) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
-  // convert(), as ModelStream calls it.
+  // convert() as a callback of ModelStream.
   [[nodiscard]] ValueConverter converter() const noexcept {
     return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
               static_cast<const InputValues*>(self)->convert(from, values, to);
@@ -34,11 +34,11 @@ class InputValues {
   DType given_ = DType::none;
 };
 
-// Values of an output, as they are or made float32.
+// Converts the values of an output, to float32 if asked.
 class OutputValues {
  public:
-  // Sets type and scale of the frames. Scales that are no powers of two do not travel with frames: such
-  // values become float32. Error: unsupported, for types that cannot.
+  // Sets type and scale of the frames. Frames only carry scales that are powers of two: values with other
+  // scales become float32. Error: unsupported for types that cannot be converted.
   Status prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor,
                  bool dequantize) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;

@@ -22,8 +22,8 @@ void ModelStream::start(PrepareContext& context, const Session& session, const M
   shape_ = shape;
   in_ = in;
   out_ = out;
-  // A frame keeps the extent of the input frame at its place: how far a model looks back is no property of
-  // the event.
+  // A frame keeps the span of the input frame at its position: the context of a model is not part of an
+  // event's span.
   context.output.clock = context.input.clock.every(shape.up, shape.down);
   const std::int64_t block = session.prepared().block();
   context.max_output = ceil_div(context.max_input + block - 1, block) * shape.out_frames;
@@ -43,7 +43,7 @@ std::int64_t ModelStream::reset(std::int64_t first) noexcept {
 }
 
 // A frame of the pipeline is dense; in the model, dimensions
-// may stand before time (channels first), and a frame is then spread over that many rows.
+// may precede time (channels first), and a frame is then spread over that many rows.
 void ModelStream::store(const std::byte* frames, std::int64_t count) noexcept {
   std::byte* block = session_.input(0).data();
   const auto outer = static_cast<std::int64_t>(shape_.in.outer);
@@ -105,7 +105,7 @@ void ModelStream::process(const Block& in, Output& out) noexcept {
   }
 }
 
-// One run per call: first the frames that wait, as a partly valid block, then empty ones.
+// One run per call: first the pending frames, as a partly valid block, then empty ones.
 void ModelStream::flush(Output& out) noexcept {
   if (!heard_) {
     out.end = true;

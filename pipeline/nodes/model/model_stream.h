@@ -1,8 +1,7 @@
-// Frames through a session, block by block: what infer does with a model that is a stream, and rom_infer
-// does always.
+// Runs frames through a session in blocks, for rom_infer and for infer with a streaming model.
 //
-// Output frame j has the logical index j of the offline run, whatever the model's delay. After a gap
-// everything starts afresh on the same grid.
+// Output frame j has the logical index j of the offline run for any delay of the model. After a gap the
+// session is reset on the same grid.
 #pragma once
 
 #include "inference/frames.h"
@@ -12,13 +11,13 @@
 
 namespace runnel::pipeline {
 
-// Makes `values` values of one type into those of another.
+// Converts `values` values from one type to another.
 struct ValueConverter {
   void (*run)(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept = nullptr;
   const void* self = nullptr;
 };
 
-// How frames of the pipeline and tensors of the model go together.
+// How frames of the pipeline map to tensors of the model.
 struct ModelStreamShape {
   FrameLayout in, out;                         // of the tensors
   std::int64_t in_values = 0, out_values = 0;  // per frame
@@ -30,23 +29,24 @@ struct ModelStreamShape {
 
 class ModelStream {
  public:
-  // A session of its own, with workspace and state from the memories that `prepared` says. Error:
+  // Makes its own session, with workspace and state in the memories that `prepared` specifies. Error:
   // out_of_memory.
   static Result<Session> make_session(PrepareContext& context, const Prepared& prepared) noexcept;
   // Sets clock and max_output of `context`.
   void start(PrepareContext& context, const Session& session, const ModelStreamShape& shape,
              ValueConverter in, ValueConverter out) noexcept;
-  // As Node has them.
+  // As in Node.
   std::int64_t reset(std::int64_t first) noexcept;
   void process(const Block& in, Output& out) noexcept;
   void flush(Output& out) noexcept;
 
-  // process() step by step, for those who run sessions together.
-  // Input frames that still have to be dropped: takes as many of them as there are, at most `count`.
+  // The parts of process(), for programs that run sessions together.
+
+  // Drops input frames after a reset: at most `count`; returns how many.
   std::int64_t skip(std::int64_t count) noexcept;
   // Appends frames to the block that the session will run next; they fit.
   void store(const std::byte* frames, std::int64_t count) noexcept;
-  // The block has been run, by whomever: its results.
+  // Fetches the results of a block that has run.
   void collect(Output& out) noexcept;
 
  private:
@@ -55,9 +55,9 @@ class ModelStream {
   Session session_;
   ModelStreamShape shape_;
   ValueConverter in_, out_;
-  std::int64_t skip_ = 0;     // input still to be dropped
+  std::int64_t skip_ = 0;     // input frames left to drop
   std::int64_t grid_ = 0;     // index of the output frame that the session numbers 0
-  std::int64_t pending_ = 0;  // frames in the session's input that wait for the block to be full
+  std::int64_t pending_ = 0;  // frames in the session's input, waiting for a full block
   bool heard_ = false, ended_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 const CompiledModel& of(const void* self) noexcept { return *static_cast<const CompiledModel*>(self); }
 
-// Not inlined: its sentences would lie on the stack while the session is made.
+// Not inlined: otherwise its messages would take stack while the session is made.
 [[gnu::noinline]] Status check(const CompiledModel& m, const PrepareContext& context) noexcept {
   for (const CompiledModel::Constants& part : m.constants) {
     if (const std::uint32_t crc = crc32c({static_cast<const std::byte*>(part.data), part.bytes});

@@ -1,5 +1,5 @@
-// The node infer for programs whose model is compiled into them (compiler/embed): a stream, every table of
-// which is a constant. No model file is read, nothing is planned.
+// The node infer for programs with a compiled-in streaming model (compiler/embed). All tables are constants:
+// no model file is read and nothing is planned.
 #pragma once
 
 #include <span>
@@ -12,18 +12,18 @@
 
 namespace runnel::pipeline {
 
-// What a model is when the program starts. All of it lies in ROM.
+// The constants of a model. All of it lies in ROM.
 struct CompiledModel {
   Prepared prepared;
   ModelStreamShape shape;
-  DType given = DType::float32;           // of the frames that come; as many as shape.in_values
+  DType given = DType::float32;           // type of the input frames, of shape.in_values values
   ValueConverter input, output;           // `self`: this object
   int in_exponent = 0, out_exponent = 0;  // of the tensors
   kernels::Rounding rounding = kernels::Rounding::half_up;
-  DType gives = DType::float32;  // of the frames that go
-  int given_exponent = 0;        // of those, where they are integers
+  DType gives = DType::float32;  // type of the output frames
+  int given_exponent = 0;        // of integer output frames
   std::span<const std::string_view> labels;
-  // Everything that operators read: weights, biases, numbers. Damage is noticed when the node is prepared.
+  // Everything that operators read: weights, biases, constants. prepare() verifies the checksum.
   struct Constants {
     const void* data = nullptr;
     std::size_t bytes = 0;
@@ -47,8 +47,8 @@ class RomInfer final : public Node {
  public:
   const CompiledModel* model = nullptr;  // outlives the node
 
-  // Errors: invalid_data when the model's constants are damaged; mismatch when other frames come than it
-  // takes; out_of_memory.
+  // Errors: invalid_data when the model's constants are damaged; mismatch when the input has another format
+  // than the model takes; out_of_memory.
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return stream_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override;

@@ -7,7 +7,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// A fraction in lowest terms; `good` is lost once a number does not fit.
+// A fraction in lowest terms; `good` becomes false on overflow.
 struct Fraction {
   std::int64_t over = 0, under = 1;
   bool good = true;
@@ -39,7 +39,7 @@ struct Fraction {
 
 Result<FramePosition> FramePosition::make(const Clock& stream, const Clock& other,
                                           std::int64_t offset_ns) noexcept {
-  // Both clocks as fractions of seconds; frames of the other one per second.
+  // Both clocks in fractions of a second; frames of the other stream per second.
   const auto seconds = [](std::int64_t units, const Clock& clock) noexcept {
     return Fraction::of(units, clock.denominator) * Fraction::of(1, clock.sample_rate);
   };

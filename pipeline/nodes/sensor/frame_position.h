@@ -1,4 +1,4 @@
-// Where the frames of one stream lie among those of another, in exact fractions.
+// The positions of the frames of one stream in another, as exact fractions.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace runnel::pipeline {
 
-// Goes along a stream frame by frame and says where each begins in another stream: after that stream's frame
-// floor(), by fraction() of the distance to the next one. Nothing is rounded, so that positions after any
-// number of frames are as exact as the first.
+// Steps through a stream frame by frame and gives the position of each frame's start in another stream: frame
+// floor() of that stream plus fraction() of its hop. Nothing is rounded: positions stay exact after any
+// number of frames.
 class FramePosition {
  public:
-  // Frame 0 of `stream` first. `offset_ns`: how much later the other stream's sample 0 was taken. Error:
-  // unsupported, when 64 bits do not hold the common clock.
+  // Starts at frame 0 of `stream`. `offset_ns`: how much later the other stream's sample 0 was taken. Error:
+  // unsupported, when the common clock needs more than 64 bits.
   static Result<FramePosition> make(const Clock& stream, const Clock& other, std::int64_t offset_ns) noexcept;
 
   void advance() noexcept;
@@ -23,7 +23,7 @@ class FramePosition {
     return static_cast<double>(rest_) / static_cast<double>(denominator_);
   }
   [[nodiscard]] bool whole() const noexcept { return rest_ == 0; }
-  // Every frame begins with a frame of the other stream, one by one.
+  // Whether frame i begins with frame i + constant of the other stream.
   [[nodiscard]] bool one_to_one() const noexcept { return rest_ == 0 && step_ == 1 && step_rest_ == 0; }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Framing::window>("window", "",
                                      "length of a window: input frames, or a time (2.56s, 40ms)"),
-    text_parameter<&Framing::hop>("hop", "", "distance of windows, likewise"),
+    text_parameter<&Framing::hop>("hop", "", "from window to window, likewise"),
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Windows of a stream as frames: all samples of all channels, as they came.
+// Windows of a stream as frames: all samples of all channels, unchanged.
 #pragma once
 
 #include "features/frames/framer.h"
@@ -6,8 +6,8 @@
 
 namespace runnel::pipeline {
 
-// Frame j holds the input frames j * hop .. j * hop + window - 1, sample by sample. Only whole windows come
-// out.
+// Frame j holds the input frames j * hop .. j * hop + window - 1, sample by sample. Only whole windows are
+// given.
 class Framing final : public WindowNode {
  public:
   static const NodeType type;

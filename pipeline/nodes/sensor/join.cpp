@@ -11,17 +11,17 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Join::method>("method", "exact|hold|linear",
-                                  "values between two frames: exact: there are none, all inputs have one "
-                                  "rate; hold: those of the frame in front; linear: in between"),
+                                  "values between two frames: exact: not needed, all inputs have one rate; "
+                                  "hold: the values of the earlier frame; linear: interpolated"),
     text_parameter<&Join::align>("align", "start|time",
-                                 "what lies at one time: the first samples, or equal time stamps"),
-    text_parameter<&Join::end>("end", "shortest|hold|zeros",
-                               "when another input than the first ends: the output ends, too, or its last "
-                               "values or zeros are taken"),
+                                 "what counts as the same time: the first samples, or equal time stamps"),
+    text_parameter<&Join::end>(
+        "end", "shortest|hold|zeros",
+        "when an input other than the first ends: the output ends too, or uses its last values or zeros"),
     parameter<&Join::buffer>("buffer", "s", 0.001, 3600, "how far one input may be ahead of another"),
 };
 
-// A gap is told after so many frames at the latest, so that a run can be stopped within it.
+// A long gap is reported in parts of this many frames, so that a run can be stopped within it.
 constexpr std::int64_t kMostLost = 1 << 16;
 constexpr std::int64_t kMostBuffer = std::int64_t{1} << 28;  // bytes
 
@@ -32,7 +32,7 @@ constexpr std::int64_t kMostBuffer = std::int64_t{1} << 28;  // bytes
 
 const NodeType JoinInput::type = {
     .name = "join input",
-    .help = "The end of a stream that is joined.",
+    .help = "The end of a joined stream.",
     .input = {Kind::audio | Kind::frames, "float32"},
     .output = {},
     .parameters = {},
@@ -89,7 +89,7 @@ const float* JoinInput::frame(std::int64_t index) const noexcept {
 
 const NodeType Join::type = {
     .name = "join",
-    .help = "Puts streams side by side, on the clock of the first one: further inputs end in `NAME.`.",
+    .help = "Joins streams on the clock of the first one: further inputs end in `NAME.`.",
     .input = {Kind::audio | Kind::frames, "float32, two or more streams"},
     .output = {Kind::audio | Kind::frames, "float32, the channels of all inputs"},
     .parameters = kParameters,
@@ -153,7 +153,7 @@ Status Join::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// One step of the executor behind an input, and what it means for all inputs that it feeds.
+// One step of the executor that feeds an input, and its effect on all inputs that it feeds.
 Status Join::pull(const Input& input) noexcept {
   Executor* const from = input.from;
   bool done = false;
@@ -186,7 +186,7 @@ Join::Found Join::read(const Input& input, float* to) const noexcept {
   return Found::values;
 }
 
-// `behind`: with Found::wait, the input that has to go on.
+// `behind`: with Found::wait, the input that must advance.
 Join::Found Join::read_all(float* to, const Input*& behind) const noexcept {
   Found all = Found::values;
   for (int k = 0; k < count_; ++k) {

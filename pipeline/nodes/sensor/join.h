@@ -1,9 +1,9 @@
-// Several streams as one: every frame of the first input with the values that the others have at its time.
+// Joins several streams: every frame of the first input with the values of the others at its time.
 //
 // A graph with a join has several executors: one for each source and one for what follows the join. For the
-// last one the join is the source; it steps the others as far as it needs them, whichever is behind. So no
-// stream runs ahead of the others by more than `buffer`, and a live source that is slow lets the others wait
-// in their own devices. Results depend on what the streams contain and not on when it came.
+// last one the join is the source; it steps the others as far as it needs them, always the one that lags. So
+// no stream runs ahead of the others by more than `buffer`, and when one live source is slow, the samples of
+// the others wait in their devices. Results depend on the contents of the streams and not on their timing.
 #pragma once
 
 #include "pipeline/executor.h"
@@ -12,7 +12,7 @@
 
 namespace runnel::pipeline {
 
-// The end of a stream that is joined: the last stage of its executor. Keeps the latest frames.
+// The last stage of an executor that feeds a join. Keeps the latest frames.
 class JoinInput final : public Node {
  public:
   static const NodeType type;
@@ -25,28 +25,28 @@ class JoinInput final : public Node {
 
   [[nodiscard]] const Format& format() const noexcept { return format_; }
   [[nodiscard]] std::string_view label() const noexcept { return label_; }
-  // Every frame before this one has come, or never will.
+  // Every frame before this one has arrived or is lost.
   [[nodiscard]] std::int64_t known() const noexcept { return known_; }
-  // nullptr for frames that are missing.
+  // nullptr for lost frames.
   [[nodiscard]] const float* frame(std::int64_t index) const noexcept;
   [[nodiscard]] const float* last() const noexcept { return frame(last_); }
-  // Frames before this one are not asked for again.
+  // Frames before this one are no longer needed.
   void release(std::int64_t index) noexcept { needed_ = index; }
-  // From now on everything is dropped.
+  // Drops all further input.
   void close() noexcept { closed_ = true; }
 
  private:
   Format format_;
   std::string_view label_;
   std::int64_t capacity_ = 0;
-  float* frames_ = nullptr;          // frame i in place i % capacity
-  std::int64_t* indices_ = nullptr;  // of the frame in each place; -1: none
+  float* frames_ = nullptr;          // frame i at index i % capacity
+  std::int64_t* indices_ = nullptr;  // index of the frame at each position; -1: none
   std::int64_t known_ = 0, last_ = -1, needed_ = 0;
   bool closed_ = false;
 };
 
 // Frame i of the output begins with frame i of the first input, whose clock and origin it has. Frames for
-// which any input has no value (before its beginning, or lost) count as lost.
+// which any input has no value (before its start, or lost) count as lost.
 class Join final : public Node {
  public:
   static const NodeType type;
@@ -57,12 +57,13 @@ class Join final : public Node {
   std::string_view end = "shortest";
   double buffer = 10;
 
-  // In order, before prepare(). Both outlive the join; `from` may be the same for several inputs.
+  // Adds the inputs in order, before prepare(). Both outlive the join; `from` may be the same for several
+  // inputs.
   Status add_input(Executor& from, JoinInput& input) noexcept;
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
-  // Ends the streams that are joined: their sinks are complete, too.
+  // Finishes the joined streams: their sinks are completed, too.
   Status finish() noexcept override;
 
  private:

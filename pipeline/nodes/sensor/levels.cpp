@@ -5,7 +5,7 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     parameter<&Levels::frame_length>("frame_length", "ms", 0.01, 100000, "length of a frame"),
-    parameter<&Levels::frame_shift>("frame_shift", "ms", 0.01, 100000, "distance of frames"),
+    parameter<&Levels::frame_shift>("frame_shift", "ms", 0.01, 100000, "from frame to frame"),
     text_parameter<&Levels::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 

@@ -16,12 +16,12 @@ using features::Statistic;
 constexpr Parameter kParameters[] = {
     text_parameter<&Statistics::window>("window", "",
                                         "length of a window: input frames, or a time (2.56s, 40ms)"),
-    text_parameter<&Statistics::hop>("hop", "", "distance of windows, likewise"),
+    text_parameter<&Statistics::hop>("hop", "", "from window to window, likewise"),
     text_parameter<&Statistics::statistics>("statistics", "",
-                                            "what to compute per channel, with commas between them: mean, "
+                                            "what to compute per channel, separated by commas: mean, "
                                             "std, rms, peak, peak_to_peak, zero_crossings, band_power"),
     text_parameter<&Statistics::bands>("bands", "",
-                                       "for band_power: LOW-HIGH in Hz, with commas between them (0-5,5-20)"),
+                                       "for band_power: LOW-HIGH in Hz, separated by commas (0-5,5-20)"),
     text_parameter<&Statistics::spectral_window>("spectral_window",
                                                  "hann|hanning|hamming|blackman|sine|rectangular",
                                                  "window function before the transform of band_power"),
@@ -32,7 +32,7 @@ constexpr Parameter kParameters[] = {
         "samples that are infinite or not a number: read as 0, or refused"),
 };
 
-// Takes the part before the next comma.
+// Removes and returns the part before the next comma.
 std::string_view take_item(std::string_view& list) noexcept {
   const std::string_view item = list.substr(0, list.find(','));
   list.remove_prefix(std::min(item.size() + 1, list.size()));
@@ -74,7 +74,7 @@ Result<std::span<const Band>> read_bands(std::string_view list, Memory& memory) 
     const auto high = std::from_chars(dash ? low.ptr + 1 : end, end, band.high);
     if (!dash || high.ec != std::errc() || high.ptr != end) {
       return Status(Code::invalid_argument)
-             << "bands: '" << item << "' is no band; expected LOW-HIGH in Hz, such as 0.5-5";
+             << "bands: '" << item << "' is not a band; expected LOW-HIGH in Hz, such as 0.5-5";
     }
   }
   return std::span<const Band>(found, count);

@@ -10,34 +10,34 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Cmvn::mode>("mode", "fixed|sliding|mirror|exponential|utterance|range",
-                                "statistics: mean= and deviation=; of a sliding window as Kaldi's, or "
-                                "mirrored at the ends as Edge Impulse's; of the "
-                                "recent past; of the whole recording (then all frames come at its end); "
-                                "range: least and largest value of the recording to 0 and 1"),
+                                "statistics: fixed: mean= and deviation=; sliding: of a window, as in Kaldi; "
+                                "mirror: of a window mirrored at the ends, as in Edge Impulse; exponential: "
+                                "of the recent past; utterance: of the whole recording (all frames come at "
+                                "its end); range: maps the recording's least and largest value to 0 and 1"),
     text_parameter<&Cmvn::mean>("mean", "",
-                                "subtracted: one number, or one per dimension with commas between them"),
+                                "subtracted: one number, or one per dimension, separated by commas"),
     text_parameter<&Cmvn::deviation>(
-        "deviation", "", "divided by, above 0: one number, or one per dimension with commas between them"),
+        "deviation", "", "divisor, above 0: one number, or one per dimension, separated by commas"),
     text_parameter<&Cmvn::file>("file", "",
                                 "instead of mean and deviation: a file of statistics, JSON with mean and std "
-                                "or Kaldi's matrix of sums; read where a graph is read, never on a device"),
-    text_parameter<&Cmvn::section>("section", "",
-                                   "of the file: which object of its JSON, or which key of Kaldi's archive"),
+                                "or Kaldi's matrix of sums; read when the graph is read, never on a device"),
+    text_parameter<&Cmvn::section>("section", "", "object of the JSON file, or key of Kaldi's archive"),
     switch_parameter<&Cmvn::variance>("variance",
                                       "file, and all modes but fixed: also divide by the deviation"),
     parameter<&Cmvn::window>("window", "frames", 1, 100000, "sliding, and mirror (odd there)"),
     parameter<&Cmvn::min_window>("min_window", "frames", 1, 100000,
-                                 "sliding, not centred: the first frames wait for so many"),
-    switch_parameter<&Cmvn::center>("center", "sliding: the window lies around the frame"),
-    parameter<&Cmvn::frames>("frames", "frames", 1, 1000000, "exponential: a frame that long ago weighs 1/e"),
+                                 "sliding, not centred: frames that the first output waits for"),
+    switch_parameter<&Cmvn::center>("center", "sliding: centres the window on the frame"),
+    parameter<&Cmvn::frames>("frames", "frames", 1, 1000000,
+                             "exponential: age at which a frame has weight 1/e"),
     parameter<&Cmvn::max_frames>("max_frames", "frames", 1, 16777216,
-                                 "utterance and range: of the longest recording"),
+                                 "utterance and range: frames of the longest recording"),
     text_parameter<&Cmvn::non_finite>("non_finite", FiniteInput::kChoices,
                                       "all modes but fixed, which keeps them: values that are infinite or "
                                       "not a number: read as 0 and counted, or refused"),
 };
 
-// Numbers of a list into `values`; a single one stands for all.
+// Parses a list of numbers into `values`; a single number applies to all dimensions.
 Status read_list(std::string_view name, std::string_view list, std::span<float> values) noexcept {
   std::size_t count = 0;
   for (std::string_view rest = list; !rest.empty() || count == 0; ++count) {
@@ -47,7 +47,7 @@ Status read_list(std::string_view name, std::string_view list, std::span<float> 
     const auto [stop, error] = std::from_chars(rest.data(), end, value);
     if (error != std::errc() || stop != end) {
       return Status(Code::invalid_argument) << name << ": '" << rest.substr(0, comma)
-                                            << "' is no number; expected numbers with commas between them";
+                                            << "' is not a number; expected numbers separated by commas";
     }
     if (count < values.size()) values[count] = value;
     rest.remove_prefix(std::min(comma + 1, rest.size()));
@@ -68,7 +68,7 @@ const NodeType Cmvn::type = {
         "Normalises (z-score), (x - mean) / deviation: frames, with fixed statistics or those of the "
         "recording, or channels of a sensor, with fixed statistics.",
     .input = {Kind::audio | Kind::frames, "float32"},
-    .output = {Kind::audio | Kind::frames, "float32, what came in"},
+    .output = {Kind::audio | Kind::frames, "float32, as the input"},
     .parameters = kParameters,
     .make = make_node<Cmvn>,
 };

@@ -14,13 +14,13 @@ class Cmvn : public StageNode {
   static const NodeType type;
 
   std::string_view mode = "fixed";
-  // fixed: one number for all dimensions, or one for each, with commas between them.
+  // mode=fixed: one number for all dimensions, or one for each, separated by commas.
   std::string_view mean = "0";
   std::string_view deviation = "1";
-  // Hosts replace both by the numbers when they read a graph's text
+  // Hosts replace both by numbers when they read the text of a graph
   // (pipeline/host/statistics/statistics_file.h).
   std::string_view file, section;
-  // The others.
+  // All other modes.
   bool variance = true;
   std::int32_t window = 600, min_window = 100;
   bool center = false;

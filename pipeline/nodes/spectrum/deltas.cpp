@@ -6,9 +6,9 @@ namespace {
 constexpr Port kFrames = {static_cast<Kinds>(Kind::frames), "float32"};
 constexpr Parameter kParameters[] = {
     parameter<&Deltas::window>("window", "frames", 3, 99,
-                               "frames that one delta looks at, odd; half of them are look-ahead"),
-    parameter<&Deltas::order>("order", "", 1, 2, "1: deltas; 2: and deltas of them"),
-    switch_parameter<&Deltas::with_static>("with_static", "the features themselves in front"),
+                               "frames that one delta spans, odd; half of them are look-ahead"),
+    parameter<&Deltas::order>("order", "", 1, 2, "1: deltas; 2: also deltas of deltas"),
+    switch_parameter<&Deltas::with_static>("with_static", "puts the features themselves before the deltas"),
     text_parameter<&Deltas::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 

@@ -26,8 +26,8 @@ constexpr auto kTable = OptionTable<Fbank, Traits>::make();
 const NodeType Fbank::type = {
     .name = "fbank",
     .help =
-        "Mel filter banks, cepstral coefficients (kind=mfcc) or spectrograms, as training pipelines make "
-        "them (preset).",
+        "Mel filter banks, cepstral coefficients (kind=mfcc) or spectrograms, as in training pipelines "
+        "(preset).",
     .input = {static_cast<Kinds>(Kind::audio), "float32, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
     .parameters = kTable,

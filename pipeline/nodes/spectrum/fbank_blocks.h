@@ -1,4 +1,4 @@
-// Blocks of a front end whose options come while the program runs, or with tables that are made already.
+// A front end between blocks, with options given at run time or with ready-made tables.
 #pragma once
 
 #include "features/fbank/fbank.h"
@@ -10,10 +10,10 @@ extern template class FbankBlocksOf<features::Fbank>;
 
 class FbankBlocks : public FbankBlocksOf<features::Fbank> {
  public:
-  // `who`: the node as the user knows it.
+  // `who`: name of the node in messages.
   Status prepare(const features::FbankOptions& options, std::string_view who,
                  PrepareContext& context) noexcept;
-  // With tables that are made already, and outlive this.
+  // With ready-made tables, which outlive this.
   Status prepare(const features::FbankTables& tables, std::string_view who, PrepareContext& context) noexcept;
 };
 

@@ -1,4 +1,4 @@
-// What the nodes fbank and stft share: a front end between blocks of samples and of frames.
+// Shared by the nodes fbank and stft: a front end from blocks of samples to blocks of frames.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace runnel::pipeline {
 
-// Whether a front end can have these samples; `who`: the node as the user knows it.
+// Checks that a front end can take these samples; `who`: name of the node in messages.
 Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
                          PrepareContext& context) noexcept;
 
-// F: features::Fbank or one of constants. Frames lie on one grid of the shift for the whole recording: after
+// F: features::Fbank or its constant form. Frames lie on one grid of the shift for the whole recording: after
 // a gap, samples up to the next point of it are dropped.
 template <class F>
 class FbankBlocksOf {
@@ -22,11 +22,11 @@ class FbankBlocksOf {
   std::int64_t reset(std::int64_t first) noexcept;
   Status process(const Block& in, Output& out) noexcept;
   Status flush(Output& out) noexcept;
-  // Samples that were not finite and were read as 0, since prepare().
+  // Number of samples since prepare() that were not finite and were read as 0.
   [[nodiscard]] std::int64_t replaced() const noexcept {
     return replaced_ + (fbank_ ? fbank_->non_finite_samples() : 0);
   }
-  // The front end, for whoever makes it, and then says what comes out.
+  // For derived classes, which construct the front end and then set the output format.
   [[nodiscard]] std::optional<F>& front_end() noexcept { return fbank_; }
   void describe_output(PrepareContext& context) noexcept;
 

@@ -24,7 +24,7 @@ constexpr auto kTable = OptionTable<Microfrontend, Traits>::with(std::array{
 
 const NodeType Microfrontend::type = {
     .name = "microfrontend",
-    .help = "The fixed-point front end of TensorFlow Lite Micro and microWakeWord, to the bit.",
+    .help = "The fixed-point front end of TensorFlow Lite Micro and microWakeWord, bit for bit.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "uint16, int8 or float32"},
     .parameters = kTable,

@@ -1,5 +1,5 @@
-// What the nodes microfrontend and constant microfrontend share: features::Microfrontend between blocks of
-// samples and of frames.
+// Shared by the nodes microfrontend and constant microfrontend: features::Microfrontend from blocks of
+// samples to blocks of frames.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 namespace runnel::pipeline {
 
 // Frames lie on one grid of frame_shift for the whole recording: after a gap, samples up to the next point
-// of it are dropped, and the noise estimate starts afresh.
+// of it are dropped, and the noise estimate is reset.
 class MicrofrontendBlocks {
  public:
   struct Choices {
-    std::string_view who;         // the node as the user knows it
-    DType gives = DType::uint16;  // the library's values; int8, float32: made of them
+    std::string_view who;         // name of the node in messages
+    DType gives = DType::uint16;  // the library's values; int8, float32: converted from them
     std::string_view non_finite = "zero";
   };
   Status prepare(const features::MicrofrontendOptions& options, const Choices& choices,
                  PrepareContext& context) noexcept;
-  // With tables of these options that are made already, and outlive this.
+  // With ready-made tables of these options, which outlive this.
   Status prepare(const features::MicrofrontendOptions& options, const features::MicrofrontendTables& tables,
                  const Choices& choices, PrepareContext& context) noexcept;
   std::int64_t reset(std::int64_t first) noexcept;
@@ -38,7 +38,7 @@ class MicrofrontendBlocks {
   FiniteInput input_;
   std::optional<features::Microfrontend> front_end_;
   DType out_type_ = DType::uint16;
-  std::uint16_t* values_ = nullptr;  // of one process(), where another type comes out
+  std::uint16_t* values_ = nullptr;  // of one process(), when the output has another type
   WindowGrid grid_;
 };
 

@@ -1,5 +1,5 @@
 // The parameters of a node whose settings are a struct of options with presets (features/parameters.h), as a
-// table that is made by the compiler and so takes no memory. The node has the members `preset` and `options`.
+// table that is computed at compile time. The node has the members `preset` and `options`.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ constexpr ParameterType type_of(features::ParameterFacts::Type type) noexcept {
 // N: the node. Traits: kOptions, the table of options (constexpr); preset(name), a Result<Options>.
 template <class N, class Traits>
 struct OptionTable {
-  // The preset comes first, so that the options after it change it; at the end `more`, parameters of the
-  // node itself.
+  // The preset comes first, so that later options override it; `more`, the parameters of the node itself,
+  // come last.
   template <std::size_t kMore>
   static constexpr auto with(const std::array<Parameter, kMore>& more) noexcept {
     std::array<Parameter, 1 + std::size(Traits::kOptions) + kMore> entries{};

@@ -1,5 +1,5 @@
-// The node fbank for programs whose front end is known when they are compiled: its tables are constants
-// (features/fbank/fbank_tables.h), nothing is computed to prepare it, no option is read by name.
+// The node fbank for programs with a compiled-in front end: its tables are constants
+// (features/fbank/fbank_tables.h). Preparing it parses and computes nothing.
 #pragma once
 
 #include "features/fbank/rom_fbank.h"
@@ -9,7 +9,7 @@
 namespace runnel::pipeline {
 
 template <class Blocks>
-class FixedFbank : public Node {
+class RomFbankOf : public Node {
  public:
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
@@ -20,8 +20,8 @@ class FixedFbank : public Node {
   Blocks blocks_;
 };
 
-// Of any tables.
-class RomFbank final : public FixedFbank<FbankBlocks> {
+// For any tables.
+class RomFbank final : public RomFbankOf<FbankBlocks> {
  public:
   const features::FbankTables* tables = nullptr;  // outlives the node
 
@@ -30,9 +30,9 @@ class RomFbank final : public FixedFbank<FbankBlocks> {
   }
 };
 
-// Of a Recipe that features::has_constant_form(): of the front end's code only what it asks for is linked.
+// For a Recipe that features::has_constant_form(): only the code that the recipe uses is linked.
 template <class Recipe>
-class CompiledFbank final : public FixedFbank<FbankBlocksOf<features::RomFbank<Recipe>>> {
+class RecipeFbank final : public RomFbankOf<FbankBlocksOf<features::RomFbank<Recipe>>> {
  public:
   Status prepare(PrepareContext& context) noexcept override {
     RUNNEL_TRY(check_fbank_input(Recipe::kOptions, context.label, context));

@@ -1,6 +1,5 @@
-// The node microfrontend for programs whose front end is known when they are compiled: its tables are
-// constants (features/microfrontend/microfrontend_tables.h), nothing is computed to prepare it, and no option
-// is read by name.
+// The node microfrontend for programs with a compiled-in front end: its tables are constants
+// (features/microfrontend/microfrontend_tables.h). Preparing it parses and computes nothing.
 #pragma once
 
 #include "pipeline/nodes/spectrum/microfrontend_blocks.h"
@@ -9,7 +8,8 @@ namespace runnel::pipeline {
 
 class RomMicrofrontend final : public Node {
  public:
-  const features::MicrofrontendOptions* options = nullptr;  // these two outlive the node, and belong together
+  const features::MicrofrontendOptions* options =
+      nullptr;  // this and the next outlive the node, and must match
   const features::MicrofrontendTables* tables = nullptr;
   DType gives = DType::uint16;
   std::string_view non_finite = "zero";

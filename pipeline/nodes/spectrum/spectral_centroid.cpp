@@ -15,7 +15,7 @@ constexpr Parameter kParameters[] = {
 
 const NodeType SpectralCentroid::type = {
     .name = "spectral_centroid",
-    .help = "The mean frequency of a spectrum, weighted with its values: how bright a sound is.",
+    .help = "The mean frequency of a spectrum, weighted by its values: the brightness of a sound.",
     .input = {static_cast<Kinds>(Kind::frames), "float32: magnitudes or powers"},
     .output = {static_cast<Kinds>(Kind::frames), "float32, 1 value in Hz"},
     .parameters = kParameters,

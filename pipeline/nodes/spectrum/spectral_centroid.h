@@ -1,4 +1,4 @@
-// Where the middle of a spectrum is.
+// The centre of gravity of a spectrum.
 #pragma once
 
 #include "pipeline/node.h"

@@ -18,7 +18,7 @@ constexpr Parameter kParameters[] = {
 
 const NodeType SpectralFlux::type = {
     .name = "spectral_flux",
-    .help = "How much a spectrum grows from frame to frame: onsets of sounds.",
+    .help = "The increase of a spectrum from frame to frame, for onset detection.",
     .input = {static_cast<Kinds>(Kind::frames), "float32: magnitudes, powers or their logarithms"},
     .output = {static_cast<Kinds>(Kind::frames), "float32, 1 value"},
     .parameters = kParameters,

@@ -28,7 +28,7 @@ class SpectralFlux final : public Node {
  private:
   FiniteInput input_;
   std::span<float> before_;  // the last frame
-  bool started_ = false;     // whether there is one
+  bool started_ = false;     // whether before_ is valid
 };
 
 }  // namespace runnel::pipeline

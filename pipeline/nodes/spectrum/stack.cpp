@@ -5,18 +5,17 @@ namespace {
 
 constexpr Port kFrames = {static_cast<Kinds>(Kind::frames), "float32"};
 constexpr Parameter kParameters[] = {
-    parameter<&Stack::frames>("frames", "frames", 1, 1000, "frames next to each other"),
-    parameter<&Stack::step>("step", "frames", 1, 1000, "distance of stacks"),
+    parameter<&Stack::frames>("frames", "frames", 1, 1000, "frames per stack"),
+    parameter<&Stack::step>("step", "frames", 1, 1000, "from stack to stack"),
     switch_parameter<&Stack::pad>(
-        "pad",
-        "first and last frame repeated, so that there is a stack for every step; false: whole stacks only"),
+        "pad", "repeats the first and last frame, so that every step has a stack; false: whole stacks only"),
     text_parameter<&Stack::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
 }  // namespace
 
 const NodeType Stack::type = {.name = "stack",
-                              .help = "Several frames next to each other as one (low frame rate features).",
+                              .help = "Concatenates several frames into one (low frame rate features).",
                               .input = kFrames,
                               .output = kFrames,
                               .parameters = kParameters,

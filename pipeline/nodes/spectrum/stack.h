@@ -1,4 +1,4 @@
-// Several frames as one: features::FrameStack as a node.
+// Stacks several frames into one: features::FrameStack as a node.
 #pragma once
 
 #include "features/frames/frame_stack.h"

@@ -1,4 +1,4 @@
-// The base of nodes that turn frames into frames with a memory of the frames around them.
+// The base of nodes from frames to frames that use neighbouring frames.
 #pragma once
 
 #include "features/frames/frame_stage.h"
@@ -8,7 +8,7 @@
 
 namespace runnel::pipeline {
 
-// Frames in, frames out, through a features::FrameStage that the derived class makes and hands to start().
+// Runs a features::FrameStage, which the derived class makes and passes to start().
 class StageNode : public Node {
  public:
   std::string_view non_finite = "zero";
@@ -19,7 +19,7 @@ class StageNode : public Node {
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  protected:
-  // `name`: of the node's type. `holds_all`: frames come out in flush() only. Error: out_of_memory.
+  // `name`: of the node's type. `holds_all`: all output comes in flush(). Error: out_of_memory.
   Status start(std::string_view name, features::FrameStage& stage, bool holds_all,
                PrepareContext& context) noexcept;
 

@@ -9,8 +9,8 @@ namespace runnel::pipeline {
 const NodeType InverseStft::type = {
     .name = "istft",
     .help =
-        "Samples from complex spectra by overlap-add; with the settings of stft it undoes it, up to the "
-        "centre of the last frame.",
+        "Samples from complex spectra by overlap-add; inverts stft with the same settings, up to the centre "
+        "of the last frame.",
     .input = {static_cast<Kinds>(Kind::frames),
               "float32, n_fft/2 + 1 real and as many imaginary parts, one frame per hop_length"},
     .output = {static_cast<Kinds>(Kind::audio), "float32, 1 channel"},
@@ -28,7 +28,7 @@ Status InverseStft::prepare(PrepareContext& context) noexcept {
   }
   RUNNEL_TRY(input_.prepare(type.name, non_finite, inverse_->dims(), context));
   RUNNEL_TRY(prepare_pairs(context, inverse_->dims()));
-  // A sample is 1 / hop_length of the distance of frames; sample 0 lies where frame 0 says.
+  // A sample is 1 / hop_length of the hop of frames; the clock of frame 0 gives the position of sample 0.
   const features::FrameGrid& grid = inverse_->grid();
   Clock& clock = context.output.clock;
   clock.denominator = context.input.clock.denominator * grid.shift;

@@ -6,7 +6,7 @@
 namespace runnel::pipeline {
 
 // Multiplies a spectrum with a mask. A frame of the input is a spectrum of 2 K values and, after it, a mask
-// of K values; what comes out is the spectrum.
+// of K values; the output is the masked spectrum.
 class Mask final : public Node {
  public:
   static const NodeType type;

@@ -6,7 +6,8 @@
 
 namespace runnel::pipeline {
 
-// Frames of n_fft/2 + 1 real parts, then as many imaginary parts; with `pairs`, bin for bin both.
+// Frames of n_fft/2 + 1 real parts, then as many imaginary parts; with `pairs`, the two parts of each bin
+// together.
 class Stft final : public StftNode {
  public:
   static const NodeType type;

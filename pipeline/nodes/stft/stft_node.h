@@ -1,4 +1,4 @@
-// The base of stft and istft: what both directions must agree on.
+// The base of stft and istft: the settings that both share.
 #pragma once
 
 #include <string_view>
@@ -19,11 +19,11 @@ class StftNode : public Node {
   bool pairs = false;  // real and imaginary part of a bin side by side
   std::string_view non_finite = "zero";
 
-  // The texts have been checked against the choices of their parameters.
+  // Assumes that the texts are among the choices of their parameters.
   [[nodiscard]] features::StftOptions options() const noexcept;
 
  protected:
-  // Room for one frame, where pairs are made or taken apart.
+  // Room for one frame, when pairs are interleaved or separated.
   Status prepare_pairs(PrepareContext& context, std::size_t values) noexcept;
   float* frame_ = nullptr;
 };
@@ -34,8 +34,9 @@ inline constexpr std::string_view kStftWindows =
 inline constexpr Parameter kStftParameters[] = {
     parameter<&StftNode::n_fft>("n_fft", "samples", 2, 1048576, "size of the transform"),
     parameter<&StftNode::win_length>("win_length", "samples", 0, 1048576,
-                                     "length of the window, in the middle of the transform; 0: n_fft"),
-    parameter<&StftNode::hop_length>("hop_length", "samples", 0, 1048576, "distance of frames; 0: n_fft / 4"),
+                                     "length of the window, centred in the transform; 0: n_fft"),
+    parameter<&StftNode::hop_length>("hop_length", "samples", 0, 1048576,
+                                     "from frame to frame; 0: n_fft / 4"),
     text_parameter<&StftNode::window_type>("window_type", kStftWindows,
                                            "hanning is symmetric, hann and sqrt_hann periodic"),
     switch_parameter<&StftNode::center>("center", "frames centred on multiples of the hop, as in torch.stft"),
@@ -43,8 +44,8 @@ inline constexpr Parameter kStftParameters[] = {
         "pad_mode", kStftPads,
         "with center, outside of the recording: edge samples repeated, not repeated, or zeros"),
     switch_parameter<&StftNode::pairs>("pairs",
-                                       "real and imaginary part of a bin side by side, as many networks have "
-                                       "them; false: all real parts, then all imaginary parts"),
+                                       "real and imaginary part of each bin together, as many networks "
+                                       "expect; false: all real parts, then all imaginary parts"),
     text_parameter<&StftNode::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 

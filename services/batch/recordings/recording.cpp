@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using pipeline::json_string;
 
-// Brackets inside one another; what lies deeper would be recursion without bound.
+// Limit of nested brackets; deeper nesting would mean unbounded recursion.
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxLine = 1 << 20;
 // A day less than what int64 nanoseconds hold.
@@ -70,7 +70,7 @@ Result<std::string> path_of(std::string text) {
               low = i + 2 < rest.size() ? hex_digit(rest[i + 2]) : -1;
     if (high < 0 || low < 0 || high + low == 0)
       return Status(Code::invalid_data)
-             << "\"" << text << "\": % stands before two hexadecimal digits that are not 00";
+             << "\"" << text << "\": expected two hexadecimal digits other than 00 after %";
     path += static_cast<char>(high * 16 + low);
     i += 2;
   }
@@ -110,7 +110,7 @@ void take_integer(Json& object, const char* key, std::int64_t& value) {
     value = found->get<std::int64_t>();
 }
 
-// `listed`: with what a journal adds.
+// `listed`: with the keys that a journal adds.
 Result<Recording> parse_object(std::string_view line, bool listed) {
   if (line.size() > kMaxLine)
     return Status(Code::invalid_data)

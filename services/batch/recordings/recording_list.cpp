@@ -31,8 +31,8 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-// The names in a folder, in the byte order of the paths that begin with them: those of folders end in a
-// slash.
+// The names in a folder, in byte order; the names of folders end in a slash, so that all paths are in byte
+// order.
 class Names {
  public:
   void add(std::string_view name) {
@@ -47,7 +47,7 @@ class Names {
   [[nodiscard]] bool full() const noexcept {
     return text_.size() > std::numeric_limits<std::uint32_t>::max() - (std::size_t{1} << 16);
   }
-  // The next one; nothing: there are no more.
+  // The next one; nullopt at the end.
   std::string_view next() {
     return next_ == places_.size() ? std::string_view() : std::string_view(&text_[places_[next_++]]);
   }
@@ -77,7 +77,7 @@ class Lister {
   Recordings take() { return std::move(list_); }
 
  private:
-  // `named`: where the name below the folder of the call begins; npos: that of the file.
+  // `named`: where the name below the folder of the call begins; npos: at the file name.
   void add_path(std::string path, std::size_t named = std::string::npos) {
     Recording recording;
     const std::size_t slash = path.rfind('/');
@@ -91,12 +91,12 @@ class Lister {
     list_.push_back(recording);
   }
 
-  // A folder that is being walked.
+  // A folder that is being listed.
   struct Level {
-    std::string path;  // with a slash at its end
+    std::string path;  // ends in a slash
     Names names;
   };
-  // False when it has been walked before, or is gone.
+  // False when it has been listed before, or no longer exists.
   Result<bool> open_folder(const std::string& path, Folders& seen, Level& level) const {
     struct stat self = {};
     if (stat(path.c_str(), &self) != 0) {
@@ -119,8 +119,8 @@ class Lister {
     return true;
   }
 
-  // Without recursion of this program: as deep as the file system allows. In byte order, so which of several
-  // links to a folder counts does not depend on the file system.
+  // Without recursion, so folders may be nested as deep as the file system allows. In byte order, so the
+  // choice among several links to a folder does not depend on the file system.
   Status add_folder(const std::string& folder) {
     const std::size_t before = list_.size(), named = folder.size() + (folder.ends_with('/') ? 0 : 1);
     Folders seen;
@@ -167,7 +167,7 @@ class Lister {
   Status add_list(const std::string& path) {
     std::error_code error;
     std::ifstream in;
-    // A FIFO is a list like any other: `@<(find ...)`.
+    // A FIFO is allowed: `@<(find ...)`.
     if (!fs::is_directory(path, error)) in.open(path, std::ios::binary);
     if (!in.is_open()) return Status(Code::not_found) << path << ": cannot be opened";
     const std::size_t before = list_.size();
@@ -235,7 +235,7 @@ Status check_keys(const Recordings& recordings, bool are_files) {
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
     return a.hash != b.hash ? a.hash < b.hash : a.index < b.index;
   });
-  // Keys with one hash are most likely one key: few are compared in vain.
+  // Equal hashes almost always mean equal keys, so few comparisons are wasted.
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t j = i + 1; j < places.size() && places[j].hash == places[i].hash; ++j) {
       const Recording first = recordings[places[i].index], second = recordings[places[j].index];

@@ -1,5 +1,5 @@
-// Opening a recording apart from the graph that it goes through: graphs are made once for each format of
-// recordings, and used again and again.
+// Opens recordings independently of the graph that processes them: one graph is made for each format and
+// reused.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace runnel::batch {
 
-// A recording that is open, and what comes out of it.
+// An open recording and its format.
 class OpenRecording {
  public:
   // `text`: a source as text, "wav path=a.wav"; the nodes and the tick are those of `options`. Errors: those
-  // of the node, after its name.
+  // of the node, preceded by its name.
   static Result<std::unique_ptr<OpenRecording>> open(const std::string& text,
                                                      const pipeline::GraphOptions& options);
   ~OpenRecording();
@@ -28,20 +28,20 @@ class OpenRecording {
 
  private:
   OpenRecording() = default;
-  pipeline::GraphText text_;  // nodes keep views of it
+  pipeline::GraphText text_;  // nodes hold views of it
   HeapMemory memory_;
   pipeline::Node* node_ = nullptr;
   pipeline::Format format_;
 };
 
-// Stands in a graph for recordings of one format.
+// The source of a graph for recordings of one format.
 class RecordingSource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
 
   std::int64_t sample_rate = 0, hop = 1, begin = 0, span = 1, denominator = 1, channels = 1;
 
-  // The recording that the next run is to read; its format is the one that the graph was made for.
+  // Sets the recording that the next run reads; its format must be the one that the graph was made for.
   void play(pipeline::Node* recording) noexcept { recording_ = recording; }
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
@@ -53,7 +53,7 @@ class RecordingSource final : public pipeline::Node {
 };
 
 // "recording name=wav ...", the text of a RecordingSource for such recordings. Recordings with the same text
-// go through the same graph.
+// share a graph.
 std::string text_of_source(const OpenRecording& recording);
 
 }  // namespace runnel::batch

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 
-// What a recording has beside its path; in a byte before it.
+// Flags for the fields that a recording has besides its path; in a byte before it.
 constexpr unsigned char kPiece = 1, kId = 2, kFields = 4;
 
 void put_number(std::string& to, std::uint64_t value) {
@@ -25,7 +25,7 @@ std::uint64_t take_number(const char*& from) noexcept {
   }
 }
 
-// Small numbers of either sign become small ones; differences may wrap around.
+// Zigzag coding: small numbers of either sign become small unsigned ones; differences may wrap around.
 void put_difference(std::string& to, std::int64_t value, std::int64_t before) {
   const std::uint64_t difference = static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(before);
   put_number(to, difference << 1 ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0));
@@ -79,7 +79,7 @@ void pack(std::string& to, const Recording& recording, const Recording& before) 
   if (!recording.fields.empty()) put_text(to, recording.fields);
 }
 
-// `recording` holds the one before it.
+// On entry, `recording` holds the previous one.
 void unpack(const char*& from, Recording& recording) {
   const auto has = static_cast<unsigned char>(*from++);
   recording.path.resize(static_cast<std::size_t>(take_number(from)));

@@ -1,8 +1,7 @@
-// A list of recordings that takes little memory: millions of them are common, and a process that lists them
-// should not grow by much.
+// A compact list of recordings: millions are common, and their list should take little memory.
 //
-// In blocks of 16. Of a path only what differs from the one before it is kept; numbers are kept as
-// differences, seven bits to a byte. A recording of a folder takes its name and about 15 bytes.
+// Stored in blocks of 16. Of a path, only the part that differs from the previous one is kept; numbers are
+// kept as differences, seven bits to a byte. A recording in a folder takes its name and about 15 bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace runnel::batch {
 
-// Append-only. Several threads may read it while nobody writes.
+// Append-only. Several threads may read it while none appends.
 class Recordings {
  public:
   Recordings() = default;
@@ -30,12 +29,12 @@ class Recordings {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  // Unpacks up to 16 of them: less than a microsecond. `index` < size().
+  // Unpacks up to 16 recordings, in less than a microsecond. `index` < size().
   [[nodiscard]] Recording operator[](std::size_t index) const;
-  // Bytes that it keeps.
+  // Bytes of memory.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
-  // Gives copies.
+  // Iterates over copies.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -72,9 +71,9 @@ class Recordings {
   std::vector<std::unique_ptr<char[]>> chunks_;
   std::size_t left_ = 0, chunk_bytes_ = 0;  // of the last chunk; of all of them
   char* free_ = nullptr;
-  std::vector<const char*> blocks_;  // of kBlock recordings each
+  std::vector<const char*> blocks_;  // each of kBlock recordings
   std::string tail_;                 // the last block, while there is room in it
-  Recording last_;                   // what the next one differs from
+  Recording last_;                   // the base of the next difference
   std::size_t size_ = 0;
 };
 

@@ -17,7 +17,7 @@ bool read_number(std::string_view text, int& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// How one engine tells a process its place.
+// The environment variables with which an engine numbers its processes.
 struct Engine {
   const char* index;
   const char* count;
@@ -70,12 +70,12 @@ Result<EngineShard> engine_shard(const Environment& environment) {
 
 Recordings share_of(Recordings recordings, const Shard& shard) {
   if (shard.count == 1) return recordings;
-  // The dearest first, each to the shard that has least so far.
+  // In order of falling cost, each to the shard with the least cost so far.
   std::vector<std::size_t> order(recordings.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<std::int64_t> costs;
   costs.reserve(recordings.size());
-  // Opening a recording costs something, too.
+  // Adds the cost of opening a recording.
   for (const Recording& recording : recordings) costs.push_back(recording.cost() + 4096);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });

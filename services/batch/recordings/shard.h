@@ -1,4 +1,4 @@
-// Shares of a list for several machines: every shard works out its own, without talking to the others.
+// Splits a list into shares for several machines: every shard computes its own share without communication.
 #pragma once
 
 #include <functional>
@@ -20,17 +20,18 @@ Result<Shard> parse_shard(std::string_view text);
 
 struct EngineShard {
   Shard shard;
-  std::string from;  // the variable that says it; empty: none is set
+  std::string from;  // the variable it was read from; empty: none is set
 };
-// A variable of the environment, or null.
+// Returns the value of an environment variable, or null.
 using Environment = std::function<const char*(const char*)>;
-// What the engine that started this process says, the first that is set of: Slurm arrays, Open MPI, PMI, Grid
-// Engine, and indexed jobs of Kubernetes, which do not say how many there are: that is RUNNEL_SHARDS. Error:
-// invalid_argument for variables that make no sense.
+// The shard according to the engine that started this process, the first that is set of: Slurm arrays, Open
+// MPI, PMI, Grid Engine, and indexed jobs of Kubernetes. Kubernetes does not set the number of shards:
+// RUNNEL_SHARDS does. Error: invalid_argument for invalid values.
 Result<EngineShard> engine_shard(const Environment& environment);
 
-// The recordings of one shard, in the order of the list. The same on every machine; shards differ in cost by
-// at most the dearest recording. Every recording is in exactly one shard; shards may be empty.
+// The recordings of one shard, in the order of the list. The same on every machine; the costs of shards
+// differ by at most the cost of the most expensive recording. Every recording is in exactly one shard; shards
+// may be empty.
 Recordings share_of(Recordings recordings, const Shard& shard);
 
 }  // namespace runnel::batch

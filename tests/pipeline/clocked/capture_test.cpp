@@ -316,7 +316,7 @@ TEST_F(Capture, StartsAndStopsAThousandTimes) {
 }
 
 // From the last sample of what a frame looks at to the frame, in samples that the device had given by then:
-// the longest is what was foretold.
+// the longest equals the prediction.
 TEST_F(Capture, TheDelayIsTheOneThatWasForetold) {
   const struct {
     const char* text;

@@ -1,5 +1,5 @@
 // Time that a test program makes itself: the virtual card moves it on, and alsa-lib, the card and runnel all
-// read it, because the program's clock_gettime() stands before that of the C library.
+// read it, because the program's clock_gettime() overrides that of the C library.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Recordings through graphs that are used again, and long ones in pieces.
+// Recordings through reused graphs, and long ones in pieces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sndfile.h>
@@ -129,7 +129,7 @@ TEST_F(GraphWorkerTest, WhatRemembersEverythingIsNotSplit) {
   EXPECT_EQ(worker.split(), 1);
 }
 
-// A long recording that fails in the middle fails as it does in one piece.
+// A long recording that fails in the middle fails as without splitting.
 TEST_F(GraphWorkerTest, AFailureInAPieceIsThatOfTheWhole) {
   const std::string path = write("a.flac", 16000 * 9, 16000, 1, SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) * 2 / 3);

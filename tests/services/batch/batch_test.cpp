@@ -336,7 +336,7 @@ TEST_F(BatchRun, JobsAndShardsChangeNothing) {
   std::string text = read(shards[3]);
   text[10] ^= 1;
   write(shards[3], text);
-  EXPECT_THAT(reason(shards), HasSubstr("was changed behind its journal's back"));
+  EXPECT_THAT(reason(shards), HasSubstr("has changed since its journal was written"));
 }
 
 TEST_F(BatchRun, ACrashAtAnyMomentLosesAndRepeatsNothing) {

@@ -201,7 +201,7 @@ TEST_F(LivePages, AskForTheToken) {
   EXPECT_EQ(LivePage::start(*net::Address::parse("0.0.0.0:0"), "").status().code(), Code::invalid_argument);
 }
 
-// Six may look; the seventh is told so, and the run goes on whatever readers do.
+// Six readers are allowed; the seventh is refused, and readers never block the run.
 TEST_F(LivePages, HaveRoomForSixReaders) {
   Running running = make("wav path=" + recording() + " ! null", 1);
   const int port = port_of(*running.page);

@@ -21,7 +21,7 @@ class Serve : public testing::Test {
     options.graph = digits_.options();
     return options;
   }
-  // Sends a whole recording in pieces and gives all lines.
+  // Sends a whole recording in parts and returns all lines.
   static std::vector<std::string> talk(Client& client, const std::string& greeting,
                                        const std::vector<std::int16_t>& samples, unsigned seed,
                                        std::size_t channels = 1) {
@@ -221,8 +221,8 @@ TEST_F(Serve, RefusesWhatIsWrong) {
   };
   const std::string good = framed("{}");
   for (const Case& wrong :
-       {Case{framed("hello"), "greeting: the first message is no JSON object"},
-        Case{framed("[]"), "no JSON object"}, Case{framed(std::string(3000, '[')), "no JSON object"},
+       {Case{framed("hello"), "greeting: the first message is not a JSON object"},
+        Case{framed("[]"), "not a JSON object"}, Case{framed(std::string(3000, '[')), "not a JSON object"},
         Case{framed(R"({"rate":999})"), "\"rate\": expected a whole number from 1000 to 768000, found 999"},
         Case{framed(R"({"rate":1e300})"), "\"rate\""}, Case{framed(R"({"rate":44101.5})"), "\"rate\""},
         Case{framed(R"({"rate":44101})"), "\"rate\": expected a multiple of 25 Hz, found 44101"},

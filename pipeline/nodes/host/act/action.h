@@ -1,4 +1,4 @@
-// What nodes that act on events have in common: they never hold up the stream, and account for every event.
+// The base of nodes that act on events: they never block the stream, and count every event.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace runnel::pipeline {
 
 // events == done + failed + dropped once the node is finished.
 struct ActionFacts {
-  std::int64_t events = 0;  // records that were given to the action
+  std::int64_t events = 0;  // records given to the action
   std::int64_t done = 0;
-  std::int64_t failed = 0;   // tried, in vain
-  std::int64_t dropped = 0;  // never tried: the queue was full, or the time was up
+  std::int64_t failed = 0;   // tried without success
+  std::int64_t dropped = 0;  // never tried: the queue was full, or the time limit was reached
 };
 
-// Counts, and says what went wrong: of each kind the first time at once, then at most once in kQuietSeconds
-// with how often. Thread-safe.
+// Counts results and reports failures: the first of each kind at once, then at most one message with a count
+// per kQuietSeconds. Thread-safe.
 class ActionBook {
  public:
   static constexpr int kQuietSeconds = 60;
@@ -29,18 +29,18 @@ class ActionBook {
   void done() { add(&ActionFacts::done, {}, troubles_); }
   void failed(std::string_view why) { add(&ActionFacts::failed, why, failures_); }
   void dropped(std::string_view why) { add(&ActionFacts::dropped, why, drops_); }
-  // Something that is no loss (yet).
+  // A message about something that is not a loss (yet).
   void say(std::string_view what) { add(nullptr, what, troubles_); }
 
   [[nodiscard]] ActionFacts facts() const;
-  // What is to be told to people now; empty: nothing.
+  // Messages to print now; may be empty.
   std::string take_news();
 
  private:
-  // News of one kind.
+  // The messages of one kind.
   struct News {
     std::string latest;
-    std::int64_t untold = 0;  // since the last one that was told
+    std::int64_t untold = 0;  // since the last one that was reported
     double told_at = -1;      // s; negative: never
     std::string take();
   };
@@ -51,11 +51,11 @@ class ActionBook {
   News failures_, drops_, troubles_;
 };
 
-// A sink of events that does something about each in a thread of its own. The graph starts it before the
-// first sample; the destructor of the node ends it, whatever is under way.
+// A sink that acts on each event in a thread of its own. The graph starts the thread before the first sample;
+// the destructor of the node ends it, even in the middle of an action.
 class Action : public Node {
  public:
-  std::string_view source;  // name in the records; empty: that of the recording or device
+  std::string_view source;  // name in the records; empty: the name of the recording or device
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
@@ -68,7 +68,7 @@ class Action : public Node {
  protected:
   // Checks the parameters.
   virtual Status configure() noexcept = 0;
-  // Called in the thread of the graph; must not wait.
+  // Called in the graph's thread; must not block.
   virtual void act(const Event& event) = 0;
 
   EventRecords records_;

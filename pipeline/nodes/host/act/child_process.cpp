@@ -22,8 +22,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// How a child starts: signals as they were before this program changed them, a group of its own, and no files
-// but the first three.
+// The attributes of a child: default handling of signals, its own process group, and no open files but the
+// first three.
 struct Settings {
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
@@ -51,7 +51,7 @@ struct Settings {
   Settings& operator=(const Settings&) = delete;
 };
 
-// The environment of this process with some variables set anew.
+// The environment of this process with some variables replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
   std::vector<std::string> all = more;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -90,7 +90,7 @@ Result<ChildProcess> ChildProcess::run(const ChildCall& call) {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0)
     return Status(Code::io_error) << program << ": cannot be run: " << std::strerror(errno);
-  // It fits, so nobody waits; the child reads it and then the end.
+  // It fits into the pipe, so the write does not block; the child reads it and then end of file.
   const bool given =
       write(ends[1], call.input.data(), call.input.size()) == static_cast<ssize_t>(call.input.size());
   close(ends[1]);

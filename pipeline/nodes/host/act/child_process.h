@@ -1,4 +1,4 @@
-// A program that is run beside this one, without a shell.
+// A child process, started without a shell.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,14 @@
 namespace runnel::pipeline {
 
 struct ChildCall {
-  std::vector<std::string> arguments;  // the first one is the program; without a '/' it is looked for in PATH
-  std::vector<std::string> environment;  // NAME=VALUE, beside those of this process
-  std::string input;                     // its standard input; fits into a pipe
+  std::vector<std::string> arguments;    // the first one is the program; without a '/' it is searched in PATH
+  std::vector<std::string> environment;  // NAME=VALUE, in addition to those of this process
+  std::string input;                     // its standard input; must fit into a pipe
 };
 
-// Its standard output goes to our standard error: ours carries data. It is in a process group of its own, so
-// that what ends this program at a terminal does not end it as well. Move only; a child that still runs when
-// this object goes is killed.
+// Its standard output goes to our standard error, because our standard output carries data. It has its own
+// process group, so that Ctrl-C in a terminal does not end it with this program. Move only; the destructor
+// kills a child that still runs.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -31,11 +31,12 @@ class ChildProcess {
   // Errors: not_found, io_error, invalid_argument (input too long).
   static Result<ChildProcess> run(const ChildCall& call);
 
-  // To be polled: readable when it has ended.
+  // Poll it: readable when the child has ended.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  // It, and whatever it started.
+  // Sends a signal to the child and its descendants.
   void signal(int number) const noexcept;
-  // Ok when it ended with 0; call when descriptor() is readable. Error: io_error, with how it ended.
+  // Ok when it ended with exit code 0; call when descriptor() is readable. Error: io_error with the exit code
+  // or signal.
   Status outcome();
 
  private:
@@ -43,8 +44,8 @@ class ChildProcess {
   int descriptor_ = -1;
 };
 
-// Words of a command as a user writes them: separated by spaces; parts may stand in 'single' or "double"
-// quotes; in the latter a backslash takes the next character as it is. Error: invalid_argument.
+// Splits a command line into words at spaces. Parts may be in 'single' or "double" quotes; in double quotes a
+// backslash escapes the next character. Error: invalid_argument.
 Result<std::vector<std::string>> words_of(std::string_view text);
 
 }  // namespace runnel::pipeline

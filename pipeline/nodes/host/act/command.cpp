@@ -13,12 +13,13 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Command::run>("run", "",
                                   "program and arguments; {label}, {score}, {start}, {end}, {frame}, "
-                                  "{source} and {json} stand for what the event says",
+                                  "{source} and {json} are replaced by the fields of the event",
                                   true),
-    parameter<&Command::concurrency>("concurrency", "", 1, 1000, "how many run at once"),
+    parameter<&Command::concurrency>("concurrency", "", 1, 1000, "programs that run at once"),
     parameter<&Command::queue>("queue", "", 0, 1000000,
-                               "events that wait for their turn; those beyond are dropped and counted"),
-    parameter<&Command::timeout>("timeout", "s", 0.01, 1e6, "one that takes longer is ended, and has failed"),
+                               "events that may wait; further ones are dropped and counted"),
+    parameter<&Command::timeout>("timeout", "s", 0.01, 1e6,
+                                 "a program that takes longer is ended and counts as failed"),
     text_parameter<&Command::source>("source", "",
                                      "name in the records; empty: that of the recording or device"),
 };
@@ -77,7 +78,7 @@ ChildCall Command::call_for(const EventFields& fields) const {
 void Command::act(const Event& event) {
   {
     const std::lock_guard lock(mutex_);
-    // What can be run at once does not wait.
+    // Events that can start immediately do not count as queued.
     if (static_cast<std::int64_t>(waiting_.size()) < queue + concurrency - busy_) {
       waiting_.push_back(call_for(records_.fields(event)));
       wake_.up();
@@ -157,7 +158,7 @@ void Command::work() {
     for (const Running& running : running_) polled.push_back({running.process.descriptor(), POLLIN, 0});
     poll(polled.data(), polled.size(), milliseconds_to_wait());
     if (polled[0].revents != 0) wake_.clear();
-    // From the back, so that those in front keep their places.
+    // Backwards, so that erasing keeps the earlier indices valid.
     for (std::size_t i = running_.size(); i-- > 0;) {
       if (polled[i + 1].revents == 0) continue;
       reap(running_[i]);

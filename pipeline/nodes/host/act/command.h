@@ -14,10 +14,10 @@
 
 namespace runnel::pipeline {
 
-// The program is started by itself, without a shell: what an event says is always one argument, whatever it
-// holds. It has the record on its standard input, and the fields in RUNNEL_LABEL, RUNNEL_SCORE and so on. At
-// most `concurrency` of them run at once; others wait in a queue of `queue`, and those beyond are dropped.
-// One that takes longer than `timeout` is ended.
+// The program is started without a shell: a field of an event always stays one argument. It gets the record
+// on its standard input, and the fields in RUNNEL_LABEL, RUNNEL_SCORE and so on. At most `concurrency`
+// programs run at once; up to `queue` events wait, further ones are dropped. A program that takes longer than
+// `timeout` is ended.
 class Command final : public Action {
  public:
   static const NodeType type;
@@ -54,10 +54,10 @@ class Command final : public Action {
 
   std::vector<std::string> words_;
   Wake wake_;
-  std::mutex mutex_;  // of these two
+  std::mutex mutex_;  // guards the next two
   std::deque<ChildCall> waiting_;
-  std::int64_t busy_ = 0;         // taken off the queue and not ended
-  std::vector<Running> running_;  // of the thread
+  std::int64_t busy_ = 0;         // taken off the queue and not ended yet
+  std::vector<Running> running_;  // used by the thread only
   std::atomic<bool> finishing_{false}, leaving_{false};
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Events and gaps as the records of a run (docs/pipeline.md, events), for all who write or send them.
+// Events and gaps as the records of a run (docs/pipeline.md, events), for nodes that write or send them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace runnel::pipeline {
 
-// What an event is called and says, piece by piece, as text.
+// The fields of an event as text.
 using EventFields = std::vector<std::pair<std::string_view, std::string>>;
 
 class EventRecords {
@@ -20,7 +20,7 @@ class EventRecords {
   // `source`: the name in the records; empty: that of the recording or device.
   EventRecords(std::string_view source, const Format& input);
 
-  // From now on another source, of the same rate.
+  // Changes the source; the rate stays the same.
   void name_source(std::string_view name);
 
   // One line of JSON, without the newline.
@@ -34,7 +34,7 @@ class EventRecords {
   std::int64_t sample_rate_ = 0;
 };
 
-// "{label}" in `text` becomes the label, and so on. Braces around anything else stay as they are.
+// Replaces "{label}" in `text` by the label, and so on. Other text in braces stays unchanged.
 std::string filled_in(std::string_view text, const EventFields& fields);
 
 }  // namespace runnel::pipeline

@@ -7,14 +7,14 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    parameter<&History::seconds>("seconds", "s", 0.01, 3600, "how far one can go back"),
+    parameter<&History::seconds>("seconds", "s", 0.01, 3600, "length of the history"),
 };
 
 }  // namespace
 
 const NodeType History::type = {
     .name = "history",
-    .help = "Keeps the latest seconds of sound for a `record` further on; passes everything on unchanged.",
+    .help = "Keeps the latest seconds of sound for a later `record`; passes everything on unchanged.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"},
     .output = {static_cast<Kinds>(Kind::audio), "the same"},
     .parameters = kParameters,
@@ -23,7 +23,7 @@ const NodeType History::type = {
 
 Status History::prepare(PrepareContext& context) noexcept {
   format_ = context.input;
-  // What comes at once must fit too.
+  // A whole block must fit too.
   capacity_ = std::max(std::llround(seconds * format_.clock.hz()), 1LL) + context.max_input;
   samples_.resize(static_cast<std::size_t>(capacity_ * format_.channels));
   context.max_output = context.max_input;

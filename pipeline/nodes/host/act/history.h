@@ -1,4 +1,4 @@
-// Keeps the latest seconds of the sound that passes, for nodes further on that want to go back.
+// Keeps the latest seconds of the sound that passes, for later nodes that need earlier samples.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace runnel::pipeline {
 
-// What wants to know that more was heard; called in the thread of the graph.
+// Notified of every new block; called in the graph's thread.
 class HistoryListener {
  public:
   virtual Status heard() noexcept = 0;
@@ -26,14 +26,13 @@ class History final : public Node {
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
-  // Before the first process(). The listener outlives the run.
+  // Call before the first process(). The listener outlives the run.
   void tell(HistoryListener& listener) { listeners_.push_back(&listener); }
   [[nodiscard]] const Format& format() const noexcept { return format_; }
-  // Samples [begin(), end()) are kept. Indices of this place in the graph.
+  // Samples [begin(), end()) are available. Indices at this point of the graph.
   [[nodiscard]] std::int64_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::int64_t end() const noexcept { return end_; }
-  // The kept samples from `from` on, as far as they lie in one piece, and not beyond `to`; begin() <= from <
-  // to <= end().
+  // The samples from `from` on, as many as are contiguous, at most to `to`; begin() <= from < to <= end().
   [[nodiscard]] std::span<const float> piece(std::int64_t from, std::int64_t to) const noexcept;
 
  private:

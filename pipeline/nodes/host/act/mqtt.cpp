@@ -19,27 +19,24 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Mqtt::broker>("broker", "", "HOST:PORT of the broker"),
     text_parameter<&Mqtt::topic>(
-        "topic", "",
-        "where to publish; {label}, {source} and the other fields of an event may be part of it"),
-    text_parameter<&Mqtt::client>("client", "",
-                                  "name of the session, which no other client may have; empty: made from the "
-                                  "names of machine, broker and topic"),
+        "topic", "", "where to publish; may contain {label}, {source} and the other fields of an event"),
+    text_parameter<&Mqtt::client>(
+        "client", "", "unique name of the session; empty: made from the names of machine, broker and topic"),
     parameter<&Mqtt::qos>("qos", "", 0, 2, "0: at most once; 1: at least once; 2: exactly once"),
-    switch_parameter<&Mqtt::retain>("retain",
-                                    "the broker keeps the latest one for those who subscribe later"),
-    parameter<&Mqtt::queue>("queue", "", 1, 10000000, "records that wait while the broker is away"),
+    switch_parameter<&Mqtt::retain>("retain", "the broker keeps the latest record for later subscribers"),
+    parameter<&Mqtt::queue>("queue", "", 1, 10000000,
+                            "records that may wait while the broker is unreachable"),
     text_parameter<&Mqtt::full>("full", "drop-oldest|drop-newest",
                                 "what is dropped, and counted, when the queue is full"),
-    parameter<&Mqtt::keepalive>("keepalive", "s", 5, 65535,
-                                "how often broker and client look after each other"),
+    parameter<&Mqtt::keepalive>("keepalive", "s", 5, 65535, "keep-alive interval between broker and client"),
     parameter<&Mqtt::retry>("retry", "s", 1, 3600, "longest time between two attempts to connect"),
     parameter<&Mqtt::linger>("linger", "s", 0, 3600,
-                             "at the end, how long to wait until the broker has everything"),
+                             "at the end, how long to wait for the broker's acknowledgements"),
     text_parameter<&Mqtt::user>("user", "", "name to sign in with; empty: none"),
     text_parameter<&Mqtt::password_file>("password_file", "", "file with the password on its first line"),
-    text_parameter<&Mqtt::ca>("ca", "",
-                              "file with the certificates that the broker's is checked against: encrypted "
-                              "with TLS; empty: not encrypted"),
+    text_parameter<&Mqtt::ca>(
+        "ca", "",
+        "file with the CA certificates that verify the broker's: encrypted with TLS; empty: not encrypted"),
     text_parameter<&Mqtt::source>("source", "",
                                   "name in the records; empty: that of the recording or device"),
 };
@@ -47,7 +44,7 @@ constexpr Parameter kParameters[] = {
 constexpr int kDefaultPort = 1883;
 constexpr int kLoopMilliseconds = 500;
 constexpr int kGoodbyeLoops = 4;
-// The library's own queue stays short, so that what is dropped is dropped here.
+// The library's own queue stays short, so that records are dropped here, where they are counted.
 constexpr std::size_t kMostSent = 20;
 
 struct Library {
@@ -57,7 +54,7 @@ struct Library {
   Library& operator=(const Library&) = delete;
 };
 
-// What fills a place in a topic must not be read as levels or wildcards.
+// Inserted fields must not add levels or wildcards to a topic.
 std::string level_of_topic(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -78,8 +75,8 @@ std::string made_up_name(std::string_view broker, std::string_view topic) {
 const NodeType Mqtt::type = {
     .name = "mqtt",
     .help =
-        "Publishes events and gaps as JSON to an MQTT broker, in a persistent session; keeps them while the "
-        "broker is away.",
+        "Publishes events and gaps as JSON to an MQTT broker, in a persistent session; queues them while the "
+        "broker is unreachable.",
     .input = {static_cast<Kinds>(Kind::events), "events"},
     .output = {},
     .parameters = kParameters,
@@ -190,8 +187,8 @@ void Mqtt::acknowledged(int number) {
   if (sent_.empty() && waiting_.empty()) all_done_.notify_all();
 }
 
-// With the mutex held. A message that the library has taken is its own to bring through, whatever happens to
-// the connection.
+// Call with the mutex held. The library delivers a message that it has accepted, even when the connection is
+// lost.
 void Mqtt::publish_waiting() {
   while (connected_ && !waiting_.empty() && sent_.size() < kMostSent) {
     const Message& message = waiting_.front();

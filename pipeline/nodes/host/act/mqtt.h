@@ -16,9 +16,9 @@ struct mosquitto;
 namespace runnel::pipeline {
 
 // At QoS 1 every record is kept until the broker has acknowledged it, and is published again after a broken
-// connection, so that it arrives at least once. The session is persistent: its name, `client`, should stay
-// the same from run to run and be the only one of its kind. While the broker is away, up to `queue` records
-// wait; beyond that the oldest or newest of them are dropped.
+// connection, so that it arrives at least once. The session is persistent: its name, `client`, should be
+// unique and the same in every run. While the broker is unreachable, up to `queue` records wait; further ones
+// replace the oldest or are dropped.
 class Mqtt final : public Action {
  public:
   static const NodeType type;
@@ -38,7 +38,7 @@ class Mqtt final : public Action {
   ~Mqtt() override;
   Status start() noexcept override;
   Status gap(const Gap& gap) noexcept override;
-  // Waits up to `linger` for acknowledgements; what has none then was dropped.
+  // Waits up to `linger` for acknowledgements; records without one then count as dropped.
   Status finish() noexcept override;
 
  protected:
@@ -66,12 +66,12 @@ class Mqtt final : public Action {
   Wake leave_;
   std::atomic<bool> leaving_{false};
   std::thread thread_;
-  int pause_ = 0;     // s until the next attempt to connect; of the thread
-  std::mutex mutex_;  // of all below
+  int pause_ = 0;     // s until the next attempt to connect; used by the thread only
+  std::mutex mutex_;  // guards all members below
   std::condition_variable all_done_;
   bool connected_ = false;
-  std::deque<Message> waiting_;  // not yet given to the library
-  std::set<int> sent_;           // numbers of those that are, until they are acknowledged
+  std::deque<Message> waiting_;  // not yet passed to the library
+  std::set<int> sent_;           // ids of messages passed to the library and not acknowledged yet
 };
 
 }  // namespace runnel::pipeline

@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Record::folder>("folder", "", "where the files go; it must be there", true),
+    text_parameter<&Record::folder>("folder", "", "folder of the files; it must exist", true),
     parameter<&Record::before>("before", "s", 0, 3600,
                                "sound before an event, as far as the history goes back"),
     parameter<&Record::after>("after", "s", 0, 3600, "sound after an event"),
@@ -20,7 +20,7 @@ constexpr Parameter kParameters[] = {
         "type of the samples in the files; integers saturate; float32: wav only"),
 };
 
-// Part of a file's name: whatever may mean something to a shell or a file system becomes '_'.
+// Part of a file name: characters special to a shell or a file system become '_'.
 std::string name_from(std::string_view label) {
   constexpr std::size_t kLongest = 64;
   std::string name(label.substr(0, kLongest));
@@ -44,7 +44,7 @@ fs::path free_path(const fs::path& folder, const std::string& stem, std::string_
 
 const NodeType Record::type = {
     .name = "record",
-    .help = "Keeps the sound around each event as a file; needs a `history` further up.",
+    .help = "Writes the sound around each event to a file; needs an earlier `history`.",
     .input = {static_cast<Kinds>(Kind::events), "events"},
     .output = {},
     .parameters = kParameters,
@@ -73,7 +73,7 @@ Status Record::begin_clip(const Event& event) {
     ++left_out_;
     return {};
   }
-  // From units of the source to samples of the history.
+  // Converts units of the source to samples of the history.
   const double hz = clock.hz(), units = hz / static_cast<double>(sample_rate_);
   const std::int64_t begin = std::llround(static_cast<double>(event.begin) * units - before * hz),
                      end = std::llround(static_cast<double>(event.end) * units + after * hz);

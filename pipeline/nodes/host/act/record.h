@@ -1,4 +1,4 @@
-// Keeps the sound around each event as a file.
+// Writes the sound around each event to a file.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,9 @@
 namespace runnel::pipeline {
 
 // A file begins `before` seconds before its event, as far as the history goes back, and ends `after`
-// seconds after it, or where the stream ends or samples were lost. It is written while the sound comes, as
-// NAME.part, and has its name when it is complete: SECONDS-LABEL.wav. Files that are there stay: the next one
-// is SECONDS-LABEL-2.wav.
+// seconds after it, or at the end of the stream or a gap. It is written as NAME.part while the sound arrives,
+// and renamed to SECONDS-LABEL.wav when complete. Existing files are kept: the next one is
+// SECONDS-LABEL-2.wav.
 class Record final : public Node, public HistoryListener {
  public:
   static const NodeType type;
@@ -27,7 +27,7 @@ class Record final : public Node, public HistoryListener {
   std::string_view format = "wav";
   std::string_view encoding = "int16";
 
-  // The history that it takes its samples from. Without one, nothing can be recorded.
+  // The history that it reads its samples from; required for recording.
   void connect(History& history);
   // Called with each file when it is complete.
   void tell(std::function<void(const std::filesystem::path&)> completed) {
@@ -45,7 +45,7 @@ class Record final : public Node, public HistoryListener {
   struct Clip {
     SoundFile file;
     std::filesystem::path path;
-    std::int64_t next = 0, end = 0;  // samples of the history: to write next, and after the last one
+    std::int64_t next = 0, end = 0;  // samples of the history: the next to write, and one past the last
   };
 
   Status begin_clip(const Event& event);
@@ -56,7 +56,7 @@ class Record final : public Node, public HistoryListener {
   History* history_ = nullptr;
   std::function<void(const std::filesystem::path&)> completed_;
   std::int64_t sample_rate_ = 0;  // of the source
-  std::list<Clip> clips_;         // that are not complete
+  std::list<Clip> clips_;         // not complete yet
   std::int64_t left_out_ = 0;
 };
 

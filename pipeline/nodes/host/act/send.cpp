@@ -14,7 +14,7 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Send::to>("to", "", "tcp:HOST:PORT or unix:PATH", true),
-    parameter<&Send::queue>("queue", "", 1, 10000000, "records that wait while there is no connection"),
+    parameter<&Send::queue>("queue", "", 1, 10000000, "records that may wait while there is no connection"),
     text_parameter<&Send::full>("full", "drop-oldest|drop-newest",
                                 "what is dropped, and counted, when the queue is full"),
     parameter<&Send::retry>("retry", "s", 0.1, 3600, "longest time between two attempts to connect"),
@@ -70,7 +70,7 @@ void Send::put(std::string line) {
     if (is_full) {
       book_.dropped("a record was dropped: " + std::to_string(queue) + " are waiting for " + std::string(to) +
                     " already");
-      // One that has begun to go out goes out.
+      // A record that is partly sent is not dropped.
       const std::size_t oldest = sending_ ? 1 : 0;
       if (full == "drop-newest" || lines_.size() <= oldest) return;
       lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(oldest));
@@ -107,7 +107,7 @@ bool Send::connect() {
 bool Send::wait(int milliseconds) {
   pollfd polled[3] = {
       {leave_.descriptor(), POLLIN, 0}, {socket_.number(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}};
-  // Without a connection, only time and the end matter.
+  // Without a connection, wait only for the next attempt or the end.
   if (!socket_.is_open()) {
     poll(polled, 1, milliseconds);
     return !leaving_;

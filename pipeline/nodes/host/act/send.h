@@ -13,10 +13,10 @@
 
 namespace runnel::pipeline {
 
-// Connects at the start, and again whenever the connection is lost, at growing distances up to `retry`.
-// Meanwhile records wait in a queue of `queue`; beyond that the oldest or the newest are dropped. A record
-// counts as done when the system has taken all of it; a line that was cut by a lost connection is sent again
-// as a whole. Gaps are sent too. What comes back is not read.
+// Connects at the start and after every loss of the connection, at growing intervals up to `retry`. Meanwhile
+// up to `queue` records wait; then the oldest or the newest are dropped. A record counts as done when the
+// system has taken all of it; a line that a lost connection has cut is sent again as a whole. Gaps are sent
+// too. Replies are ignored.
 class Send final : public Action {
  public:
   static const NodeType type;
@@ -30,7 +30,7 @@ class Send final : public Action {
   ~Send() override;
   Status start() noexcept override;
   Status gap(const Gap& gap) noexcept override;
-  // Waits up to `linger` for what is queued; the rest is dropped.
+  // Waits up to `linger` for queued records; the rest is dropped.
   Status finish() noexcept override;
 
  protected:
@@ -43,18 +43,18 @@ class Send final : public Action {
   bool connect();
   void send_some();
   void lost_connection(std::string_view why);
-  // Until there is something to do; false: nothing more.
+  // Waits for something to do; false: all is done.
   bool wait(int milliseconds);
 
   SocketAddress address_;
   Wake wake_, leave_;
-  Descriptor socket_;     // of the thread, as are the next two
+  Descriptor socket_;     // this and the next two: used by the thread only
   std::size_t sent_ = 0;  // bytes of the first line
   int pause_ = 0;         // ms until the next attempt to connect
-  std::mutex mutex_;      // of the lines
+  std::mutex mutex_;      // guards the lines
   std::condition_variable empty_;
   std::deque<std::string> lines_;
-  bool sending_ = false;  // the first one has begun: it stays
+  bool sending_ = false;  // the first line is partly sent and must stay
   std::atomic<bool> leaving_{false};
   std::thread thread_;
 };

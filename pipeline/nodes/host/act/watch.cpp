@@ -6,7 +6,7 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Watch::what>("what", "", "what this is, for the program that looks at it")};
+    text_parameter<&Watch::what>("what", "", "what this is, for the program that runs the graph")};
 
 template <class T>
 void convert(const Block& in, std::span<float> values, float scale) {
@@ -19,7 +19,7 @@ void convert(const Block& in, std::span<float> values, float scale) {
 const NodeType Watch::type = {
     .name = "watch",
     .help =
-        "Lets the program that runs the graph look at what passes, for a page or a terminal; otherwise like "
+        "Passes its input to the program that runs the graph, for a page or a terminal; otherwise like "
         "null.",
     .input = {Kind::audio | Kind::frames | Kind::events, "anything"},
     .output = {},

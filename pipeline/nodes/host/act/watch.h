@@ -1,4 +1,4 @@
-// The end of a branch that a program looks at while the graph runs: a page, a picture on a terminal.
+// A sink that passes its input to the program that runs the graph: for a page or a view in a terminal.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace runnel::pipeline {
 
 class Watch;
 
-// Called from the thread that runs the graph, which waits for it.
+// Called from the graph's thread, which waits for it.
 class WatchListener {
  public:
   // Samples or frames as real numbers, watch.format().channels to a frame; `first` is the index of the first
@@ -20,21 +20,21 @@ class WatchListener {
   virtual void watched(const Watch& watch, std::span<const float> values, std::int64_t first) = 0;
   // `record`: the event as one line of JSON.
   virtual void watched(const Watch& watch, const Event& event, const std::string& record) = 0;
-  // Samples of the source were lost; every watch tells it.
+  // Samples of the source were lost; every watch reports it.
   virtual void lost(const Watch& watch, const Gap& gap, const std::string& record) = 0;
 
  protected:
   ~WatchListener() = default;
 };
 
-// Without a listener it takes what comes and does nothing.
+// Without a listener it ignores its input.
 class Watch final : public Node {
  public:
   static const NodeType type;
 
-  std::string_view what;  // for the listener: what this is
+  std::string_view what;  // for the listener: the role of this input
 
-  // One more listener, which outlives the run.
+  // Adds a listener, which outlives the run.
   void listen(WatchListener& listener) { listeners_.push_back(&listener); }
   [[nodiscard]] const Format& format() const noexcept { return format_; }
 

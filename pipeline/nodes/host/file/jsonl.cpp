@@ -39,7 +39,7 @@ Status Jsonl::write(std::string line) {
   }
   line += '\n';
   if (!path.empty()) return file_.write(line);
-  // A reader of a live stream wants each line at once.
+  // Flushed, because a reader of a live stream needs each line at once.
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0) {
     return Status(Code::io_error) << "cannot write to standard output: " << std::strerror(errno);
   }

@@ -11,7 +11,7 @@
 
 namespace runnel::pipeline {
 
-// Writes to standard output, line by line as events come, or to a file that appears when the run has
+// Writes to standard output, each line as soon as the event comes, or to a file that appears when the run has
 // succeeded.
 class Jsonl final : public Node {
  public:
@@ -19,11 +19,11 @@ class Jsonl final : public Node {
 
   std::string_view path;    // empty: standard output
   std::string_view source;  // empty: the name of the recording or device
-  // For programs that gather records themselves: takes each line, without the newline, instead of the
+  // For programs that collect records themselves: receives each line, without the newline, instead of the
   // standard output.
   std::function<void(std::string_view)> sink;
 
-  // Another name in the records, for graphs that read one recording after the other.
+  // Changes the name in the records, for graphs that read several recordings in turn.
   void name_source(std::string_view name);
 
   Status prepare(PrepareContext& context) noexcept override;

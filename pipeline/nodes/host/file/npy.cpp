@@ -23,7 +23,7 @@ const NodeType Npy::type = {
 
 Status Npy::prepare(PrepareContext& context) noexcept {
   format_ = context.input;
-  // As long as the header of the longest array there can be.
+  // The size of the header of the longest possible array.
   const std::int64_t most[] = {std::numeric_limits<std::int64_t>::max(), format_.channels};
   const std::int64_t none[] = {0, format_.channels};
   header_bytes_ = npy_header(format_.dtype, most).size();

@@ -6,7 +6,7 @@
 
 namespace runnel::pipeline {
 
-// [frames, values] in the dtype of the stream. Gaps leave no trace: rows follow one another.
+// [frames, values] in the dtype of the stream. Gaps are not marked: the next row follows directly.
 class Npy final : public Node {
  public:
   static const NodeType type;

@@ -62,7 +62,7 @@ const NodeType NpySource::type = {
     .name = "npy",
     .help = "Reads a recording from a NumPy file, one row per sample.",
     .input = {},
-    .output = {static_cast<Kinds>(Kind::audio), "float32, the file's numbers as they are"},
+    .output = {static_cast<Kinds>(Kind::audio), "float32, the file's numbers unscaled"},
     .parameters = kParameters,
     .make = make_node<NpySource>,
 };

@@ -9,8 +9,7 @@
 
 namespace runnel::pipeline {
 
-// Gives the numbers as they are, made float32 where they are of another type; [time] is one channel. Reads
-// piece by piece.
+// Gives the numbers unscaled, converted to float32; [time] is one channel. Reads in blocks.
 class NpySource final : public Node {
  public:
   static const NodeType type;

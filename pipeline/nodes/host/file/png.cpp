@@ -11,9 +11,8 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Png::path>("path", "", "file to write", true),
-    parameter<&Png::width>(
-        "width", "", 16, 8192,
-        "columns at most; in longer recordings a column is the mean of 2, 4, 8, .. frames"),
+    parameter<&Png::width>("width", "", 16, 8192,
+                           "most columns; in longer recordings a column is the mean of 2, 4, 8, .. frames"),
     text_parameter<&Png::axis>(
         "axis", "channel|hz|mel",
         "vertical axis: numbers of the values, Hz in equal steps, or filters of a mel bank"),
@@ -24,13 +23,11 @@ constexpr Parameter kParameters[] = {
                                "upper end, likewise; 0: half the source's sample rate"),
     text_parameter<&Png::scale>("scale", "value|db",
                                 "colours for the values as they are, or for powers in decibels"),
-    parameter<&Png::min>("min", "", -1e30, 1e30,
-                         "lower end of the colours; the same as max: the least value"),
-    parameter<&Png::max>("max", "", -1e30, 1e30,
-                         "upper end of the colours; the same as min: the highest value"),
+    parameter<&Png::min>("min", "", -1e30, 1e30, "lower end of the colours; equal to max: the least value"),
+    parameter<&Png::max>("max", "", -1e30, 1e30, "upper end of the colours; equal to min: the highest value"),
 };
 
-// Powers below this are silence.
+// Powers below this count as silence.
 constexpr float kLeastPower = 1e-10F;
 
 float read(const std::byte* from, DType type) noexcept {

@@ -10,8 +10,8 @@
 
 namespace runnel::pipeline {
 
-// Keeps at most `width` columns, whatever the length of the recording; the file is written at the end. Frames
-// that were lost stay grey.
+// Keeps at most `width` columns for recordings of any length; the file is written at the end. Lost frames
+// stay grey.
 class Png final : public Node {
  public:
   static const NodeType type;

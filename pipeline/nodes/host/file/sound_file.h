@@ -1,4 +1,4 @@
-// A sound file that is being written: NAME.part until it is complete.
+// Writes a sound file, named NAME.part until it is complete.
 #pragma once
 
 #include <sndfile.h>
@@ -17,16 +17,16 @@ class SoundFile {
   SoundFile() = default;
   SoundFile(const SoundFile&) = delete;
   SoundFile& operator=(const SoundFile&) = delete;
-  // A file that was not completed disappears.
+  // Deletes the file if it was not completed.
   ~SoundFile();
 
   // `container`: wav or flac; `encoding`: int16, int24, or float32 (wav only). Integers saturate. Errors:
   // io_error, unsupported.
   Status create(const std::filesystem::path& path, int rate, int channels, std::string_view container,
                 std::string_view encoding);
-  // Interleaved.
+  // Appends interleaved samples.
   Status write(const float* samples, std::int64_t frames);
-  // Closes it and gives it its name.
+  // Closes and renames the file.
   Status complete();
   [[nodiscard]] bool is_open() const noexcept { return sound_ != nullptr; }
 

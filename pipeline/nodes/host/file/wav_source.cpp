@@ -22,16 +22,16 @@ constexpr Parameter kParameters[] = {
         "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
     text_parameter<&WavSource::truncated>(
         "truncated", "error|accept",
-        "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
+        "a file shorter than its header says, or without samples: refused, or read as far as it goes"),
     text_parameter<&WavSource::raw>(
         "raw", "header|u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw",
-        "a file of bare samples of this type, or header: the file says what it holds"),
+        "type of bare samples in a file without a header; header: the file has one"),
     parameter<&WavSource::rate>("rate", "Hz", 0, 768000, "rate of bare samples"),
     parameter<&WavSource::channels>("channels", "", 0, 1024, "channels of bare samples"),
-    parameter<&WavSource::offset>("offset", "s", 0, 1e9, "where the piece to read begins"),
-    parameter<&WavSource::duration>("duration", "s", 0, 1e9, "how long it is; 0: to the end"),
+    parameter<&WavSource::offset>("offset", "s", 0, 1e9, "start of the piece to read"),
+    parameter<&WavSource::duration>("duration", "s", 0, 1e9, "length of the piece; 0: to the end"),
     parameter<&WavSource::tail>("tail", "s", 0, 3600,
-                                "silence after the recording, for a word that ends with it"),
+                                "silence appended, for a word at the end of the recording"),
 };
 
 // Sizes that programs write into a header when they do not know the size yet.
@@ -90,7 +90,7 @@ constexpr RawType kRawTypes[] = {
     {"alaw", SF_FORMAT_ALAW, 1},
 };
 
-// Manifests round: a piece may end this much after its recording.
+// Manifests round times: a piece may exceed its recording by this much.
 constexpr double kSlack = 0.05;
 
 }  // namespace
@@ -141,7 +141,7 @@ Status WavSource::open(SF_INFO& info) noexcept {
     file_ = sf_open(name_.c_str(), SFM_READ, &info);
   }
   if (file_ == nullptr) {
-    // The library keeps the reason in a variable of all threads: once more, alone.
+    // The library keeps the reason in a global variable: open the file again under a lock.
     const std::unique_lock lock(opening);
     info = given;
     file_ = sf_open(name_.c_str(), SFM_READ, &info);
@@ -158,7 +158,7 @@ Status WavSource::open(SF_INFO& info) noexcept {
   return {};
 }
 
-// To the beginning of the piece, and where it ends.
+// Seeks to the start of the piece and finds its end.
 Status WavSource::seek(const SF_INFO& info) noexcept {
   if (offset <= 0 && duration <= 0) return {};
   const std::int64_t first = std::llround(offset * info.samplerate),
@@ -243,8 +243,7 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Samples of 16 bits come as they lie in the file, with one call of the system, and become floats at once:
-// half of what the library takes for it.
+// 16-bit samples are read with one system call and converted here, in half the time of the library.
 std::int64_t WavSource::read_samples(float* to, std::int64_t frames) noexcept {
   if (words_ == nullptr) return std::max<sf_count_t>(sf_readf_float(file_, to, frames), 0);
   const std::int64_t count = std::max<sf_count_t>(sf_readf_short(file_, words_, frames), 0);
@@ -255,7 +254,7 @@ std::int64_t WavSource::read_samples(float* to, std::int64_t frames) noexcept {
 
 Status WavSource::check_finite(float* samples, std::int64_t frames) noexcept {
   const std::int64_t count = frames * channels_;
-  // Without a branch for each of them, which compilers make several at a time of.
+  // Without a branch per sample, so that compilers vectorize it.
   constexpr std::uint32_t kExponent = 0x7F800000;
   std::uint32_t found = 0;
   for (std::int64_t i = 0; i < count; ++i)
@@ -298,7 +297,8 @@ Status WavSource::process(const Block&, Output& out) noexcept {
 }
 
 Status WavSource::read(Output& out) noexcept {
-  // A header may promise less than there is; then the promise counts, as for every reader of such a file.
+  // A header may announce fewer samples than the file has; then the header counts, as for other readers of
+  // such files.
   const std::int64_t wanted = end_ < 0 ? out.capacity : std::min(out.capacity, end_ - position_);
   out.count = read_samples(out.as<float>(), wanted);
   const int error = sf_error(file_);
@@ -309,7 +309,7 @@ Status WavSource::read(Output& out) noexcept {
   }
   if (words_ == nullptr) RUNNEL_TRY(check_finite(out.as<float>(), out.count));
   position_ += out.count;
-  if (end_ >= 0 && position_ == end_) {  // what comes after the piece is not this one's failure
+  if (end_ >= 0 && position_ == end_) {  // an error after the piece does not matter
     read_ = true;
     return {};
   }

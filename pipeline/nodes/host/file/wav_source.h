@@ -1,4 +1,4 @@
-// Recordings: WAV, FLAC, OGG, AIFF and whatever else libsndfile reads.
+// Recordings: WAV, FLAC, OGG, AIFF and all other formats that libsndfile reads.
 #pragma once
 
 #include <sndfile.h>
@@ -9,9 +9,9 @@
 
 namespace runnel::pipeline {
 
-// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as
-// they are. Then `tail` seconds of zeros. A piece of a recording is numbered from its own first sample.
-// `raw`: what says the format of the samples, or that format.
+// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats
+// unchanged. Then `tail` seconds of zeros. In a piece of a recording, sample 0 is the first sample of the
+// piece. `raw`: `header`, or the format of samples without a header.
 class WavSource final : public Node {
  public:
   static const NodeType type;
@@ -30,8 +30,8 @@ class WavSource final : public Node {
 
   Text note() const noexcept override;
 
-  // Once prepared: samples that the header promises, -1 when it does not say; and whether each of them can be
-  // found alone (PCM, and FLAC).
+  // Valid once prepared: the number of samples in the header, -1 if unknown; and whether seeking is exact to
+  // the sample (PCM and FLAC).
   [[nodiscard]] std::int64_t frames() const noexcept { return promised_; }
   [[nodiscard]] bool finds_samples() const noexcept { return finds_samples_; }
 
@@ -46,15 +46,15 @@ class WavSource final : public Node {
   SNDFILE* file_ = nullptr;
   std::string name_;  // path with a final zero
   int channels_ = 1;
-  std::int16_t* words_ = nullptr;  // a block as it lies in the file; null: samples are not of 16 bits
-  std::int64_t promised_ = -1;     // frames that the header promises; -1: it does not say
+  std::int16_t* words_ = nullptr;  // a block as stored in the file; null: samples do not have 16 bits
+  std::int64_t promised_ = -1;     // frames according to the header; -1: unknown
   std::int64_t position_ = 0;      // in the recording
-  std::int64_t end_ = -1;          // of the piece, in the recording; -1: that of the recording
-  std::int64_t silence_ = 0;       // frames of zeros still to come after the recording
+  std::int64_t end_ = -1;          // end of the piece in the recording; -1: end of the recording
+  std::int64_t silence_ = 0;       // frames of zeros left to give after the recording
   bool finds_samples_ = false;
   bool read_ = false;          // the recording has been read to its end
   std::int64_t replaced_ = 0;  // samples that were not finite
-  std::int64_t missing_ = 0;   // frames that the header promises and the file does not have
+  std::int64_t missing_ = 0;   // frames in the header that are not in the file
 };
 
 }  // namespace runnel::pipeline

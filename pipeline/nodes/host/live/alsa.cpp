@@ -11,14 +11,14 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Alsa::device>("device", "", "ALSA device to capture from; `runnel devices` lists them"),
     parameter<&Alsa::rate>("rate", "Hz", 1000, 768000,
-                           "wanted sample rate; the nearest one the device has is taken"),
+                           "requested sample rate; the device's nearest one is used"),
     parameter<&Alsa::channels>("channels", "", 1, 64,
-                               "wanted channels; the nearest number the device has is taken"),
+                               "requested channels; the device's nearest number is used"),
     text_parameter<&Alsa::format>("format", "auto|s16|s32|s24|s24_3|float",
                                   "samples of the device: integers of 16, 32, 24 in 32, and 24 bits in 3 "
                                   "bytes, or float; auto: the first of these that it has"),
-    text_parameter<&Alsa::access>("access", "read|mmap", "how samples leave the device"),
-    parameter<&Alsa::period>("period", "ms", 1, 1000, "how often samples come"),
+    text_parameter<&Alsa::access>("access", "read|mmap", "how samples are read from the device"),
+    parameter<&Alsa::period>("period", "ms", 1, 1000, "interval of reads"),
     parameter<&Alsa::buffer>("buffer", "ms", 2, 10000,
                              "of the device: how long the capture thread may stall before samples are lost"),
     parameter<&Alsa::duration>("duration", "s", 0, 1e9,
@@ -31,12 +31,12 @@ constexpr Parameter kParameters[] = {
         "overload", "block|drop-oldest|drop-newest|skip-inference",
         "what happens when processing does not keep up and the queue is full: capture waits and the device "
         "loses samples, or the oldest or newest ones of the queue are dropped; skip-inference: from a queue "
-        "that is half full on, models are left out"),
+        "that is half full on, models are skipped"),
     switch_parameter<&Alsa::realtime>(
         "realtime", "capture with real-time priority and locked memory where the system allows it"),
 };
 
-// How often process() looks for samples, in periods of the device.
+// Polling interval of process(), in periods of the device.
 constexpr double kLookEvery = 0.5;
 
 }  // namespace
@@ -78,8 +78,8 @@ Status Alsa::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Takes the next slot. False when there is none, or when it lies after a gap and there are samples in front
-// of that to give first.
+// Takes the next slot. False when the ring is empty, or when the slot follows a gap and earlier samples must
+// be given first.
 bool Alsa::refill(Output& out) noexcept {
   CaptureRing& ring = capture_.ring();
   const CaptureRing::Slot* slot = ring.take();
@@ -95,7 +95,7 @@ bool Alsa::refill(Output& out) noexcept {
   return out.count == 0;
 }
 
-// From half full until it is nearly empty again.
+// With hysteresis: from half full until nearly empty.
 void Alsa::look_at_queue() noexcept {
   if (overload != "skip-inference") return;
   const std::size_t filled = capture_.ring().filled(), slots = capture_.ring().slots();
@@ -124,13 +124,13 @@ Status Alsa::process(const Block&, Output& out) noexcept {
   look_at_queue();
   while (out.count < out.capacity) {
     if (held_ == given_) {
-      // In this order: what was put into the ring before the thread ended is there when it has ended.
+      // In this order: once the thread has finished, all that it put into the ring is visible.
       const bool finished = capture_.finished();
       if (!refill(out)) {
         if (out.count > 0) break;
         if (finished) {
           RUNNEL_TRY(capture_.failure());
-          // Dropped or lost after the last sample that came through.
+          // Samples dropped or lost after the last one in the ring.
           out.lost = capture_.device().position() - position_;
           out.end = true;
           return {};

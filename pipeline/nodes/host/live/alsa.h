@@ -10,10 +10,10 @@
 
 namespace runnel::pipeline {
 
-// Gives float32 at the device's rate, as soon as some samples are there. A thread of its own reads the device
-// (alsa_capture.h); process() takes what it left in the ring. Samples that are missing become gaps, wherever
-// they were lost. A device that fails again and again without giving a sample in between, or gives none for
-// some seconds, is an error; one that is unplugged and does not come back ends the stream.
+// Gives float32 at the device's rate, as soon as samples arrive. A separate thread reads the device
+// (alsa_capture.h) into a ring, which process() empties. Samples lost anywhere become gaps. A device that
+// fails repeatedly without a sample in between, or gives none for some seconds, is an error; one that is
+// unplugged and not plugged in again ends the stream.
 class Alsa final : public Node, public LiveSource {
  public:
   static const NodeType type;
@@ -46,12 +46,12 @@ class Alsa final : public Node, public LiveSource {
 
   AlsaCapture capture_;
   const std::atomic<bool>* stop_ = nullptr;
-  std::int64_t position_ = 0;  // of the next sample to give
+  std::int64_t position_ = 0;  // index of the next sample to give
   std::int64_t waited_ = 0;    // ns
   bool overloaded_ = false;
-  std::int64_t pending_lost_ = 0;      // before the slot that is held
+  std::int64_t pending_lost_ = 0;      // before the current slot
   std::vector<float> samples_;         // of one slot
-  std::int64_t given_ = 0, held_ = 0;  // frames of it: given already, in it
+  std::int64_t given_ = 0, held_ = 0;  // frames of the slot: given already, in total
 };
 
 }  // namespace runnel::pipeline

@@ -27,7 +27,7 @@ constexpr timespec kMoment{0, 1000000};
 const NodeType AlsaSink::type = {
     .name = "alsa",
     .help = "Plays on a sound device.",
-    .input = {static_cast<Kinds>(Kind::audio), "float32; beyond [-1, 1) it saturates"},
+    .input = {static_cast<Kinds>(Kind::audio), "float32; values outside [-1, 1) saturate"},
     .output = {},
     .parameters = kParameters,
     .make = make_node<AlsaSink>,
@@ -68,11 +68,11 @@ Status AlsaSink::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Back to where playing can begin again.
+// Prepares the device, so that playback can start again.
 Status AlsaSink::recover(int error) noexcept {
   if (error != -EPIPE && error != -ESTRPIPE) return alsa_refuses(device, "play", error);
   if (++recoveries_ > kMostRecoveries)
-    return alsa_refuses(device, "be brought back: it failed again and again without taking a sample", error);
+    return alsa_refuses(device, "be recovered: it failed repeatedly without taking a sample", error);
   ++underruns_;
   snd_pcm_drop(pcm_);
   if (const int result = snd_pcm_prepare(pcm_); result < 0)
@@ -99,7 +99,7 @@ Status AlsaSink::write(const std::byte* from, std::int64_t frames) noexcept {
     if (ready < 0) RUNNEL_TRY(recover(ready));
     if (ready == 0 && ++silent > kSilentWaits)
       return Status(Code::io_error) << "device " << device << ": took no sample for 5 seconds";
-    // Some plug-ins say that there is room although there is none.
+    // Some plug-ins report room although there is none.
     if (ready > 0 && snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
   }
   return {};
@@ -115,7 +115,7 @@ Status AlsaSink::finish() noexcept {
   if (snd_pcm_state(pcm_) == SND_PCM_STATE_PREPARED &&
       snd_pcm_avail_update(pcm_) < static_cast<snd_pcm_sframes_t>(shape_.buffer))
     snd_pcm_start(pcm_);
-  // What is in the buffer is heard within its length, or the device does not play.
+  // The buffer is played within its own duration; otherwise the device is not playing.
   const int most_waits =
       10 + static_cast<int>(1000 * shape_.buffer / static_cast<snd_pcm_uframes_t>(shape_.rate)) /
                kWaitMilliseconds;
@@ -128,8 +128,8 @@ Status AlsaSink::finish() noexcept {
     const timespec time{0, static_cast<long>(std::min(left, 0.1) * 1e9)};
     nanosleep(&time, nullptr);
   }
-  // Plug-ins that write files have kept something back until now. On a sound card all was heard, or it does
-  // not play and is not waited for.
+  // Plug-ins that write files complete them here. A sound card has played everything by now, or is not
+  // playing and need not be waited for.
   snd_pcm_drain(pcm_);
   snd_pcm_drop(pcm_);
   return {};

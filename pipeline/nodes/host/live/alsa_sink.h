@@ -13,9 +13,9 @@
 
 namespace runnel::pipeline {
 
-// Waits for the device, so that a recording is played at its own speed. Playing begins when half of the
-// device's buffer is full, or the sound is over, and ends when all was heard. Where sound did not come in
-// time, the device falls silent: that is an underrun, counted, and playing begins again with half a buffer.
+// Waits for the device, so that a recording is played in real time. Playback starts when half of the device's
+// buffer is full or the stream has ended, and ends when all samples were played. When samples are late, the
+// device falls silent: this underrun is counted, and playback restarts at half a buffer.
 class AlsaSink final : public Node, public LiveSink {
  public:
   static const NodeType type;

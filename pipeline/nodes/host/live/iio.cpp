@@ -11,16 +11,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Iio::device>(
-        "device", "", "its name below /sys/bus/iio/devices, as iio:device0, or the folder that describes it",
-        true),
-    text_parameter<&Iio::buffer>(
-        "buffer", "", "the character device that gives the scans; empty: that of this name below /dev"),
-    parameter<&Iio::rate>("rate", "Hz", 0, 1e9,
-                          "scans per second; 0: as the device says in sampling_frequency"),
+    text_parameter<&Iio::device>("device", "",
+                                 "name in /sys/bus/iio/devices, such as iio:device0, or its folder", true),
+    text_parameter<&Iio::buffer>("buffer", "",
+                                 "character device of the scans; empty: the one of this name in /dev"),
+    parameter<&Iio::rate>("rate", "Hz", 0, 1e9, "scans per second; 0: the device's sampling_frequency"),
     parameter<&Iio::tolerance>("tolerance", "", 0, 0.5,
-                               "how far a scan may be from its place in time, as a share of the distance of "
-                               "scans; further ones are taken and counted"),
+                               "largest deviation of a scan from its time, as a fraction of the period; "
+                               "larger ones are accepted and counted"),
     parameter<&Iio::max_gap>("max_gap", "s", 0, 1e9, "a longer jump of the time stamps is refused"),
 };
 
@@ -37,9 +35,7 @@ bool write_line(const fs::path& path, const char* line) {
 
 const NodeType Iio::type = {
     .name = "iio",
-    .help =
-        "Reads a sensor of Linux's industrial I/O as its scans come, one sample per scan, one channel per "
-        "element that is enabled.",
+    .help = "Reads a Linux industrial I/O sensor live, one sample per scan, one channel per enabled element.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio),
                "float32 values in the units of the kernel's interface (m/s^2, rad/s, mV ...)"},
@@ -141,7 +137,7 @@ Result<bool> Iio::place() {
 Status Iio::process(const Block&, Output& out) noexcept {
   while (out.count < out.capacity) {
     if (!held_) {
-      // What came goes on before more is waited for.
+      // Pass on what is there before waiting for more.
       if (out.count > 0 && filled_ - at_ < layout_.scan_bytes && !input_.ready()) return {};
       RUNNEL_ASSIGN(const bool more, next());
       if (!more) {

@@ -1,5 +1,5 @@
-// Sensors of Linux's industrial I/O, through their buffers: accelerometers, gyroscopes, converters that the
-// kernel has drivers for.
+// Sensors of Linux's industrial I/O through their buffers: accelerometers, gyroscopes, converters with a
+// kernel driver.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@
 
 namespace runnel::pipeline {
 
-// Gives every scan when it comes, in the units of the kernel's interface. With time stamps, sample i is the
-// i-th place on the grid of the rate, and scans that are missing are a gap. Turns the buffer on when it is
-// off, and off again at the end.
+// Gives every scan when it arrives, in the units of the kernel's interface. With time stamps, sample i is
+// point i on the grid of the rate, and missing scans are a gap. Turns the buffer on if it is off, and off
+// again at the end.
 class Iio final : public Node, public LiveSource {
  public:
   static const NodeType type;
@@ -36,9 +36,9 @@ class Iio final : public Node, public LiveSource {
 
  private:
   Status open();
-  // The next scan stands at scan(). False at the end.
+  // Reads the next scan; scan() returns it. False at the end.
   Result<bool> next();
-  // False when the scan is left out.
+  // False when the scan is dropped.
   Result<bool> place();
   [[nodiscard]] std::span<const std::byte> scan() const noexcept {
     return std::span(bytes_).subspan(at_, layout_.scan_bytes);
@@ -47,9 +47,9 @@ class Iio final : public Node, public LiveSource {
   IioLayout layout_;
   ByteInput input_;
   bool turned_on_ = false;
-  std::vector<std::byte> bytes_;  // scans that were read, the first of them at at_
+  std::vector<std::byte> bytes_;  // scans read, the first unused one at at_
   std::size_t at_ = 0, filled_ = 0;
-  bool held_ = false;  // scan() waits to be given
+  bool held_ = false;  // scan() has not been given yet
   std::optional<TimeGrid> grid_;
   Rate grid_rate_;
   std::int64_t lost_ = 0;  // before scan()

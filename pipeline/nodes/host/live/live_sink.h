@@ -1,4 +1,4 @@
-// What sinks that play to a device tell about themselves.
+// The statistics of sinks that play to a device.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace runnel::pipeline {
 
 class LiveSink {
  public:
-  // How often the device fell silent because sound did not come in time.
+  // Underruns: how often the device fell silent because samples were late.
   [[nodiscard]] virtual std::int64_t underruns() const noexcept = 0;
 
  protected:

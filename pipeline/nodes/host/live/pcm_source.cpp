@@ -23,7 +23,7 @@ Status PcmSource::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Whoever pipes a recording with a header would hear the header as noise and nothing else as wrong.
+// A header piped in by mistake would be read as noise, without any error.
 Status PcmSource::check_start() const noexcept {
   constexpr std::string_view kHeaders[] = {"RIFF", "fLaC", "OggS", "FORM", "caff"};
   const std::string_view start(reinterpret_cast<const char*>(bytes_.data()), std::min<std::size_t>(have_, 4));

@@ -1,4 +1,4 @@
-// What sources of bare samples have in common, wherever the bytes come from.
+// The base of sources of bare samples.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace runnel::pipeline {
 
-// Gives float32 as soon as some frames are there. Interleaved samples of one kind; frames may be cut anywhere
-// between two reads.
+// Gives float32 as soon as whole frames have arrived. Samples are interleaved and of one type; a read may end
+// within a frame.
 class PcmSource : public Node, public LiveSource {
  public:
   std::string_view format = "s16";
@@ -28,9 +28,9 @@ class PcmSource : public Node, public LiveSource {
   std::int64_t waited_nanoseconds() const noexcept override { return input_.waited_nanoseconds(); }
 
  protected:
-  // Gets input_ ready.
+  // Opens input_.
   virtual Status open(PrepareContext& context) noexcept = 0;
-  // Between 1 and room.size() bytes of samples; 0: the end.
+  // Reads between 1 and room.size() bytes of samples; 0: the end.
   virtual Result<std::size_t> read(std::span<std::byte> room) noexcept = 0;
 
   ByteInput input_;
@@ -44,11 +44,11 @@ class PcmSource : public Node, public LiveSource {
   std::vector<std::byte> bytes_;
   std::size_t have_ = 0;       // of bytes_
   std::int64_t position_ = 0;  // frames given
-  std::int64_t replaced_ = 0;  // values that were no finite numbers
-  std::size_t cut_ = 0;        // bytes of a frame that did not come whole
+  std::int64_t replaced_ = 0;  // values that were not finite
+  std::size_t cut_ = 0;        // bytes of an incomplete frame
 };
 
-// The parameters that they share.
+// The parameters that all such sources share.
 inline constexpr Parameter kPcmParameters[] = {
     text_parameter<&PcmSource::format>(
         "format", "s16|s32|s24|s24_3|float",

@@ -4,7 +4,7 @@ namespace runnel::pipeline {
 
 const NodeType StdinSource::type = {
     .name = "stdin",
-    .help = "Reads bare samples from the standard input, as they come.",
+    .help = "Reads bare samples from the standard input, as they arrive.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio), "float32; integers in [-1, 1)"},
     .parameters = kPcmParameters,

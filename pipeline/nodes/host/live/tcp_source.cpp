@@ -10,13 +10,13 @@
 namespace runnel::pipeline {
 namespace {
 
-// Its own parameters, and those of all such sources.
+// Its own parameters, and those of all sources of bare samples.
 constexpr auto make_parameters() {
   std::array<Parameter, 2 + std::size(kPcmParameters)> all = {
       text_parameter<&TcpSource::address>("address", "", "tcp:HOST:PORT or unix:PATH"),
       text_parameter<&TcpSource::mode>(
           "mode", "listen|connect",
-          "listen: the sender calls, and the first one is heard; connect: it is called"),
+          "listen: accept the first sender that connects; connect: connect to the sender"),
   };
   std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 2);
   return all;
@@ -30,8 +30,8 @@ constexpr int kConnectMilliseconds = 10000;
 const NodeType TcpSource::type = {
     .name = "tcp",
     .help =
-        "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then so many bytes. "
-        "One of length 0 ends the stream.",
+        "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then that many bytes. "
+        "A message of length 0 ends the stream.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio), "float32; integers in [-1, 1)"},
     .parameters = kParameters,
@@ -62,7 +62,7 @@ Status TcpSource::connect() noexcept {
       input_.take(std::move(socket), std::string(address));
       return {};
     }
-    // A caller who hung up at once is none.
+    // Ignore a client that has disconnected already.
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
       return Status(Code::io_error) << address << ": cannot accept a connection: " << std::strerror(errno);
   }

@@ -6,9 +6,9 @@
 
 namespace runnel::pipeline {
 
-// Each message is a 4-byte little-endian length and so many bytes of samples, cut anywhere
-// (pipeline/host/live/frame_stream.h). A message without bytes ends the stream, and so does the other side
-// when it closes the connection between two messages.
+// Each message is a 4-byte little-endian length and that many bytes of samples, cut anywhere
+// (pipeline/host/live/frame_stream.h). The stream ends with an empty message, or when the client closes the
+// connection between two messages.
 class TcpSource final : public PcmSource {
  public:
   static const NodeType type;
@@ -16,7 +16,7 @@ class TcpSource final : public PcmSource {
   std::string_view address = "tcp:127.0.0.1:7000";
   std::string_view mode = "listen";
 
-  // Where it listens; with port 0 in `address`, the one that the system chose.
+  // The address it listens on; with port 0 in `address`, the port that the system chose.
   [[nodiscard]] std::string local() const { return local_address(listener_); }
 
  protected:
@@ -28,9 +28,9 @@ class TcpSource final : public PcmSource {
 
   SocketAddress where_;
   Descriptor listener_;
-  bool stopped_ = false;  // before anyone had called
+  bool stopped_ = false;  // before a client connected
   FrameStream stream_;
-  std::span<const std::byte> message_;  // what is left of it
+  std::span<const std::byte> message_;  // the unread part
 };
 
 }  // namespace runnel::pipeline

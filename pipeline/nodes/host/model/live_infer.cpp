@@ -5,7 +5,7 @@
 
 namespace runnel::pipeline {
 
-// The same node to everyone who writes graphs.
+// Replaces `infer` under the same name.
 const NodeType LiveInfer::type = [] {
   NodeType copy = Infer::type;
   copy.make = make_node<LiveInfer>;
@@ -16,7 +16,7 @@ Status LiveInfer::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(Infer::prepare(context));
   frame_bytes_ = context.output.frame_bytes();
   normal_ = context.max_output;
-  // Room for as many frames that were skipped.
+  // Room for as many skipped frames.
   context.max_output = 2 * normal_ + 1;
   return {};
 }
@@ -43,7 +43,7 @@ void LiveInfer::count(const Output& out) noexcept {
 
 Status LiveInfer::process(const Block& in, Output& out) noexcept {
   if (!skip_blocks_ && behind_) {
-    // As much as is missing, but so that what the model says still fits.
+    // As many as are missing, but leaving room for the model's output.
     const bool all = fill_up(std::min(resume_, next_ + out.capacity - normal_), out);
     behind_ = !all || next_ < resume_;
     if (behind_) resume_ = Infer::reset(in.first + in.count);

@@ -70,7 +70,7 @@ Status SharedInfer::process(const Block& in, Output& out) noexcept {
   }
   const std::int64_t skipped = stream().skip(in.count);
   const std::int64_t count = in.count - skipped;
-  // At the end of a stream blocks come without a pause in which somebody could run the model: it runs alone,
+  // At the end of a stream, blocks come without a pause in which the group could run: the session runs alone,
   // to make room.
   if (const std::int64_t over = waiting_ + count - capacity_; over > 0) {
     const std::int64_t run = ceil_div(over, block_) * block_;
@@ -92,8 +92,8 @@ SessionGroup::Turn SharedInfer::load() noexcept {
   return {place_.index, block_};
 }
 
-// What waits goes through the session alone: a block per call, as `flush` has it, then the rest and what the
-// session holds.
+// Runs the queued frames through the session alone: a block per call, as flush() requires, then the rest and
+// what the session holds.
 Status SharedInfer::flush(Output& out) noexcept {
   if (block_ == 0 || waiting_ == taken_) return Infer::flush(out);
   const std::int64_t count = std::min(block_, waiting_ - taken_);

@@ -1,5 +1,5 @@
-// `infer` in programs that run many graphs: models come from SharedSessions, and streamed ones are run by
-// whoever runs the graphs.
+// `infer` in programs that run many graphs: models come from SharedSessions, and the program runs streamed
+// ones itself.
 #pragma once
 
 #include "pipeline/host/shared_sessions.h"
@@ -7,14 +7,16 @@
 
 namespace runnel::pipeline {
 
-// A model that is a stream takes frames and keeps them; nothing comes out of process(). Between two steps of
-// the executor
+// With a streaming model, process() queues frames and gives none. Between two steps of the executor
 //
-//     while some nodes are due(): { for each of them: load(); group().run(turns); for each of them: collect()
-//     } for each of them: executor.deliver(stage)
+//     while some nodes are due():
+//       for each of them: load()
+//       group().run(turns)
+//       for each of them: collect()
+//     for each of them: executor.deliver(stage)
 //
-// brings out what `infer` gives, the same bits. Models that are run in steps, windows or clips run at once,
-// as always.
+// gives the output of `infer`, bit for bit. Models that run in steps, windows or clips run in process(), as
+// in `infer`.
 class SharedInfer final : public Infer {
  public:
   static const NodeType type;
@@ -27,16 +29,16 @@ class SharedInfer final : public Infer {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
 
-  // Whether frames for a whole block wait.
+  // Whether a whole block is queued.
   [[nodiscard]] bool due() const noexcept { return waiting_ - taken_ >= block_ && block_ > 0; }
-  // Moves the oldest ones into the session; what it says is to be run.
+  // Moves the oldest queued frames into the session; returns the run to do.
   SessionGroup::Turn load() noexcept;
-  // The group has run: keeps the results until the executor asks for them. No more runs than the frames of
-  // one step take.
+  // After the run of the group: keeps the results until the executor fetches them. At most as many runs as
+  // the frames of one step need.
   void collect() noexcept { stream().collect(results_); }
-  // Whether there are any.
+  // Whether there are results.
   [[nodiscard]] bool has_results() const noexcept { return results_.count > 0; }
-  // Of all nodes with this model and these settings.
+  // The group of all nodes with this model and these settings.
   [[nodiscard]] SessionGroup& group() const noexcept { return *place_.group; }
 
  private:
@@ -46,9 +48,9 @@ class SharedInfer final : public Infer {
 
   SharedSessions* shared_ = nullptr;
   SharedSessions::Place place_;
-  std::byte* queue_ = nullptr;  // frames as they came
+  std::byte* queue_ = nullptr;  // input frames
   std::int64_t capacity_ = 0;   // frames
-  std::int64_t block_ = 0;      // of the model; 0: it is run at once
+  std::int64_t block_ = 0;      // of the model; 0: it runs in process()
   std::int64_t waiting_ = 0, taken_ = 0;
   Output results_;                // in memory of its own
   std::size_t result_bytes_ = 0;  // of a frame

@@ -92,7 +92,7 @@ Result<bool> CsvReader::read_line() {
     if (at_ == buffer_.size()) {
       RUNNEL_ASSIGN(const bool more, read_more());
       if (!more) {
-        // A row that was still coming when the stream was stopped is none.
+        // A row that was incomplete when the stream was stopped is dropped.
         if (line_.empty() || (input_ != nullptr && input_->was_stopped())) return false;
         break;
       }

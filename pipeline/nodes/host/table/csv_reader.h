@@ -1,4 +1,4 @@
-// Rows of a table in text, cell by cell, with line numbers for messages.
+// Reads the rows and cells of a text table, with line numbers for messages.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace runnel::pipeline {
 
-// Cells are separated by one character (a space stands for any number of spaces), may stand in "double"
-// quotes, and have spaces around them removed. Blank lines and lines that begin with '#' are skipped, also a
-// byte order mark at the start. Lines end in LF or CR LF.
+// Cells are separated by one character (a space: by any number of spaces), may be in "double" quotes, and are
+// trimmed. Blank lines, lines that begin with '#', and a byte order mark at the start are skipped. Lines end
+// in LF or CR LF.
 class CsvReader {
  public:
-  // More bytes than a row of a table has: what is longer is no text.
+  // Longer than any row of a table: a longer line is not text.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
   // Errors: not_found, invalid_argument (a folder); they name the file.
   Status open(const std::string& path);
-  // Rows that come one by one, e.g. over a serial line; `input` outlives the reader.
+  // Reads live rows, e.g. from a serial line; `input` outlives the reader.
   void open(ByteInput& input);
   void set_separator(char separator) { separator_ = separator; }
 
-  // Leaves out so many lines, whatever is in them.
+  // Skips this many lines, whatever they contain.
   Status skip(std::int64_t lines);
   // The next row; false at the end of the file. Errors: invalid_data with file and line. Cells are valid
   // until the next call.
   Result<bool> next();
-  // Whether next() would not wait: all but true for rows that come one by one.
+  // Whether next() would not wait: always true for files.
   [[nodiscard]] Result<bool> ready();
-  // The present row again: next() gives it once more. Used when it turned out to be data and not a header.
+  // Pushes the current row back: next() returns it again. For a first row that is data and not a header.
   void again() { again_ = true; }
 
   [[nodiscard]] const std::vector<std::string_view>& cells() const { return cells_; }
@@ -42,11 +42,11 @@ class CsvReader {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // Gets more bytes after those that are there; false: there are none any more.
+  // Appends more bytes to the buffer; false: end of input.
   Result<bool> read_more();
   Result<bool> read_line();
   Status split();
-  // "a.csv, line 7, column 3: ", to be gone on with.
+  // "a.csv, line 7, column 3: ", to which the caller appends.
   [[nodiscard]] Status bad() const;
 
   std::string path_;
@@ -60,8 +60,8 @@ class CsvReader {
   std::vector<std::string_view> cells_;
 };
 
-// The separator of which a line has most: tab, semicolon, comma, else a space. With `decimal_comma`, a comma
-// is none.
+// The most frequent separator in a line: tab, semicolon or comma, else a space. With `decimal_comma`, a comma
+// is not a separator.
 char guess_separator(std::string_view line, bool decimal_comma);
 
 }  // namespace runnel::pipeline

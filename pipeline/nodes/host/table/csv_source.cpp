@@ -10,49 +10,47 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&CsvSource::path>("path", "", "table to read", true),
-    text_parameter<&CsvSource::columns>(
-        "columns", "",
-        "channels, in their order: names, or numbers from 1 and ranges of them (2-4), with commas between "
-        "them; empty: all but the time stamps"),
-    text_parameter<&CsvSource::time>("time", "",
-                                     "name or number of the column of time stamps; empty: there is none"),
+    text_parameter<&CsvSource::columns>("columns", "",
+                                        "channels, in their order: names, or numbers from 1 and ranges of "
+                                        "them (2-4), separated by commas; empty: all but the time stamps"),
+    text_parameter<&CsvSource::time>("time", "", "name or number of the column of time stamps; empty: none"),
     text_parameter<&CsvSource::time_unit>("time_unit", "s|ms|us|ns|iso8601", "of the time stamps"),
     parameter<&CsvSource::rate>("rate", "Hz", 0, 1e9, "rows per second; 0: deduced from the time stamps"),
     text_parameter<&CsvSource::separator>("separator", "auto|comma|semicolon|tab|space",
-                                          "between cells; auto: the one that the first row has most of"),
-    text_parameter<&CsvSource::decimal>("decimal", "point|comma", "what numbers have before their fraction"),
+                                          "between cells; auto: the most frequent one in the first row"),
+    text_parameter<&CsvSource::decimal>("decimal", "point|comma", "decimal separator of numbers"),
     text_parameter<&CsvSource::header>(
-        "header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
+        "header", "auto|yes|no",
+        "the first row has names; auto: it does when one of its cells is not a number"),
     text_parameter<&CsvSource::missing>("missing", "error|gap|hold|fill",
                                         "cells that are empty, infinite or not a number: refused, the row "
-                                        "counted as lost, the row above's value, or that of fill"),
-    parameter<&CsvSource::fill>(
-        "fill", "", -1e30, 1e30,
-        "value for missing=fill and gaps=fill, and for hold where there is no row above"),
-    text_parameter<&CsvSource::gaps>("gaps", "gap|error|hold|fill",
-                                     "rows that the time stamps tell of and that are not there: counted as "
-                                     "lost samples, refused, or made up"),
+                                        "counted as lost, the previous row's value, or that of fill"),
+    parameter<&CsvSource::fill>("fill", "", -1e30, 1e30,
+                                "value for missing=fill and gaps=fill, and for hold in the first row"),
+    text_parameter<&CsvSource::gaps>(
+        "gaps", "gap|error|hold|fill",
+        "rows missing according to the time stamps: counted as lost samples, refused, or filled in"),
     parameter<&CsvSource::max_gap>("max_gap", "s", 0, 1e9, "a longer jump of the time stamps is refused"),
     text_parameter<&CsvSource::irregular>(
         "irregular", "error|accept",
-        "rows further from their place in time than tolerance: refused, or taken as the next sample"),
-    parameter<&CsvSource::tolerance>(
-        "tolerance", "", 0, 0.5, "how far a row may be from its place, as a share of the distance of rows"),
+        "rows that deviate from their time by more than tolerance: refused, or taken as the next sample"),
+    parameter<&CsvSource::tolerance>("tolerance", "", 0, 0.5,
+                                     "largest deviation of a row from its time, as a fraction of the period"),
     text_parameter<&CsvSource::out_of_order>(
         "out_of_order", "error|drop",
-        "rows that are not later than the one above: refused, or left out and counted"),
+        "rows not later than the previous one: refused, or dropped and counted"),
 };
 
-// Rows of times that are read to find the rate.
+// Rows whose time stamps are read to find the rate.
 constexpr std::size_t kProbe = 1000;
 
 }  // namespace
 
 const NodeType CsvSource::type = {
     .name = "csv",
-    .help = "Reads a table in text (.csv, .tsv), one row per sample, one column per channel.",
+    .help = "Reads a text table (.csv, .tsv), one row per sample, one column per channel.",
     .input = {},
-    .output = {static_cast<Kinds>(Kind::audio), "float32 values as they are written, one channel per column"},
+    .output = {static_cast<Kinds>(Kind::audio), "float32 values as written, one channel per column"},
     .parameters = kParameters,
     .make = make_node<CsvSource>,
 };
@@ -82,7 +80,7 @@ Status CsvSource::find_rate() {
   if (grid_rate_.samples == 0) {
     return Status(Code::invalid_data)
            << table_.path() << ": the first " << times.size()
-           << " time stamps do not tell a rate from 0.00001 Hz to 1 GHz; say it with rate= (and is time_unit="
+           << " time stamps do not give a rate from 0.00001 Hz to 1 GHz; set it with rate= (and is time_unit="
            << time_unit << " right?)";
   }
   return open();
@@ -118,7 +116,7 @@ Status CsvSource::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// False when the row is left out.
+// False when the row is dropped.
 Result<bool> CsvSource::place_row() {
   if (!grid_) return true;
   RUNNEL_ASSIGN(const std::int64_t stamp, table_.time(time_column_, unit_));
@@ -203,7 +201,7 @@ Status CsvSource::process(const Block&, Output& out) noexcept {
   while (out.count < out.capacity) {
     bool more = true;
     if (!held_) {
-      // What came goes on before more is waited for.
+      // Pass on what is there before waiting for more.
       if (out.count > 0) {
         RUNNEL_ASSIGN(const bool ready, table_.ready());
         if (!ready) return {};

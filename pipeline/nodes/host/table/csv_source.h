@@ -1,4 +1,4 @@
-// Sensor recordings as tables in text: one row per sample, one column per channel.
+// Sensor recordings as text tables: one row per sample, one column per channel.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace runnel::pipeline {
 
-// Gives the values as they are written, float32. With a column of time stamps, sample i is the i-th place on
-// the grid of the rate, rows that are missing are counted, and the format says when sample 0 was taken. Reads
-// row by row: memory does not grow with the file.
+// Gives the values unscaled, as float32. With a column of time stamps, sample i is point i on the grid of the
+// rate, missing rows are counted, and the format has the time of sample 0. Reads row by row: memory does not
+// grow with the file.
 class CsvSource : public Node {
  public:
   static const NodeType type;
@@ -41,11 +41,11 @@ class CsvSource : public Node {
   [[nodiscard]] CsvTable::Settings settings() const {
     return {.separator = separator, .header = header, .decimal_comma = decimal == "comma"};
   }
-  // The table stands at its first row afterwards.
+  // Leaves the table at its first row.
   virtual Status open() { return table_.open(path, settings()); }
-  // False at the end of the file. Sets held_ and what lies before the row.
+  // False at the end of the file. Sets held_ and the losses before the row.
   virtual Result<bool> read_row();
-  // Places the table's present row. False when it is left out; then it may count as lost.
+  // Finds the position in time of the current row. False when the row is dropped; it may then count as lost.
   Result<bool> take_row();
 
   CsvTable table_;
@@ -53,7 +53,7 @@ class CsvSource : public Node {
   std::optional<TimeGrid> grid_;
   std::int64_t pending_lost_ = 0;  // samples to report as lost before row_
   std::int64_t dropped_rows_ = 0;
-  bool placed_ = false;  // the present row has its place in time
+  bool placed_ = false;  // the position in time of the current row is known
 
  private:
   Status find_rate();
@@ -65,9 +65,9 @@ class CsvSource : public Node {
   TimeUnit unit_ = TimeUnit::s;
 
   std::vector<float> row_, previous_;
-  bool held_ = false;              // row_ waits to be given
-  bool any_ = false;               // previous_ is a row
-  std::int64_t pending_fill_ = 0;  // rows to make up before row_
+  bool held_ = false;              // row_ has not been given yet
+  bool any_ = false;               // previous_ is valid
+  std::int64_t pending_fill_ = 0;  // rows to fill in before row_
   std::int64_t filled_cells_ = 0, filled_rows_ = 0, irregular_rows_ = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostChannels = 4096;
 
-// Words for a value that is not there.
+// Words for a missing value.
 bool is_absent(std::string_view text) {
   constexpr std::string_view kWords[] = {"",    "nan",  "NaN",  "NAN",  "-nan", "NA", "N/A",
                                          "n/a", "null", "NULL", "None", "-",    "?"};

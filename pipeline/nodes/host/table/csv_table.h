@@ -1,5 +1,5 @@
-// A table of numbers in text: its separator and names found out, its columns chosen by name or number, its
-// cells read.
+// A text table of numbers: detects the separator and the header, selects columns by name or number, and
+// parses cells.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace runnel::pipeline {
 
-// Every failure names file, and line and column where there are such.
+// Every failure names the file, and the line and column if it has one.
 class CsvTable {
  public:
   struct Settings {
@@ -20,36 +20,35 @@ class CsvTable {
     std::string_view header = "auto";     // auto, yes, no
     bool decimal_comma = false;
   };
-  // A finite number, or none.
+  // A cell: `value` is valid, and finite, when `there` is true.
   struct Cell {
     float value = 0;
     bool there = false;
   };
 
-  // Stands before the first row of numbers. May be called again, to read from there once more.
+  // Opens the table and stops before the first row of numbers. Call it again to rewind.
   Status open(std::string_view path, const Settings& settings);
-  // The same for rows that come one by one; once. Waits for the first one, before which `skip` lines are
-  // left out.
+  // The same for live rows, once only. Skips `skip` lines and waits for the first row.
   Status open(ByteInput& input, const Settings& settings, std::int64_t skip);
-  // False at the end. Error: also a row that is wider than the first one.
+  // False at the end. Also fails for a row that is wider than the first one.
   Result<bool> next();
   void again() { reader_.again(); }
   // Whether next() would not wait.
   Result<bool> ready() { return reader_.ready(); }
 
-  // `what`: the parameter that says so, for messages. A name, or a number from 1. Errors: not_found,
+  // A column by name, or by number from 1. `what`: the parameter, for messages. Errors: not_found,
   // invalid_argument.
   Status find_column(std::string_view what, std::string_view name, std::size_t& index) const;
-  // Names, numbers and ranges of numbers with commas between them; empty: all but `without`.
+  // Names, numbers and ranges of numbers, separated by commas; empty: all but `without`.
   Status find_columns(std::string_view what, std::string_view list, std::size_t without,
                       std::vector<std::size_t>& indices) const;
 
   Result<Cell> number(std::size_t column) const;
   Result<std::int64_t> time(std::size_t column, TimeUnit unit) const;
-  // As it stands in the file, the first 40 bytes; empty after the end of the row.
+  // The text of a cell, at most 40 bytes; empty beyond the end of the row.
   [[nodiscard]] std::string_view shown(std::size_t column) const;
   [[nodiscard]] bool reaches(std::size_t column) const { return column < reader_.cells().size(); }
-  // "a.csv, line 7, column 3 (acc_z): ", to be gone on with.
+  // "a.csv, line 7, column 3 (acc_z): ", to which the caller appends.
   [[nodiscard]] Status at_cell(std::size_t column) const;
   [[nodiscard]] const std::string& path() const { return reader_.path(); }
 

@@ -10,41 +10,41 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Sensor::path>("path", "", "serial line, FIFO or file; -: the standard input", true),
     required(parameter<&Sensor::rate>("rate", "Hz", 1e-5, 1e9, "rows per second")),
     parameter<&Sensor::baud>("baud", "", 1200, 3000000, "speed of a serial line"),
-    parameter<&Sensor::skip>("skip", "", -1, 1000000,
-                             "lines to leave out at the start; -1: one of a serial line, which may have "
-                             "begun before, and else none"),
+    parameter<&Sensor::skip>(
+        "skip", "", -1, 1000000,
+        "lines to skip at the start; -1: one from a serial line, which may be incomplete, otherwise none"),
     text_parameter<&Sensor::columns>("columns", "",
                                      "channels, in their order: names, or numbers from 1 and ranges of them "
-                                     "(2-4), with commas between them; empty: all but the time stamps"),
+                                     "(2-4), separated by commas; empty: all but the time stamps"),
     text_parameter<&Sensor::time>(
         "time", "",
-        "name or number of the column of time stamps; empty: there is none, and lost rows are not seen"),
+        "name or number of the column of time stamps; empty: none, and lost rows are not noticed"),
     text_parameter<&Sensor::time_unit>("time_unit", "s|ms|us|ns|iso8601", "of the time stamps"),
     text_parameter<&Sensor::separator>("separator", "auto|comma|semicolon|tab|space",
-                                       "between cells; auto: the one that the first row has most of"),
-    text_parameter<&Sensor::decimal>("decimal", "point|comma", "what numbers have before their fraction"),
+                                       "between cells; auto: the most frequent one in the first row"),
+    text_parameter<&Sensor::decimal>("decimal", "point|comma", "decimal separator of numbers"),
     text_parameter<&Sensor::header>(
-        "header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
+        "header", "auto|yes|no",
+        "the first row has names; auto: it does when one of its cells is not a number"),
     text_parameter<&Sensor::garbled>("garbled", "drop|error",
                                      "rows that cannot be read: counted, and lost, or refused"),
     text_parameter<&Sensor::missing>("missing", "error|gap|hold|fill",
                                      "cells that are empty, infinite or not a number: refused, the row "
-                                     "counted as lost, the row above's value, or that of fill"),
-    parameter<&Sensor::fill>(
-        "fill", "", -1e30, 1e30,
-        "value for missing=fill and gaps=fill, and for hold where there is no row above"),
-    text_parameter<&Sensor::gaps>("gaps", "gap|error|hold|fill",
-                                  "rows that the time stamps tell of and that are not there: counted as lost "
-                                  "samples, refused, or made up"),
+                                     "counted as lost, the previous row's value, or that of fill"),
+    parameter<&Sensor::fill>("fill", "", -1e30, 1e30,
+                             "value for missing=fill and gaps=fill, and for hold in the first row"),
+    text_parameter<&Sensor::gaps>(
+        "gaps", "gap|error|hold|fill",
+        "rows missing according to the time stamps: counted as lost samples, refused, or filled in"),
     parameter<&Sensor::max_gap>("max_gap", "s", 0, 1e9, "a longer jump of the time stamps is refused"),
     text_parameter<&Sensor::irregular>("irregular", "error|accept",
-                                       "rows further from their place in time than tolerance: refused, or "
-                                       "taken as the next sample and counted"),
+                                       "rows that deviate from their time by more than tolerance: refused, "
+                                       "or taken as the next sample and counted"),
     parameter<&Sensor::tolerance>("tolerance", "", 0, 0.5,
-                                  "how far a row may be from its place, as a share of the distance of rows"),
+                                  "largest deviation of a row from its time, as a fraction of the period"),
     text_parameter<&Sensor::out_of_order>(
         "out_of_order", "error|drop",
-        "rows that are not later than the one above: refused, or left out and counted"),
+        "rows not later than the previous one: refused, or dropped and counted"),
 };
 
 }  // namespace
@@ -52,10 +52,10 @@ constexpr Parameter kParameters[] = {
 const NodeType Sensor::type = {
     .name = "sensor",
     .help =
-        "Reads rows of numbers as they come, from a serial line, a FIFO or the standard input; one row per "
-        "sample, one column per channel.",
+        "Reads live rows of numbers from a serial line, a FIFO or the standard input; one row per sample, "
+        "one column per channel.",
     .input = {},
-    .output = {static_cast<Kinds>(Kind::audio), "float32 values as they are written, one channel per column"},
+    .output = {static_cast<Kinds>(Kind::audio), "float32 values as written, one channel per column"},
     .parameters = kParameters,
     .make = make_node<Sensor>,
 };
@@ -86,7 +86,7 @@ Result<bool> Sensor::read_row() {
       in_a_row_ = 0;
       return true;
     }
-    // A single row may be noise on the line; when nothing else comes any more, something is wrong.
+    // A single bad row may be noise on the line; a second of bad rows, and more than ten, is an error.
     if (!placed_) ++in_a_row_;
     const bool too_many = static_cast<double>(in_a_row_) > std::max(10.0, grid_rate_.hz());
     if (taken.ok()) {
@@ -98,7 +98,7 @@ Result<bool> Sensor::read_row() {
     }
     if (taken.status().code() != Code::invalid_data || garbled == "error" || too_many) return taken.status();
     ++garbled_rows_;
-    // Unless its place in time is known, the next row's time stamp tells that this one is missing.
+    // If its position in time is unknown, the time stamp of the next row will show the loss.
     if (!grid_ || placed_) ++pending_lost_;
   }
 }

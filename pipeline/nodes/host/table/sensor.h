@@ -1,4 +1,4 @@
-// Rows of a sensor that come one by one: over a serial line, a FIFO or the standard input.
+// Live rows of a sensor from a serial line, a FIFO or the standard input.
 #pragma once
 
 #include "pipeline/nodes/host/live/live_source.h"
@@ -6,8 +6,8 @@
 
 namespace runnel::pipeline {
 
-// As `csv`, but gives every row when it comes, and goes on where a recording would be refused: what cannot be
-// read, is missing or comes twice is counted, and lost samples are a gap.
+// Like `csv`, but gives every row when it arrives, and continues where `csv` would refuse a recording:
+// unreadable, missing and repeated rows are counted, and lost samples are a gap.
 class Sensor final : public CsvSource, public LiveSource {
  public:
   static const NodeType type;
@@ -29,7 +29,7 @@ class Sensor final : public CsvSource, public LiveSource {
  private:
   ByteInput input_;
   std::int64_t garbled_rows_ = 0;
-  std::int64_t in_a_row_ = 0;  // rows out of order, one after another
+  std::int64_t in_a_row_ = 0;  // consecutive rows out of order
 };
 
 }  // namespace runnel::pipeline

@@ -14,7 +14,7 @@ constexpr std::string_view kUnits[] = {"s", "ms", "us", "ns", "iso8601"};
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// Takes exactly `digits` digits.
+// Parses exactly `digits` digits.
 bool take_number(std::string_view& text, std::size_t digits, std::int64_t& value) {
   if (text.size() < digits) return false;
   value = 0;
@@ -89,8 +89,8 @@ std::optional<std::int64_t> parse_iso8601(std::string_view text) {
   return result;
 }
 
-// Exact for plain decimal numbers, which a double would not be: seconds since 1970 with microseconds have 16
-// digits.
+// Plain decimal numbers are parsed exactly: seconds since 1970 with microseconds have 16 digits, too many for
+// a double.
 std::optional<std::int64_t> parse_decimal(std::string_view text, std::int64_t unit) {
   const bool negative = !text.empty() && text.front() == '-';
   std::string_view rest = text;
@@ -185,7 +185,7 @@ TimeGrid::Place TimeGrid::place(std::int64_t time) const {
   if (time <= last_ || __builtin_sub_overflow(time, first_, &since)) return {Verdict::out_of_order, 0, 0};
   Place place;
   const double late = (static_cast<double>(since) - expected_) / period_;
-  // Half a period late is late, not one row missing.
+  // A row that is half a period late counts as late; no row is missing.
   if (late > 0.5) place.missing = static_cast<std::int64_t>(std::min(std::ceil(late - 0.5), 9e15));
   place.deviation = late - static_cast<double>(place.missing);
   if (std::fabs(place.deviation) > tolerance_)

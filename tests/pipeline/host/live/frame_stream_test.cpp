@@ -14,7 +14,7 @@ std::string framed(const std::string& text) {
   return std::string(reinterpret_cast<const char*>(header.data()), header.size()) + text;
 }
 
-// All messages of a stream that comes in pieces of so many bytes.
+// All messages of a stream that arrives in blocks of this many bytes.
 std::vector<std::string> messages_of(FrameStream& stream, const std::string& bytes, std::size_t piece) {
   std::vector<std::string> messages;
   for (std::size_t at = 0; at < bytes.size();) {

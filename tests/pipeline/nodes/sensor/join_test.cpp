@@ -115,7 +115,7 @@ TEST_F(Joined, GapsOfAnyInputAreGaps) {
       EXPECT_EQ(Keep::gaps[0].begin, 5);
       EXPECT_EQ(Keep::gaps[0].lost, 3);
     }
-    // What follows starts afresh.
+    // Later nodes are reset.
     run_graph(a + " ! join name=j ! framing window=4 hop=4 ! keep " + b + " ! j.",
               {.nodes = test_nodes(), .tick = tick});
     EXPECT_EQ(Keep::indices, (Indices{0, 2, 3, 4}));

@@ -57,7 +57,7 @@ TEST_F(Windows, FramingGivesTheSamplesOfEveryWindow) {
   }
 }
 
-// After a gap, windows stand on the grid that they had, and are those of the piece alone.
+// After a gap, windows stay on the same grid, and equal those of the part alone.
 TEST_F(Windows, StartAfreshBehindAGap) {
   const std::string chain = "statistics window=16 hop=5 statistics=mean,std,band_power bands=0-5,5-25";
   for (const std::int64_t tick : {1, 17, 1000}) {
@@ -137,12 +137,12 @@ TEST_F(Windows, WrongParametersAreNamed) {
   EXPECT_EQ(failure("statistics statistics=mean,rsm"),
             "statistics: statistics: there is no 'rsm', did you mean 'rms'?");
   EXPECT_EQ(failure("statistics statistics=band_power bands=1-2,5"),
-            "statistics: bands: '5' is no band; expected LOW-HIGH in Hz, such as 0.5-5");
+            "statistics: bands: '5' is not a band; expected LOW-HIGH in Hz, such as 0.5-5");
   EXPECT_EQ(failure("statistics statistics=band_power bands=0-50"),
             "statistics: bands=0-50: expected 0 <= low < high <= 25 Hz, half the rate");
 }
 
-// A rate of 12.5 Hz: gaps and events are told in seconds all the same.
+// A rate of 12.5 Hz: gaps and events are still reported in seconds.
 TEST_F(Windows, EventsAndGapsOfFractionalRates) {
   std::ofstream(path_) << "t,x\n0,1\n0.08,2\n0.40,3\n0.48,4\n0.56,5\n";
   const std::string out = (folder_.path() / "out.jsonl").string();

@@ -154,8 +154,7 @@ TEST_F(IioTest, NewerKernelsHaveOneFolderForBoth) {
   fs::rename(device() / "buffer/enable", device() / "buffer0/enable");
   const auto layout = read_iio_layout(device());
   ASSERT_TRUE(layout.ok()) << layout.status().text();
-  EXPECT_EQ(layout->scan_bytes, 8U)
-      << "without a time stamp a scan is as long as its largest element asks for";
+  EXPECT_EQ(layout->scan_bytes, 8U) << "without a time stamp a scan is aligned to its largest element";
   EXPECT_EQ(layout->time.bytes, 0U);
   EXPECT_EQ(layout->enable, device() / "buffer0/enable");
   EXPECT_EQ(layout->rate, 100);
@@ -207,7 +206,7 @@ TEST_F(IioTest, EveryFormatIsRead) {
 
 TEST_F(IioTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(failure_of("iio device=iio:device9999 ! keep", options()),
-              HasSubstr("/sys/bus/iio/devices/iio:device9999: is no IIO device with a buffer"));
+              HasSubstr("/sys/bus/iio/devices/iio:device9999: is not an IIO device with a buffer"));
   const auto with = [&](const std::string& file, const std::string& line) {
     const std::string before = read(file);
     write(file, line);

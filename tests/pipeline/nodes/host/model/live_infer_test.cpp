@@ -1,5 +1,5 @@
-// A model that is left out while there is too much to do: indices go on, what was skipped is 0 and counted,
-// and it comes back.
+// A model that is skipped during an overload: indices continue, skipped frames are 0 and counted, and it
+// comes back.
 #include "pipeline/nodes/host/model/live_infer.h"
 
 #include <gtest/gtest.h>
