@@ -213,7 +213,7 @@ DryProgram* dry_program = nullptr;
 // Allocates what RomInfer allocates, and computes nothing.
 class DryCompiled final : public pipeline::Node {
  public:
-  Status prepare(pipeline::PrepareContext& context) noexcept override {
+  Status prepare(pipeline::NodeContext& context) noexcept override {
     RUNNEL_ASSIGN(const Session session,
                   pipeline::ModelStream::make_session(context, *dry_program->compiled));
     const Placement& out = dry_program->compiled->placement(dry_program->output);

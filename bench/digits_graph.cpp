@@ -26,7 +26,7 @@ class MemorySource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override {
+  Status prepare(pipeline::NodeContext& context) noexcept override {
     context.output.kind = pipeline::Kind::audio;
     context.output.dtype = DType::float32;
     context.output.channels = 1;

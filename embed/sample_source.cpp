@@ -13,7 +13,7 @@ const pipeline::NodeType SampleSource::type = {
     .parameters = {},
     .make = nullptr};
 
-Status SampleSource::prepare(pipeline::PrepareContext& context) noexcept {
+Status SampleSource::prepare(pipeline::NodeContext& context) noexcept {
   context.output = format;
   context.max_output = context.max_input;
   return {};

@@ -14,7 +14,7 @@ class SampleSource final : public pipeline::Node {
   pipeline::Format format;       // float32
   DType given = DType::float32;  // int16: as v / 32768
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
   // Not copied: the caller keeps them until nothing is pending.

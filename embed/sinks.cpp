@@ -18,7 +18,7 @@ const pipeline::NodeType FrameTap::type = {.name = "frames",
                                            .parameters = {},
                                            .make = nullptr};
 
-Status EventQueue::prepare(pipeline::PrepareContext& context) noexcept {
+Status EventQueue::prepare(pipeline::NodeContext& context) noexcept {
   ring_ = context.memory.array<runnel_event>(static_cast<std::size_t>(room));
   return ring_ == nullptr ? pipeline::out_of_memory("the decisions that wait") : Status();
 }
@@ -62,7 +62,7 @@ void EventQueue::forget() noexcept {
   dropped_ = 0;
 }
 
-Status FrameTap::prepare(pipeline::PrepareContext& context) noexcept {
+Status FrameTap::prepare(pipeline::NodeContext& context) noexcept {
   frame_bytes_ = context.input.frame_bytes();
   return {};
 }

@@ -14,7 +14,7 @@ class EventQueue final : public pipeline::Node {
   std::span<const char* const> labels;
   int room = 4;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
   // False when the queue is empty.
@@ -39,7 +39,7 @@ class FrameTap final : public pipeline::Node {
   void* user = nullptr;
   runnel_stage stage = RUNNEL_FEATURES;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
  private:

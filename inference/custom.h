@@ -1,7 +1,7 @@
 // Operators that an application brings: how their definitions read what a model file says about them
 // (docs/custom-operators.md).
 //
-// A definition has the code `custom`, a name and a version, and stands in the OperatorTable that the
+// A definition has the code `custom`, a name and a version, and is in the OperatorTable that the
 // application passes in; files name it. Its functions are those of every operator (inference/operator.h),
 // with the same duties: check() refuses what the others could not bear, prepare() takes memory from its
 // context only, run() neither allocates nor fails.

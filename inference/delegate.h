@@ -2,7 +2,7 @@
 //
 // A segment is an operator with the code `delegate`. To everybody but its back end it is opaque: a kind,
 // constants that the back end needs, attributes, what it reads and what it writes. A back end is an
-// OperatorDefinition with the code `delegate` and the segment's kind as name, and stands in the OperatorTable
+// OperatorDefinition with the code `delegate` and the segment's kind as name, and is in the OperatorTable
 // that the application passes in; where the table has none, preparing the model is refused, naming the kind.
 // Its check() looks at the constants before anything else does: they come from outside.
 #pragma once
@@ -44,8 +44,8 @@ class DelegateSegment {
   const fb::DelegateOptions& options_;
 };
 
-// What a definition of a back end may use as it stands: operands are there, parts are constants; and what the
-// segment does to time when its attributes say it (docs/delegates.md), else a refusal to be streamed.
+// Ready-made functions for the definition of a back end: operands are present, parts are constants; and what
+// the segment does to time when its attributes say it (docs/delegates.md), else a refusal to be streamed.
 Status check_delegate(const Model& model, const fb::Operator& op) noexcept;
 Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes,
                        streaming::NodeRule& rule) noexcept;

@@ -1,4 +1,4 @@
-// Copying frames between blocks along their time axis, whatever stands before it.
+// Copying frames between blocks along their time axis, at any position of that axis.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What operators are called, and the words of their options, as a model file numbers them.
+// Names of operators and of their options, with the numbers that a model file uses.
 //
 // The numbers are part of the file format: append only. inference/op_code.cpp holds them equal to the schema
 // (inference/model/model.fbs), whose generated header only the readers and writers of files include.
@@ -122,9 +122,8 @@ inline constexpr int kScatterReductions = 5;
 // The number is the operator's `version` in a model file, so that one number can have two names: the code
 // decides which of them is meant. Append only.
 enum class Arithmetic : std::uint8_t {
-  // Of most operators. Scales are powers of two and results are shifted, in ESP-DL's order of rounding;
-  // float32 and plain
-  // integers too. ESP-DL: github.com/espressif/esp-dl.
+  // The arithmetic of most operators: scales are powers of two, results are shifted and rounded in ESP-DL's
+  // order (github.com/espressif/esp-dl). Also float32 and plain integers.
   espdl = 1,
   exact = 2,   // add, sub, mul: powers of two, the exact result rounded once
   tflite = 3,  // any scale and zero point, as TensorFlow Lite's reference kernels compute

@@ -17,7 +17,7 @@
 
 namespace runnel {
 
-// Where a tensor's block stands in the recording: the logical index of its first frame (negative during
+// The position of a tensor's block in the recording: the logical index of its first frame (negative during
 // warm-up) and the tensor's length; kEndless while the end is unknown.
 inline constexpr std::int64_t kEndless = std::int64_t{1} << 62;
 struct FrameIndex {
@@ -28,7 +28,7 @@ struct FrameIndex {
 // What an operator sees when it runs.
 struct RunContext {
   std::byte* const* data = nullptr;   // per tensor: first byte of its block
-  const FrameIndex* index = nullptr;  // per tensor; only if the operator asked for it
+  const FrameIndex* index = nullptr;  // per tensor; only if the operator requested it (use_frame_index)
   std::byte* scratch = nullptr;       // 64-byte aligned, 16 in firmware; as large as the largest request
   std::byte* state = nullptr;         // the session's operator state
   std::int32_t part = 0, parts = 1;   // which share of the operator this call is to compute
@@ -59,7 +59,7 @@ struct BoundOperator {
   // out as by share_of(); 0: they are something else.
   std::int64_t positions = 0;
   // From an input with as many positions a part reads only those that it computes: no need to wait until all
-  // parts of the operator in front are done.
+  // parts of the preceding operator are done.
   bool same_positions = false;
   // In this run the bytes of the output are those of the first input in the same order, although the
   // operator's definition does not promise it: InPlace::view holds. Set by prepare().
@@ -152,7 +152,7 @@ class PrepareContext {
 // Time axes of the tensors, -1 where a tensor is not a stream.
 using TimeAxes = std::span<std::int8_t>;
 
-// Whether run() may be told to write its output over an input that nobody needs afterwards (memory_plan.h
+// Whether run() may be told to write its output over an input that has no later reader (memory_plan.h
 // decides). All but `no` promise that every byte of the input has been read when it is overwritten, reading
 // and writing from front to back.
 enum class InPlace : std::uint8_t {
@@ -167,7 +167,7 @@ enum class InPlace : std::uint8_t {
 
 struct OperatorDefinition {
   // `custom`: an operator of the application, found by name and version (inference/custom.h). `delegate`: a
-  // back end, found by its kind as name (inference/delegate.h); the name "delegate" stands for all kinds that
+  // back end, found by its kind as name (inference/delegate.h); the name "delegate" covers all kinds that
   // no other definition names.
   OpCode code = OpCode::none;
   // Of custom operators and delegates: the version that the application gave it, Arithmetic{2} for 2.

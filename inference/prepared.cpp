@@ -365,7 +365,7 @@ class Preparation final : public PrepareContext {
     return {};
   }
 
-  // Steps whose parts read, of what the step in front wrote, only their own share: each thread goes through
+  // Steps whose parts read, of what the preceding step wrote, only their own share: each thread goes through
   // all of them at once. What they read and write stays alive as long as the whole chain.
   void find_chains() noexcept {
     for (std::int32_t i = 0; i < out_.operator_count; ++i) alive_[static_cast<std::size_t>(i)] = {i, i};
@@ -477,7 +477,7 @@ class Preparation final : public PrepareContext {
   std::int32_t* gates_ = nullptr;
   std::int64_t* lengths_ = nullptr;
   MemoryPlan memory_plan_;
-  std::span<std::int32_t> absorbed_by_;  // per operator: the one in front that computes it along; -1: none
+  std::span<std::int32_t> absorbed_by_;  // per operator: the preceding one that computes it along; -1: none
   std::span<MemoryPlan::Span> alive_;    // per operator: from when to when its operands are needed
   std::span<bool> keeps_bytes_;          // per operator: BoundOperator::keeps_bytes
   std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;

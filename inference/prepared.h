@@ -39,7 +39,7 @@ struct PrepareOptions {
   // another core and hearing back costs about a microsecond.
   std::int64_t least_part = 200'000;
   // Most bytes of the arena, of the scratch memory and of a session's state: a file of a few bytes may ask
-  // for any size, and whoever prepares it takes the memory from somewhere.
+  // for any size, and the caller provides the memory.
   std::size_t limit = std::size_t{1} << 31;
   // Most bytes of fast memory (Tier::fast) that this model may claim. In this order, each if it fits into
   // what is left: scratch memory, intermediate tensors (as many as fit: plan_two_arenas), the state of one

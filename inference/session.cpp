@@ -155,7 +155,7 @@ void Session::begin() noexcept {
   }
 }
 
-// What stands before the recording: the zero point, for readers that see it.
+// Frames before the recording hold the zero point, for readers that see them.
 std::int64_t Session::first_position(const Prepared::RingMemory& at) const noexcept {
   if (at.fill) fill_frames(at.tensor, state_ + at.offset, at.ring.history);
   return at.ring.start();

@@ -130,7 +130,7 @@ class Session {
   template <class Done>
   void run_steps(std::int64_t valid, const Done& done) noexcept;
   void begin() noexcept;
-  // Where a ring's block stands: the first one, the one after `cursor`.
+  // The position of a ring's block: the first one, the one after `cursor`.
   std::int64_t first_position(const Prepared::RingMemory& at) const noexcept;
   std::int64_t next_position(const Prepared::RingMemory& at, std::int64_t cursor) const noexcept;
   void set_index() noexcept;

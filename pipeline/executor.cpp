@@ -73,23 +73,23 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
              << " is out of order: one source first, then every node after its input";
     }
     const Edge* input = source ? nullptr : &self->edges_[stage.input];
-    PrepareContext context{.memory = memory,
-                           .label = stage.label,
-                           .input_label = source ? std::string_view() : self->stages_[stage.input].label,
-                           .input = source ? Format() : input->format,
-                           .max_input = source ? options.tick : input->output.capacity,
-                           .isa = options.isa,
-                           .models = options.models,
-                           .operators = options.operators,
-                           .ffts = options.ffts,
-                           .stop = options.stop,
-                           .fast = options.fast,
-                           .slack = options.slack,
-                           .shared = options.shared,
-                           .work = options.work,
-                           .output = source ? Format() : input->format,
-                           .max_output = 0,
-                           .fix = {}};
+    NodeContext context{.memory = memory,
+                        .label = stage.label,
+                        .input_label = source ? std::string_view() : self->stages_[stage.input].label,
+                        .input = source ? Format() : input->format,
+                        .max_input = source ? options.tick : input->output.capacity,
+                        .isa = options.isa,
+                        .models = options.models,
+                        .operators = options.operators,
+                        .ffts = options.ffts,
+                        .stop = options.stop,
+                        .fast = options.fast,
+                        .slack = options.slack,
+                        .shared = options.shared,
+                        .work = options.work,
+                        .output = source ? Format() : input->format,
+                        .max_output = 0,
+                        .fix = {}};
     if (!source) RUNNEL_TRY(check_kind(stage, context.input_label, context.input));
     if (const Status status = stage.node->prepare(context); !status.ok()) {
       // The message of a mismatch already names both ends.

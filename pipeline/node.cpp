@@ -2,7 +2,7 @@
 
 namespace runnel::pipeline {
 
-Status wants_rate(PrepareContext& context, std::string_view who, std::int64_t rate) noexcept {
+Status wants_rate(NodeContext& context, std::string_view who, std::int64_t rate) noexcept {
   context.fix = {Fix::Kind::resample, rate};
   const std::int64_t given = context.input.clock.rate();
   Status status(Code::mismatch);
@@ -15,7 +15,7 @@ Status wants_rate(PrepareContext& context, std::string_view who, std::int64_t ra
                            << "` between them";
 }
 
-Status wants_mono(PrepareContext& context, std::string_view who) noexcept {
+Status wants_mono(NodeContext& context, std::string_view who) noexcept {
   context.fix = {Fix::Kind::downmix, 0};
   return Status(Code::mismatch) << context.input_label << " gives audio with " << context.input.channels
                                 << " channels, " << who << " wants 1 channel: put `downmix` between them";

@@ -55,8 +55,8 @@ struct FastMemory {
 class SharedSessions;
 class SharedWork;
 
-// The two sides of the negotiation.
-struct PrepareContext {
+// What a node is given to prepare with, and what it answers.
+struct NodeContext {
   // Given.
   Memory& memory;                // the only place to allocate from; lives as long as the node
   std::string_view label;        // of this node, in messages
@@ -87,7 +87,7 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   // Checks the parameters and the input format, sets the output format, allocates. Called once.
-  virtual Status prepare(PrepareContext& context) noexcept = 0;
+  virtual Status prepare(NodeContext& context) noexcept = 0;
 
   // The stream starts, or restarts after a gap: the next input frame has the index `first`. Clears all state.
   // Returns the index that the next output frame will have. Indices lie on one grid for the whole recording:
@@ -151,8 +151,8 @@ Node* make_node(Memory& memory) noexcept {
 
 // Failures of the negotiation. Each names both ends and, where there is one, the node between them that would
 // help. `who`: this node as the user knows it, e.g. "fbank preset=kaldi".
-Status wants_rate(PrepareContext& context, std::string_view who, std::int64_t rate) noexcept;
-Status wants_mono(PrepareContext& context, std::string_view who) noexcept;
+Status wants_rate(NodeContext& context, std::string_view who, std::int64_t rate) noexcept;
+Status wants_mono(NodeContext& context, std::string_view who) noexcept;
 Status out_of_memory(std::string_view what) noexcept;
 
 }  // namespace runnel::pipeline

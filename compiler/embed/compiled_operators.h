@@ -26,7 +26,7 @@ class TensorNumbers {
   std::vector<int> kept_;
 };
 
-// What stands for a bound operator: a constant, and the kernel (DirectRun) that takes it and up to two
+// The replacement of a bound operator: a constant, and the kernel (DirectRun) that takes it and up to two
 // tensors.
 struct CompiledOperator {
   std::string type, value;                   // of the constant: its type and initializer

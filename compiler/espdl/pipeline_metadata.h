@@ -1,4 +1,4 @@
-// What stands around a model, as entries of an .espdl file's metadata: its front end, decision settings and
+// Pipeline settings as entries of an .espdl file's metadata: its front end, decision settings and
 // labels travel along.
 #pragma once
 

@@ -20,8 +20,8 @@ std::vector<std::string> texts_of(
   return result;
 }
 
-// The numbers of a vector. FlatBuffers' verifier checks where the vector's length stands, not that eight-byte
-// elements after it are aligned: they are copied instead of read in place.
+// The numbers of a vector. FlatBuffers' verifier checks the position of the vector's length, not that
+// eight-byte elements after it are aligned: they are copied instead of read in place.
 template <class T>
 std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
   std::vector<T> numbers(from == nullptr ? 0 : from->size());

@@ -96,7 +96,7 @@ Result<std::int64_t> differing_elements(const Graph& graph, OperatorTable table)
   const std::span<std::byte> state(memory_of_state, prepared->state_bytes());
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, state));
 
-  // The writer numbers tensors anew; the file's own vectors carry its numbers.
+  // The writer renumbers tensors; the file's own vectors carry its numbers.
   const fb::VectorCase& recorded = *model.vectors()->cases()->Get(0);
   const auto position_of = [](std::span<const std::int32_t> list, std::int32_t tensor) {
     return std::find(list.begin(), list.end(), tensor) - list.begin();

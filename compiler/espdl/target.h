@@ -16,7 +16,7 @@ struct TargetChoice {
   std::string reason;
 };
 
-// From what stands in the file: metadata "target", weight layouts, exponents per channel, biases beyond the
+// Inferred from the file: metadata "target", weight layouts, exponents per channel, biases beyond the
 // 20 bits of esp32s3. `automatic` when that leaves it open.
 TargetChoice target_from_contents(const Model& model);
 

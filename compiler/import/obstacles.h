@@ -1,4 +1,4 @@
-// What stands in the way of an import, all of it in one sentence.
+// The obstacles to an import, all in one sentence.
 #pragma once
 
 #include <map>

@@ -87,9 +87,10 @@ Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options) {
     RUNNEL_ASSIGN(written, write_model(graph, options));
     written.refusals = refusals;
   } else {
-    written.refusals.clear();  // nobody asked for a stream
+    written.refusals.clear();  // no stream was requested
   }
-  // Models with several inputs may be clips of their own kind (`runnel infer`); what was asked for must hold.
+  // Models with several inputs may be clips of their own kind (`runnel infer`); an explicit request must
+  // hold.
   const PipelineSettings& settings = graph.pipeline;
   const bool asked = settings.window != 0 || settings.hop != 0 || settings.step != 0 ||
                      settings.context != 0 || !settings.states.empty();

@@ -32,7 +32,8 @@ struct Tensor {
   std::optional<std::vector<std::byte>> data;  // constants: dense, little endian
 };
 
-// The options of inference/model/model.fbs as plain structs; same names, same meaning.
+// The options of inference/model/model.fbs as plain structs, with the same members in the same order
+// (compiler/ir/file_options.cpp reads and writes them by position).
 struct ConvOptions {
   int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
   int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
@@ -187,7 +188,7 @@ struct VectorCase {
   std::vector<VectorTensor> inputs, outputs;
 };
 
-// What stands around the model: fields of fb::Pipeline.
+// How the model is used: fields of fb::Pipeline.
 struct PipelineSettings {
   UsageKind usage = UsageKind::stream;
   int sample_rate = 0;

@@ -263,7 +263,7 @@ Status Lowering::pad(const Node& node) {
   const auto& o = std::get<PadOptions>(node.options);
   if (o.mode != PadMode::zero) return refuse() << "padding by elements of the input";
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "padding that changes its scale";
-  // Of each axis what is in front and after, over what is inside along the axes before it.
+  // For each axis its leading and trailing padding, over the inside of the axes before it.
   Operand inside = y;
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
     const std::int64_t stride = y.place.strides[axis];

@@ -160,7 +160,7 @@ Status Lowering::reduce(const Node& node) {
   step.ifm = x.place.buffer;
   step.ofm = y.place.buffer;
   if (node.arithmetic == Arithmetic::tflite) {
-    // The count of a mean is part of the multiplier, zero points are taken off in front.
+    // The count of a mean is part of the multiplier, zero points are subtracted before.
     if (node.rounding != kernels::Rounding::tflite_double)
       return refuse() << "another rounding than TensorFlow Lite's";
     out.zero_point = y.zero_point();

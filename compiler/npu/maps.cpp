@@ -72,7 +72,7 @@ std::vector<Piece> pieces_of(const WindowAxis& window, std::int32_t outputs) {
   return pieces;
 }
 
-// The kernel of one axis, and how much stands after the input's end.
+// The kernel of one axis, and how far it reaches beyond the input's end.
 struct AxisUse {
   std::int32_t kernel = 1, after = 0, size = 0;
 };

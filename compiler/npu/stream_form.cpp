@@ -10,7 +10,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-// A node's window after what stands before it.
+// A node's window, combined with those before it.
 StreamWindow behind(const StreamWindow& front, const streaming::NodeRule& rule) {
   if (rule.kind != streaming::Kind::window) return front;
   return {front.kernel + (rule.extent() - 1) * front.stride, front.stride * rule.stride,

@@ -14,7 +14,7 @@
 
 namespace runnel::compiler::ethos_u {
 
-// What stands between a part's input and one of its tensors, as a single window: the tensor's frame j depends
+// All windows between a part's input and one of its tensors, as a single window: the tensor's frame j depends
 // on input frames j * stride - left to j * stride - left + kernel - 1, and there are as many as a window with
 // `right` frames of padding after it has.
 struct StreamWindow {

@@ -7,7 +7,7 @@ namespace runnel::compiler {
 
 // In float graphs: factors and summands per channel after a convolution or fully connected layer become its
 // weights and bias (which is how batch normalization disappears), ReLU becomes an activation, and what
-// nothing reads is left out. Shapes must be known. Only results that nobody else reads are taken over.
+// nothing reads is left out. Shapes must be known. Only results without another reader are fused.
 void fuse(Graph& graph);
 
 }  // namespace runnel::compiler

@@ -62,7 +62,7 @@ class Folding {
     const Tensor& from = before(id);
     const double low = std::abs(real(from, kernels::lowest(from.dtype))),
                  high = std::abs(real(from, kernels::highest(from.dtype)));
-    // The lowest integer has no positive twin: that much is not asked for.
+    // The lowest integer has no positive counterpart: its range is not required.
     const double step = static_cast<double>(from.scales[0]);
     return exponent_for(std::max(low - step, high), kernels::highest(from.dtype));
   }

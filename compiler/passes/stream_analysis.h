@@ -33,7 +33,7 @@ Result<StreamAnalysis> analyse_streams(const Model& model, OperatorTable table,
                                        std::span<const std::int8_t> axes);
 
 // Time axes of the inputs: those given (one per input, -1: no stream), else axis 1 after a batch of one,
-// else axis 0. Streams share one clock: an input of another length than the largest is none. Errors:
+// else axis 0. Streams share one clock: an input shorter than the longest one is no stream. Errors:
 // invalid_argument.
 Result<std::vector<std::int8_t>> input_time_axes(const Model& model, std::span<const int> given);
 

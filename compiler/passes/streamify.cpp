@@ -125,7 +125,7 @@ std::vector<int> chosen_time_axes(const Graph& graph, const StreamOptions& optio
     const auto& shape = graph.tensors[static_cast<std::size_t>(input)].shape;
     const bool fits = axis < shape.size() && (axes.empty() || shape[axis] == length);
     if (axes.empty()) length = fits ? shape[axis] : 0;
-    // An axis that the first input lacks is told by whoever reads the axes.
+    // The reader of the axes reports an axis that the first input lacks.
     axes.push_back(fits || axes.empty() ? *options.time_axis : -1);
   }
   return axes;

@@ -17,9 +17,9 @@ struct Streamified {
   std::vector<std::string> notes;  // what was done, one sentence each
 };
 
-// Does what was asked for (windows instead of all time), then what is needed for a plan without refusals
-// (time in front). What does not lead to a plan is not done. `time_axes`: of the inputs, or empty. Errors:
-// invalid_argument for windows that cannot be; those of the reader.
+// Applies the options (windows instead of all time), then what a plan without refusals needs
+// (time as the first axis). Rewrites that do not lead to a plan are dropped. `time_axes`: of the inputs, or
+// empty. Errors: invalid_argument for windows that cannot be; those of the reader.
 Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
                               const std::vector<int>& time_axes, OperatorTable operators);
 

@@ -58,7 +58,7 @@ class Attention {
                ? time_axes_[static_cast<std::size_t>(id)]
                : -1;
   }
-  // The only reader of a tensor that nobody else wants.
+  // The only reader of a tensor.
   [[nodiscard]] std::optional<std::size_t> only_reader(TensorId id) const {
     std::optional<std::size_t> found;
     if (std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end()) return found;
@@ -119,7 +119,7 @@ class Attention {
     return pattern;
   }
 
-  // [heads, time, C] with a batch in front or without: [1, time, heads, C].
+  // [heads, time, C], with or without a leading batch: [1, time, heads, C].
   TensorId laid_out(TensorId x, bool keys, const Node& origin) {
     const bool batch = editor_.shape(x).size() == 4;
     const std::vector<std::uint8_t> perm =

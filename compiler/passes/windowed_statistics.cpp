@@ -187,7 +187,7 @@ class Statistics {
   }
 
   // x [1, .., T, ..] laid out as one row before a dense layer: a convolution over T frames, its weights
-  // with time in front.
+  // with time as the first axis.
   bool flatten(const Node& node, std::size_t index, int time) {
     const TensorId x = node.inputs[0], flat = node.outputs[0];
     const std::vector<std::int32_t> from = editor_.shape(x), to = editor_.shape(flat);

@@ -16,7 +16,7 @@ struct WindowedGraph {
 
 // Global pools, pools over the whole clip, reductions over time and dense layers over the flattened clip take
 // the frames of a clip as the graph has it now, every `hop` frames: from the second clip on the same numbers
-// come out as for that clip alone, if nothing in front pads time. A statistic that is joined with its own
+// come out as for that clip alone, if no operator before pads time. A statistic that is joined with its own
 // stream (a normalisation) gets the window that ends at each frame, shorter at the start; `so_far` makes it
 // all frames so far. The shapes of `graph` must be those of one clip. `time_axes`: per tensor, -1: no stream.
 WindowedGraph window_statistics(Graph& graph, const std::vector<int>& time_axes, int hop, bool so_far);

@@ -67,7 +67,7 @@ std::string names_of(const Methods& methods);
 // What names_of said. Errors: those of set_method.
 Result<Methods> methods_named(std::string_view names);
 
-// Those that are tried where nothing else is asked for: equalize, round, bias, search and sums.
+// The methods that are tried by default: equalize, round, bias, search and sums.
 Methods usual_methods();
 
 // How far something has come; for people.

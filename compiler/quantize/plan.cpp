@@ -98,7 +98,8 @@ std::vector<DType> tensor_types(const Graph& graph, const Plan& plan) {
 
 namespace {
 
-// Of two types that a tensor is read as: the wider one of integers; float only where nobody wants integers.
+// Of two types that a tensor is read as: the wider one of integers; float only where no reader wants
+// integers.
 DType joined(DType a, DType b) {
   if (a == DType::none) return b;
   if (b == DType::none) return a;

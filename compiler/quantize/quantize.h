@@ -37,7 +37,7 @@ struct Quantized {
 
 // `graph`: float32, with shapes, of the importer. Nothing else is read while it runs than the clips.
 // Deterministic for any number of threads. Errors: those of make_plan, usable_clips, observe and
-// emit_integer_graph; unsupported when the error asked for cannot be reached.
+// emit_integer_graph; unsupported when the requested error cannot be reached.
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options);
 
 // QuantizationNoise at the outputs when only this operator is quantized. Errors: those of the runs.

@@ -198,7 +198,7 @@ void add_metadata(const Graph& graph, SectionList& sections) {
                fb::CreateMetadata(builder, builder.CreateVector(entries)));
 }
 
-// Keeps more earlier frames than readers need, where that was asked for.
+// Keeps more earlier frames than readers need, where the options say so.
 Status pin_contexts(const Model& model, const StreamOptions& options, std::vector<StreamTensor>& tensors) {
   for (const auto& [name, frames] : options.contexts) {
     const int index = model.find_tensor(name);
@@ -272,7 +272,7 @@ Status check_lookahead(const Prepared& prepared, std::int64_t most) {
   return {};
 }
 
-// Exact memory for the block sizes asked for, as far as the plan allows them.
+// Exact memory for the requested block sizes, as far as the plan allows them.
 Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write, SectionList& sections) {
   RUNNEL_ASSIGN(const Model model, Model::open(file));
   if (model.plan() == nullptr) return {};
@@ -287,7 +287,7 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
   std::vector<Offset<fb::ArenaPlan>> plans;
   for (const int block : write.blocks) {
     if (block < 1 || block % model.plan()->block_multiple() != 0) {
-      // The block that is recorded without being asked for need not be possible.
+      // The block that is recorded by default need not be possible.
       if (block == 1) continue;
       return Status(Code::invalid_argument)
              << "blocks of " << block << " frames, expected multiples of " << model.plan()->block_multiple();

@@ -36,7 +36,7 @@ class Collector {
         std::memcpy(outputs_[i].data(), out.block, outputs_[i].size());
         continue;
       }
-      // One output may be complete, or not begun, while another one still brings frames.
+      // One output may be complete, or not begun, while another one still gives frames.
       if (out.count == 0) continue;
       if (out.first < 0 || out.first + out.count > length(tensor)) {
         overrun_ = true;

@@ -23,7 +23,7 @@ std::int64_t multiply_adds(const Model& model, const fb::Operator& op, const Sha
              (std::int64_t{o.stride_height()} * o.stride_width());
     }
     case Products::gates: {
-      // Of the outputs only h of every frame has the frames; the reference length of x stands for them
+      // Of the outputs only h of every frame has the frames; the reference length of x replaces them
       // elsewhere.
       const Shape weights = input(1), hidden = input(2);
       const std::int64_t frames = output.rank == 4 ? output[0] : input(0)[0];

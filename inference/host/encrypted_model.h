@@ -8,7 +8,7 @@
 //   32  tag, 16 bytes
 //   48  the encrypted file
 //
-// The tag covers everything: what is before it as associated data, what is behind it as ciphertext.
+// The tag covers everything: what precedes it as associated data, what follows it as ciphertext.
 #pragma once
 
 #include <cstddef>

@@ -270,7 +270,7 @@ void EventDriven::advance() {
       queues_[static_cast<std::size_t>(output)]->length = out_length;
   }
   if (ended_) finish_finals();
-  // Forget what nobody reads any more; of a value without time the last is kept.
+  // Forget what has no reader left; of a value without time the last is kept.
   for (std::size_t t = 0; t < queues_.size(); ++t) {
     Queue& queue = *queues_[t];
     std::int64_t keep = queue.stream ? queue.received : queue.received - 1;

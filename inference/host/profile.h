@@ -1,4 +1,4 @@
-// Where the time of a model goes on this machine, operator by operator.
+// The run time of a model on this machine, operator by operator.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct Profile {
   RunMode mode = RunMode::stream;
   std::int64_t block = 0, runs = 0;
   std::vector<StepProfile> steps;  // in order of execution
-  double run_microseconds = 0;     // median of a whole run that nobody observes
+  double run_microseconds = 0;     // median of a whole run without an observer
   double steps_microseconds = 0;   // sum over the steps
   std::int64_t macs = 0;
   // Bytes: constants in the model file; what preparing made of them.

@@ -151,8 +151,8 @@ Status verify_attributes(const flatbuffers::Vector<flatbuffers::Offset<fb::Custo
       return bad() << "operator " << index << ": attribute " << i << " has no name or " << values
                    << " values, expected a name and one value";
     }
-    // FlatBuffers checks where a vector's length stands, not that eight-byte elements after it are aligned;
-    // without elements none are.
+    // FlatBuffers checks the position of a vector's length, not that eight-byte elements after it are
+    // aligned; without elements none are.
     const bool any = attribute.integers() != nullptr && attribute.integers()->size() > 0;
     if (any && reinterpret_cast<std::uintptr_t>(attribute.integers()->Data()) % alignof(std::int64_t) != 0) {
       return bad() << "operator " << index << ": attribute " << i << " has integers that are not aligned to "
@@ -352,7 +352,7 @@ Status verify_side_sections(const Sections& sections) noexcept {
       (sections.plan->tensors() == nullptr || sections.plan->tensors()->size() != tensors)) {
     return bad() << "section plan: expected one entry per tensor";
   }
-  // FlatBuffers checks where a vector's length stands, not that eight-byte elements after it are aligned.
+  // FlatBuffers checks the position of a vector's length, not that eight-byte elements after it are aligned.
   if (sections.plan != nullptr &&
       reinterpret_cast<std::uintptr_t>(sections.plan->tensors()->Data()) % alignof(fb::StreamTensor) != 0) {
     return bad() << "section plan: entries that are not aligned to " << alignof(fb::StreamTensor) << " bytes";

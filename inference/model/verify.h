@@ -1,4 +1,4 @@
-// The checks behind Model::open: one pass, always compiled in, before any pointer into a file is used.
+// The checks of Model::open: one pass, always compiled in, before any pointer into a file is used.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 
 namespace runnel {
 
-// Sets, for every operator, the index of the operator in front that computes it along, or -1. The result of
-// that one is looked at by nobody else and exists nowhere. `prepared` has its tensors' frames, delays and
+// Sets, for every operator, the index of the preceding operator that computes it along, or -1. The result of
+// that one has no other reader and is not stored. `prepared` has its tensors' frames, delays and
 // rings. Decides nothing about whether it is worth while. `readers`: working memory, one entry per tensor.
 void find_absorbed_sums(const Prepared& prepared, OperatorTable table, std::span<std::int64_t> readers,
                         std::span<std::int32_t> absorbed_by) noexcept;

@@ -44,7 +44,7 @@ std::size_t arena_lower_bound(std::span<const ArenaItem> items, std::size_t alig
 // `traffic`: bytes that are moved to and from each item. Rule: items are taken in the order of traffic per
 // byte and step that they occupy, highest first, where they fit; then in the order of size, smallest first;
 // then of traffic, largest first. The order with the most traffic in fast memory wins; its arena is planned
-// anew, and what was left out is tried once more.
+// again, and what was left out is tried once more.
 struct TwoArenas {
   std::size_t fast = 0, slow = 0;  // bytes
 };

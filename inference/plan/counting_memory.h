@@ -5,7 +5,7 @@
 
 namespace runnel {
 
-// Passes on what it is asked for, and counts it.
+// Forwards requests to another memory, and counts them.
 class CountingMemory final : public Memory {
  public:
   explicit CountingMemory(Memory& memory) noexcept : memory_(memory) {}

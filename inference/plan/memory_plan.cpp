@@ -7,7 +7,7 @@ namespace {
 
 bool in_arena(const Placement& place) noexcept { return !place.constant && place.capacity == 0; }
 
-// Operator i computes along what stands after it.
+// Operator i also computes the operator after it.
 bool is_absorbing(std::span<const std::int32_t> absorbed_by, int i) noexcept {
   const auto behind = static_cast<std::size_t>(i) + 1;
   return behind < absorbed_by.size() && absorbed_by[behind] == i;

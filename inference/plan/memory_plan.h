@@ -26,7 +26,7 @@ class MemoryPlan {
     OperatorTable table;
     std::span<const Span> alive;  // per operator: those that it runs together with, itself at least
     std::span<const std::int32_t>
-        absorbed_by;                    // per operator: the one in front that computes it along, or -1
+        absorbed_by;                    // per operator: the preceding one that computes it along, or -1
     std::span<const bool> keeps_bytes;  // per operator: BoundOperator::keeps_bytes
     bool share = true;                  // false: every tensor keeps memory of its own
     std::size_t alignment = 16;

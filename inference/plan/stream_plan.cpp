@@ -87,7 +87,7 @@ class Walk {
                           (out.rule.extent() > 1 || history > 0 || out.rule.left > 0 || out.rule.right > 0 ||
                            (out.rule.kind == streaming::Kind::upsample &&
                             out.rule.right < 0)));  // outputs after the last input
-      // Windows that start elsewhere than their block have one address only if nothing stands before
+      // Windows that start elsewhere than their block have one address only if there is no axis before
       // time.
       if ((x.history > 0 || x.fill || back != 0) &&
           model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {

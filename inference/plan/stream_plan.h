@@ -22,7 +22,7 @@ struct StreamTensor {
   bool fill = false;  // some reader sees frames that are not data as the zero point
 };
 
-// What one operator's reading looks like; filled beside the plan for whoever prepares or inspects.
+// What one operator's reading looks like; filled along with the plan, for preparation and inspection.
 struct StreamStep {
   streaming::NodeRule rule;
   std::int64_t context = 0;  // C of the first streamed input

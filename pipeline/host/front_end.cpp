@@ -17,7 +17,7 @@ class Gather final : public Node {
   FrontEndFrames* to = nullptr;
   Format format;
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     format = context.input;
     return {};
   }

@@ -21,7 +21,7 @@ class Silence final : public Node {
   std::int32_t channels = 1;
   std::int64_t hop = 1;  // of sources whose rate is a fraction
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     context.output.kind = Kind::audio;
     context.output.dtype = DType::float32;
     context.output.channels = channels;

@@ -17,7 +17,7 @@ const NodeType Promise::type = {
     .make = make_node<Promise>,
 };
 
-Status Promise::prepare(PrepareContext& context) noexcept {
+Status Promise::prepare(NodeContext& context) noexcept {
   context.output.kind = Kind::audio;
   context.output.dtype = DType::float32;
   context.output.channels = 1;

@@ -13,7 +13,7 @@ class Promise final : public Node {
 
   std::int64_t sample_rate = 16000;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 };
 

@@ -6,7 +6,7 @@
 namespace runnel::pipeline {
 
 Status FiniteInput::prepare(std::string_view name, std::string_view choice, std::size_t most,
-                            PrepareContext& context) noexcept {
+                            NodeContext& context) noexcept {
   name_ = name;
   kernels_ = &features::kernels_for(context.isa);
   refuse_ = choice == "error";

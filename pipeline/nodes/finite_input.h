@@ -24,7 +24,7 @@ class FiniteInput {
   // `name`: of the node's type, outlives this. `choice`: one of kChoices. `most`: the most values of one
   // copy(), which needs memory; 0 when only copy_to() is used. Error: out_of_memory.
   Status prepare(std::string_view name, std::string_view choice, std::size_t most,
-                 PrepareContext& context) noexcept;
+                 NodeContext& context) noexcept;
 
   // Copies the values to `to`, which may be the input itself, and makes them finite. For the message, `frame`
   // is the index of the first frame and `values` the number of values per frame. Error: invalid_data that

@@ -9,7 +9,7 @@ class Null final : public Node {
  public:
   static const NodeType type;
 
-  Status prepare(PrepareContext&) noexcept override { return {}; }
+  Status prepare(NodeContext&) noexcept override { return {}; }
   Status process(const Block&, Output&) noexcept override { return {}; }
 };
 

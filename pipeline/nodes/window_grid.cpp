@@ -39,7 +39,7 @@ std::int64_t WindowGrid::drop(std::int64_t count) noexcept {
   return dropped;
 }
 
-Status wants_float32(const PrepareContext& context) noexcept {
+Status wants_float32(const NodeContext& context) noexcept {
   if (context.input.dtype == DType::float32) return {};
   return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", "
                                 << context.label << " wants float32";

@@ -29,6 +29,6 @@ class WindowGrid {
 };
 
 // mismatch unless the input is float32.
-Status wants_float32(const PrepareContext& context) noexcept;
+Status wants_float32(const NodeContext& context) noexcept;
 
 }  // namespace runnel::pipeline

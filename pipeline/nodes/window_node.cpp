@@ -2,7 +2,7 @@
 
 namespace runnel::pipeline {
 
-void WindowNode::use_windows(const Windows& windows, PrepareContext& context) noexcept {
+void WindowNode::use_windows(const Windows& windows, NodeContext& context) noexcept {
   channels_ = static_cast<std::size_t>(context.input.channels);
   values_ = static_cast<std::size_t>(windows.values);
   grid_.set_hop(windows.hop);
@@ -15,7 +15,7 @@ void WindowNode::use_windows(const Windows& windows, PrepareContext& context) no
 }
 
 Status WindowNode::check_input(std::string_view name, std::string_view non_finite,
-                               PrepareContext& context) noexcept {
+                               NodeContext& context) noexcept {
   checks_ = true;
   return input_.prepare(
       name, non_finite,

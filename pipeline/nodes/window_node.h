@@ -26,10 +26,10 @@ class WindowNode : public Node {
     std::int64_t length = 1, hop = 1, values = 1, most = 1;
   };
   // States the output. For prepare().
-  void use_windows(const Windows& windows, PrepareContext& context) noexcept;
+  void use_windows(const Windows& windows, NodeContext& context) noexcept;
   // From here on push() gets finite values only (FiniteInput). `name`: of the node's type. For prepare(),
   // unless the arithmetic looks itself. Error: out_of_memory.
-  Status check_input(std::string_view name, std::string_view non_finite, PrepareContext& context) noexcept;
+  Status check_input(std::string_view name, std::string_view non_finite, NodeContext& context) noexcept;
 
   // Forgets all samples.
   virtual void restart() noexcept = 0;

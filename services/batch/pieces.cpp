@@ -23,8 +23,8 @@ using pipeline::Block;
 using pipeline::Format;
 using pipeline::Kind;
 using pipeline::Kinds;
+using pipeline::NodeContext;
 using pipeline::Output;
-using pipeline::PrepareContext;
 
 // A sink that keeps the frames of a piece.
 class PieceSink final : public pipeline::Node {
@@ -34,7 +34,7 @@ class PieceSink final : public pipeline::Node {
   std::vector<std::byte> bytes;
   std::int64_t drop = 0;  // leading frames to drop
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     format = context.input;
     return {};
   }
@@ -292,7 +292,7 @@ void PieceSource::use(PieceRunner* runner, SpareThreads* spare) noexcept {
   next_spare = spare;
 }
 
-Status PieceSource::prepare(PrepareContext& context) noexcept {
+Status PieceSource::prepare(NodeContext& context) noexcept {
   runner_ = next_runner;
   spare_ = next_spare;
   if (runner_ == nullptr || spare_ == nullptr) return Status(Code::invalid_argument, "no pieces were given");

@@ -81,7 +81,7 @@ class PieceSource final : public pipeline::Node {
   // graph.
   static void use(PieceRunner* runner, SpareThreads* spare) noexcept;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
  private:

@@ -18,8 +18,8 @@ using pipeline::json_seconds;
 using pipeline::json_string;
 using pipeline::Kind;
 using pipeline::Kinds;
+using pipeline::NodeContext;
 using pipeline::Output;
-using pipeline::PrepareContext;
 using pipeline::text_parameter;
 
 constexpr pipeline::Parameter kFrameParameters[] = {
@@ -103,7 +103,7 @@ void EventRows::begin(const Recording& recording) {
   rows_.clear();
 }
 
-Status EventRows::prepare(PrepareContext& context) noexcept {
+Status EventRows::prepare(NodeContext& context) noexcept {
   sample_rate_ = context.input.clock.sample_rate;
   return {};
 }
@@ -129,7 +129,7 @@ const pipeline::NodeType FrameRows::type = {
     .make = pipeline::make_node<FrameRows>,
 };
 
-Status FrameRows::prepare(PrepareContext& context) noexcept {
+Status FrameRows::prepare(NodeContext& context) noexcept {
   if (!parse_format(to, format_))
     return Status(Code::invalid_argument) << "to=" << to << ": expected a format";
   frames_ = context.input;

@@ -27,7 +27,7 @@ class EventRows final : public pipeline::Node {
   void begin(const Recording& recording);
   [[nodiscard]] const std::string& rows() const { return rows_; }
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
  private:
@@ -58,7 +58,7 @@ class FrameRows final : public pipeline::Node {
   [[nodiscard]] std::string take_bytes();
   [[nodiscard]] std::string index_line() const;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
   Status finish() noexcept override;
 

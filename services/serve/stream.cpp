@@ -59,7 +59,7 @@ const NodeType Answers::type = {.name = "answers",
                                 .parameters = {},
                                 .make = pipeline::make_node<Answers>};
 
-Status Samples::prepare(pipeline::PrepareContext& context) noexcept {
+Status Samples::prepare(pipeline::NodeContext& context) noexcept {
   context.output.kind = Kind::audio;
   context.output.dtype = DType::float32;
   context.output.channels = static_cast<std::int32_t>(channels);
@@ -78,7 +78,7 @@ Status Samples::process(const pipeline::Block&, pipeline::Output& out) noexcept 
   return {};
 }
 
-Status Answers::prepare(pipeline::PrepareContext& context) noexcept {
+Status Answers::prepare(pipeline::NodeContext& context) noexcept {
   format_ = context.input;
   call("stream");
   return {};

@@ -38,7 +38,7 @@ class Samples final : public pipeline::Node {
   std::span<const std::byte> waiting;  // whole frames not consumed yet
   pipeline::SampleCode code = pipeline::SampleCode::s16;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 };
 
@@ -49,7 +49,7 @@ class Answers final : public pipeline::Node {
 
   std::string* to = nullptr;  // null: dropped
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
   // Sets the name in further records.
   void call(std::string_view source) { records_ = pipeline::EventRecords(source, format_); }

@@ -30,14 +30,14 @@ struct Frames {
 Frames run(Node& node, const std::string& label, std::int32_t channels, const std::vector<float>& values,
            std::int64_t piece, std::int64_t first, Memory& memory) {
   Frames out;
-  PrepareContext context{.memory = memory,
-                         .label = label,
-                         .input_label = "test",
-                         .input = {},
-                         .operators = {},
-                         .fast = {},
-                         .output = {},
-                         .fix = {}};
+  NodeContext context{.memory = memory,
+                      .label = label,
+                      .input_label = "test",
+                      .input = {},
+                      .operators = {},
+                      .fast = {},
+                      .output = {},
+                      .fix = {}};
   context.input.kind = channels == 1 ? Kind::audio : Kind::frames;
   context.input.dtype = DType::float32;
   context.input.channels = channels;

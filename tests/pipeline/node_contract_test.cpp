@@ -91,7 +91,7 @@ class Faulty final : public Node {
  public:
   static const NodeType type;
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     context.max_output = context.max_input + 1;
     return {};
   }
@@ -150,7 +150,7 @@ class Collect final : public Node {
   static std::vector<std::int64_t> indices;
   static std::vector<std::byte> bytes;
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     frame_ = static_cast<std::ptrdiff_t>(context.input.frame_bytes());
     indices.clear();
     bytes.clear();

@@ -105,7 +105,7 @@ void Lossy::start_again() {
   newest_->next_loss_ = 0;
 }
 
-Status Lossy::prepare(PrepareContext& context) noexcept {
+Status Lossy::prepare(NodeContext& context) noexcept {
   newest_ = this;
   context.output.kind = Kind::audio;
   context.output.dtype = DType::float32;
@@ -142,7 +142,7 @@ const NodeType Rows::type = {.name = "rows",
 std::vector<float> Rows::values;
 std::int32_t Rows::dims = 1;
 
-Status Rows::prepare(PrepareContext& context) noexcept {
+Status Rows::prepare(NodeContext& context) noexcept {
   context.output.kind = Kind::frames;
   context.output.dtype = DType::float32;
   context.output.channels = dims;
@@ -173,7 +173,7 @@ const NodeType Events::type = {.name = "events",
 std::vector<std::int64_t> Events::at;
 std::string_view Events::label = "yes";
 
-Status Events::prepare(PrepareContext& context) noexcept {
+Status Events::prepare(NodeContext& context) noexcept {
   context.output.kind = Kind::events;
   context.output.dtype = DType::none;
   context.output.channels = 0;
@@ -215,7 +215,7 @@ void Keep::clear() {
   format = {};
 }
 
-Status Keep::prepare(PrepareContext& context) noexcept {
+Status Keep::prepare(NodeContext& context) noexcept {
   clear();
   format = context.input;
   return {};

@@ -48,7 +48,7 @@ class Lossy final : public Node {
   // is restarted.
   static void start_again();
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:
@@ -64,7 +64,7 @@ class Rows final : public Node {
   static std::vector<float> values;
   static std::int32_t dims;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:
@@ -79,7 +79,7 @@ class Events final : public Node {
   static std::vector<std::int64_t> at;
   static std::string_view label;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 };
 
@@ -95,7 +95,7 @@ class Keep final : public Node {
   static Format format;
   static void clear();
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status gap(const Gap& gap) noexcept override;
 };

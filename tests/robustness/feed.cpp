@@ -103,7 +103,7 @@ class Silence final : public pipeline::Node {
   std::int64_t rate = 16000;
   std::int64_t channels = 1;
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override {
+  Status prepare(pipeline::NodeContext& context) noexcept override {
     context.output.kind = pipeline::Kind::audio;
     context.output.dtype = DType::float32;
     context.output.channels = static_cast<std::int32_t>(channels);

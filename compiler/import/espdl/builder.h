@@ -64,7 +64,7 @@ class Builder {
   // A tensor between two nodes that the file does not know: type and scale of `like`; its name counts those
   // of its node.
   TensorId intermediate(TensorId like, std::string_view name_of_node, std::vector<std::int32_t> shape = {});
-  // A constant operand as it stands in the file.
+  // A constant operand, unchanged from the file.
   Result<TensorId> constant_tensor(const Constant& constant);
   // Names a tensor as the result of a node without computing anything.
   void rename(const std::string& name, TensorId id) { tensors_.insert_or_assign(name, id); }

@@ -169,8 +169,8 @@ bool same_shape(const std::vector<std::int32_t>& shape, const std::vector<std::i
 }
 
 // One vector case from the recorded values, when every value fits its tensor and every input has one.
-// Calls in a row become one recording where the caches became padding; call by call only the first one stands
-// alone.
+// Calls in a row become one recording where the caches became padding; call by call only the first one can be
+// used alone.
 void add_vectors(Builder& builder, const Model& model) {
   const bool stepped = builder.cache_form() == CacheForm::explicit_operators;
   VectorCase recorded;
@@ -216,7 +216,7 @@ Status check_operators(const Model& model, std::span<const CustomOperator> custo
                                             << mine.version << ", expected 1 to 255";
     }
   }
-  std::map<std::string, int> obstacles;  // types that nobody knows, with the number of their nodes
+  std::map<std::string, int> obstacles;  // unknown types, with the number of their nodes
   for (const Node& node : model.nodes) {
     if (find_conversion(node.op) == nullptr && find_custom(custom, node) == nullptr) ++obstacles[node.op];
   }
@@ -286,7 +286,7 @@ Result<Graph> convert(const Model& model, EspdlTarget target, const EspdlOptions
   const bool cached = std::any_of(model.nodes.begin(), model.nodes.end(),
                                   [](const Node& node) { return node.op == "StreamingCache"; });
   if (!cached || (!graph.ok() && graph.status().code() != Code::unsupported)) return graph;
-  // Padding stands for a cache in a stream only. Where something reads a cache other than as the left context
+  // Padding replaces a cache in a stream only. Where something reads a cache other than as the left context
   // of a window, or makes one result of each call, the model runs call by call, as the file says.
   if (graph.ok() && streams(*graph, options.operators)) return graph;
   auto stepped = convert_with(model, target, CacheForm::explicit_operators, options.custom_operators);

@@ -11,7 +11,7 @@
 namespace runnel::compiler::espdl_source {
 
 // Ok, or unsupported naming every operator of the model that cannot be converted, each once, with the number
-// of its nodes. `custom`: what the application brings; types that are converted here anyway are not among
+// of its nodes. `custom`: operators of the application; types that are converted here anyway are not among
 // them.
 Status check_operators(const Model& model, std::span<const CustomOperator> custom);
 

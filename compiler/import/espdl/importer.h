@@ -28,7 +28,7 @@ struct CustomNode {
   std::vector<const Tensor*> inputs;  // computed values and constants, with their shapes; null: absent
 };
 
-// A type of operator that the application brings (docs/custom-operators.md).
+// A type of operator that the application defines (docs/custom-operators.md).
 struct CustomOperator {
   std::string op_type;  // in the file; also the name of the operator in the model
   int version = 1;      // of the OperatorDefinition that is meant, 1 to 255
@@ -46,7 +46,7 @@ struct EspdlOptions {
   std::string member = {};
   // For encrypted models; not used for others.
   std::optional<crypto::Key> key = {};
-  // What the application brings: other types of operators that are not known fail the import.
+  // The operators of the application; any other unknown type fails the import.
   std::vector<CustomOperator> custom_operators = {};
   // Runs the embedded test values where they decide on the target, and tells what can be streamed; holds the
   // application's as well.

@@ -10,7 +10,7 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-// How a value stands to that of the offline model: frame n is the offline model's frame n - lag.
+// How a value relates to that of the offline model: frame n is the offline model's frame n - lag.
 struct Shifted {
   std::int64_t axis = 1, lag = 0;
   bool cropped = false;  // after a slice that no join has confirmed yet

@@ -234,7 +234,7 @@ void Builder::result(const Node& node, TensorId id, Perm perm, std::size_t posit
 
 void Builder::result(const Node& node, Value value, std::size_t position) {
   if (position >= node.outputs.size() || node.outputs[position].empty()) return;
-  // The name that people know: of the first value that stands in a computed tensor.
+  // The name that users know: that of the first value stored in a computed tensor.
   if (value.constant == nullptr && value.id >= 0 && at(value.id).name.starts_with(node.name + ":"))
     at(value.id).name = node.outputs[position];
   define(node.outputs[position], std::move(value));

@@ -1,4 +1,4 @@
-// What the conversions of single operators share: the graph that grows, and where each value of ONNX stands
+// What the conversions of single operators share: the growing graph, and the tensor of each ONNX value
 // in it.
 #pragma once
 
@@ -70,7 +70,7 @@ class Builder {
   }
   // The value with other axes of 1, nothing else changed.
   Result<Value> with_ones(const Node& node, const Value& value, const Dims& dims);
-  // The value with axes of 1 in front, to this rank.
+  // The value extended to this rank by leading axes of 1.
   Result<Value> widened(const Node& node, const Value& value, std::size_t rank);
 
   // ---- nodes

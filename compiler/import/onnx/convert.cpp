@@ -141,7 +141,7 @@ class Walk {
     return {};
   }
 
-  // The branch that a known condition takes stands in the place of the node.
+  // The branch that a known condition takes replaces the node.
   Status branch(const Node& node, int depth) {
     RUNNEL_ASSIGN(const Value condition, builder_.padded_value(node, 0));
     if (condition.constant == nullptr || condition.constant->count() != 1) {
@@ -193,7 +193,7 @@ bool features_are_last(const ::onnx::GraphProto& graph, const std::string& name)
   return said;
 }
 
-// Where time is: the axis that the file leaves open, else for a single input the first axis behind batch and
+// Where time is: the axis that the file leaves open, else for a single input the first axis after batch and
 // channels.
 int time_axis_of(const ::onnx::GraphProto& graph, const Input& input, bool single) {
   if (input.open_axis >= 0) return input.open_axis;

@@ -39,7 +39,7 @@ Result<Input> read_input(const ::onnx::ValueInfoProto& proto) {
   return input;
 }
 
-// What was asked for, and what an axis of the same name has elsewhere.
+// The requested size, or that of an axis of the same name elsewhere.
 Status apply_shape(const ::onnx::ValueInfoProto& proto, const Dims& asked, Input& input, Symbols& symbols) {
   bool fits = asked.size() == input.dims.size();
   for (std::size_t i = 0; fits && i < asked.size(); ++i) {

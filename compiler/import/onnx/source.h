@@ -1,4 +1,4 @@
-// An .onnx file as it stands: protobuf, its nodes with typed attributes, its tensors.
+// An unconverted .onnx file: protobuf, its nodes with typed attributes, its tensors.
 #pragma once
 
 #include <memory>

@@ -42,7 +42,7 @@ struct Call {
   [[nodiscard]] Status fail(Code code = Code::invalid_data) const {
     return Status(code) << "instruction " << index << " (" << name << "): ";
   }
-  // A failure of something below, with the instruction in front.
+  // A failure of a called function, prefixed with the instruction.
   [[nodiscard]] Status named(const Status& status) const {
     return status.ok() ? status : fail(status.code()) << status.text();
   }
@@ -51,7 +51,7 @@ struct Call {
 // What quantize and dequantize kernels and those of cortex_m say about an int8 tensor that they read or
 // write.
 struct Scale {
-  float scale = 1;  // 1: nobody says it; then integers are in a unit of their own
+  float scale = 1;  // 1: unknown; then integers are in a unit of their own
   std::int32_t zero_point = 0;
 };
 

@@ -114,7 +114,7 @@ Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable 
                                      << " inputs and " << method.outputs.size()
                                      << " outputs, expected 1 or more of each";
   for (std::size_t i = 0; i < method.outputs.size(); ++i) RUNNEL_TRY(add_output(builder, method, i));
-  // Time is behind batch and channels, where there is one input.
+  // With a single input, time is the axis after batch and channels.
   for (const TensorId id : builder.graph.inputs) {
     const auto rank = static_cast<int>(builder.at(id).shape.size());
     builder.graph.time_axes.push_back(builder.graph.inputs.size() == 1 ? std::min(2, rank - 1) : -1);

@@ -91,7 +91,7 @@ std::optional<DType> dtype_of(std::int8_t scalar_type);
 // Bytes of a shape. Errors: invalid_data for negative sizes and for more than any file could mean.
 Result<std::size_t> bytes_of(std::span<const std::int32_t> sizes, std::size_t element,
                              const std::string& place);
-// That a dim_order names every axis once. Empty stands for the axes in order.
+// That a dim_order names every axis once. Empty: the axes in order.
 Result<std::vector<std::uint8_t>> checked_order(std::vector<std::uint8_t> order, std::size_t rank,
                                                 const std::string& place);
 

@@ -35,7 +35,7 @@ class Builder {
   // The file's tensor after an input or output. Errors: invalid_data when it is absent.
   Result<const Tensor*> input(const Operator& op, std::size_t position) const;
   Result<const Tensor*> output(const Operator& op, std::size_t position = 0) const;
-  // Input `position`: a computed value, or a constant as it stands in the file. Errors: invalid_data when it
+  // Input `position`: a computed value, or an unchanged constant of the file. Errors: invalid_data when it
   // is absent or not computed yet.
   Result<TensorId> operand(const Operator& op, std::size_t position);
   // Numbers of a constant input. Errors: unsupported when it is computed at run time.

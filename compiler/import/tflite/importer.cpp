@@ -28,7 +28,7 @@ Status check_operators(const Subgraph& graph) {
   return obstacle_status(obstacles, "operators", "times");
 }
 
-// An output that is an input or stands twice gets a copy, so that every output is computed. One of uint8
+// An output that is an input or is listed twice gets a copy, so that every output is computed. One of uint8
 // becomes that again.
 Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
   TensorId id = builder.find(tensor);

@@ -9,7 +9,7 @@
 
 namespace runnel::compiler::tflite_source {
 
-// The graph's inputs get sizes: those asked for, those of the data at hand, 1 for a batch (axis 0 of
+// Gives sizes to the graph's inputs: the requested ones, those of the given data, 1 for a batch (axis 0 of
 // several), and `length` for the rest of what the file leaves open with a size of 1, which a note tells.
 // Returns whether `length` was used. Errors: mismatch for shapes that contradict the file; not_found for
 // names that are no inputs.

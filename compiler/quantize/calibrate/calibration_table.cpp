@@ -100,7 +100,7 @@ Json json_of(const Graph& graph, const Plan& plan, int number, std::size_t input
   return json;
 }
 
-// Values of a JSON text that nobody has checked, with the place for sentences.
+// Unchecked values of a JSON text, with their position for messages.
 class Reader {
  public:
   Reader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}

@@ -112,7 +112,7 @@ struct Entry {
   std::size_t clips = 0;
 };
 
-// The file that was read last is kept: clips of one file are asked for one after the other.
+// The file that was read last is kept: clips of one file are requested in sequence.
 class FileClips final : public Clips {
  public:
   FileClips(std::vector<Entry> entries, std::size_t elements)

@@ -126,7 +126,7 @@ class Widening {
     return std::max(seen, unseen);
   }
 
-  // The first `wide` candidates as int16, others as float, everything fitted anew.
+  // The first `wide` candidates as int16, others as float, with all weights fitted again.
   Result<Quantized> with(std::size_t wide, const std::vector<std::size_t>& real) const {
     Quantized made = start_;
     for (std::size_t i = 0; i < wide; ++i) made.plan.types[wide_[i].node] = DType::int16;

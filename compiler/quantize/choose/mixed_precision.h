@@ -11,7 +11,7 @@ namespace runnel::compiler::quantizer {
 // they have at most the share options.budget of the multiply-adds. The error is measured on clips that
 // weights are fitted to and on a quarter that is held back; the larger one counts and becomes made.error.
 // ESP-DL has no float form of layers, products of matrices and maximum pools: for its targets they stay
-// integers. Weights are fitted anew. The notes name what became float. Errors: unsupported when the error is
+// integers. Weights are fitted again. The notes name what became float. Errors: unsupported when the error is
 // still larger; those of the runs.
 Status assign_mixed_precision(const Clips& clips, const std::vector<std::size_t>& which,
                               const Options& options, Quantized& made);

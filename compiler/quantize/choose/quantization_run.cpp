@@ -98,7 +98,7 @@ Status QuantizationRun::improve(const Methods& methods, const ReferenceOutputs& 
   return {};
 }
 
-// Layers were chosen for other scales: they are chosen anew.
+// Layers were chosen for other scales: choose them again.
 Status QuantizationRun::tie(const Methods& methods, const ReferenceOutputs& reference,
                             const std::vector<std::size_t>& which, Quantized& made) const {
   const std::vector<TensorId> before = made.plan.groups;

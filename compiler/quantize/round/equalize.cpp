@@ -119,7 +119,7 @@ std::vector<double> reach_of(const Graph& graph, const Node& node, std::size_t c
   return reach;
 }
 
-// y = factors * y for operators in front, x = x / factors for those after.
+// y = factors * y for the operators before, x = x / factors for those after.
 void scale_maker(const std::vector<double>& factors, const Node& node, Graph& graph) {
   for (const std::size_t i : {1u, 2u}) {
     if (i >= node.inputs.size() || node.inputs[i] < 0) continue;

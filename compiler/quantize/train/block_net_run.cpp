@@ -149,7 +149,7 @@ void BlockNet::forward(const Step& step, const Ready& ready, std::span<const flo
     case Kind::binary: {
       const std::vector<float>& b = work.value[static_cast<std::size_t>(step.b)];
       const Grid& grid = ready.grids[static_cast<std::size_t>(step.grid)];
-      // ESP-DL brings operands of sums to the result's scale first.
+      // ESP-DL converts operands of sums to the result's scale first.
       const bool first = plan_.target.esp_dl && node.code != OpCode::mul;
       const auto brought = [&](float x) {
         return first ? static_cast<float>(rounded(grid, plan_.target.rounding, static_cast<double>(x))) : x;

@@ -46,7 +46,7 @@ class Lowering {
   // The node right after `node` when it belongs to it: same name, of this code, the only reader of its
   // result. The importer makes such pairs of single nodes. Null otherwise.
   [[nodiscard]] const compiler::Node* tail(const compiler::Node& node, OpCode code) const;
-  // Nodes that another one stands for.
+  // Nodes that another one replaces.
   void skip(const compiler::Node& node) { skipped_.insert(&node); }
   [[nodiscard]] bool skipped(const compiler::Node& node) const { return skipped_.contains(&node); }
 

@@ -15,13 +15,13 @@
 namespace runnel::compiler {
 namespace {
 
-// How a tensor of the stream stands to that of the offline graph.
+// How a tensor of the stream relates to that of the offline graph.
 struct Place {
   bool streams = false;
   int axis = -1;
   std::int64_t frames = 0;  // per call
   std::int64_t lag =
-      0;  // frame n is the offline frame n - lag; below 0 only where all frames in front are zeros
+      0;              // frame n is the offline frame n - lag; below 0 only where all frames before are zeros
   bool zero = false;  // zeros wherever the inputs were zeros only
 };
 
@@ -139,7 +139,7 @@ class Former {
     return static_cast<TensorId>(form_.graph.tensors.size() - 1);
   }
 
-  // x with `frames` earlier frames in front: one cache for all that need as many.
+  // x preceded by `frames` earlier frames: one cache for all readers that need as many.
   TensorId cached(TensorId x, std::int64_t frames, const Node& reader) {
     const auto known = caches_.find({x, frames});
     if (known != caches_.end()) return known->second;
@@ -299,7 +299,7 @@ class Former {
     settle(node, lag, zero);
   }
 
-  // Frames cut off or put in front: nothing is computed, the rest comes earlier or later.
+  // Frames removed or prepended: nothing is computed, the rest comes earlier or later.
   void shift(const Node& node, std::int64_t left) {
     if (node.code == OpCode::pad) {
       const auto& o = std::get<PadOptions>(node.options);

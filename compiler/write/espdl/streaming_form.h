@@ -25,7 +25,7 @@ struct StreamingForm {
 // Every result after the warm-up is the offline result, bit for bit; what StreamingCache cannot keep is
 // refused by name: state of recurrences, statistics over all time, padding that would have to stand for
 // frames which are not zero, frames along inner axes.
-// A branch that is late waits in a cache of its own (with a Slice behind it). `chunk`: frames of the inputs
+// A branch that is late waits in a cache of its own (followed by a Slice). `chunk`: frames of the inputs
 // per call, at least 1. Errors: invalid_argument for a chunk that the strides do not divide, with both
 // numbers; those of the writer.
 Result<StreamingForm> streaming_form(const Graph& graph, int chunk);

@@ -26,7 +26,7 @@ Result<EspdlTarget> target_of(const Graph& graph, const EspdlWriteOptions& optio
   return Status(Code::invalid_argument) << "no target: expected c (or esp32), esp32s3 or esp32p4";
 }
 
-// The target's name in front, then what the graph has, then what stands around the model. The importer's own
+// First the target's name, then the graph's metadata, then the pipeline settings. The importer's own
 // entries say where a graph came from.
 MetadataEntries metadata_of(const Graph& graph, EspdlTarget target) {
   MetadataEntries out = {{"target", std::string(espdl_source::name_of(target))}};
@@ -64,7 +64,7 @@ struct Plan {
   StreamingForm form;  // without its graph; not used when calls are not cut
 };
 
-// Joined along time; nothing but ones stands before that axis.
+// Joined along time; all axes before that one are 1.
 std::vector<std::byte> joined(const std::vector<Buffers>& calls, std::size_t position) {
   std::vector<std::byte> all;
   for (const Buffers& call : calls) all.insert(all.end(), call[position].begin(), call[position].end());

@@ -23,7 +23,7 @@ struct EspdlWriteOptions {
   int chunk = 0;
   // Encrypts the file (mode 1); null: plain. The format authenticates nothing (docs/espdl.md).
   const crypto::Key* key = nullptr;
-  // Of the test inputs, where the graph brings none that fit.
+  // Seed of the test inputs, if the graph has none that fit.
   std::uint32_t seed = 1;
 };
 

@@ -23,7 +23,7 @@ const NodeType Envelope::type = {
 };
 
 // The only place that allocates or refuses. context.output starts as a copy of context.input.
-Status Envelope::prepare(PrepareContext& context) noexcept {
+Status Envelope::prepare(NodeContext& context) noexcept {
   const auto channels = static_cast<std::size_t>(context.input.channels);
   float* const peaks = context.memory.array<float>(channels);
   if (peaks == nullptr) return out_of_memory(type.name);

@@ -15,7 +15,7 @@ class Envelope final : public Node {
 
   float decay = 0.999f;  // per sample, 0 to 1
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 

@@ -30,14 +30,14 @@ std::vector<float> run(Node& node, const std::vector<float>& x, std::int64_t blo
 class EnvelopeTest : public testing::Test {
  protected:
   Status prepare() {
-    PrepareContext context{.memory = memory_,
-                           .label = "envelope",
-                           .input_label = "test",
-                           .input = {},
-                           .operators = {},
-                           .fast = {},
-                           .output = {},
-                           .fix = {}};
+    NodeContext context{.memory = memory_,
+                        .label = "envelope",
+                        .input_label = "test",
+                        .input = {},
+                        .operators = {},
+                        .fast = {},
+                        .output = {},
+                        .fix = {}};
     context.input.kind = Kind::audio;
     context.input.dtype = DType::float32;
     context.input.channels = 1;

@@ -11,7 +11,7 @@
 
 namespace runnel::ops {
 
-// The shape as one of `rank` dimensions, ones in front.
+// The shape extended to `rank` dimensions by leading ones.
 inline Shape aligned(const Shape& shape, int rank) noexcept {
   Shape out;
   out.rank = rank;
@@ -60,7 +60,7 @@ template <std::size_t kOperands>
 struct Broadcast {
   std::size_t count = 0;                        // elements of one call
   std::array<std::size_t, kOperands> counts{};  // elements of each operand in one call, repeated over `count`
-  int outer_rank = 0;                           // axes in front
+  int outer_rank = 0;                           // leading axes
   kernels::Dims outer{};
   std::array<std::array<std::int64_t, kMaxRank>, kOperands> stride{};  // bytes per step on each; 0: repeated
   std::size_t y_bytes = 0;                                             // of one call

@@ -166,7 +166,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
     along.in = x[axis];
     along.out = y[axis];
     if (!context.streamed() || axis != time) continue;
-    // Output f of a block stands at m = f - e before which `context` inputs are kept
+    // Output f of a block is at m = f - e before which `context` inputs are kept
     // (streaming/plan.cpp).
     const TimeWindow window = context.window(0);
     along.in = static_cast<std::int32_t>(window.frames);

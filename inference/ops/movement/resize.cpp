@@ -17,7 +17,7 @@
 namespace runnel::ops {
 namespace {
 
-// Output i of an axis stands at (i * step + shift) / unit of the input, which goes on to `length`.
+// Output i of an axis reads position (i * step + shift) / unit of the input, which has `length` elements.
 struct AxisMap {
   std::int64_t step = 1, shift = 0, unit = 1;
   bool same = true;  // nothing to do along this axis
@@ -75,7 +75,7 @@ struct BoundResize : BoundOperator {
   std::int64_t factor = 1, late = 0, back_frames = 0;
 };
 
-// Where a block stands: frames of input and output, by index.
+// The position of a block: frames of input and output, by index.
 struct Along {
   std::int64_t first_out = 0, first_in = 0, length = 0;
 };

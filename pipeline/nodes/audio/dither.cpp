@@ -22,7 +22,7 @@ const NodeType Dither::type = {.name = "dither",
                                .parameters = kParameters,
                                .make = make_node<Dither>};
 
-Status Dither::prepare(PrepareContext& context) noexcept {
+Status Dither::prepare(NodeContext& context) noexcept {
   channels_ = keep_format(context);
   return {};
 }

@@ -12,7 +12,7 @@ class Dither final : public Node {
   float deviation = 0.00003F;  // of samples in [-1, 1)
   std::int32_t seed = 0;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:

@@ -19,7 +19,7 @@ const NodeType Downmix::type = {
     .make = make_node<Downmix>,
 };
 
-Status Downmix::prepare(PrepareContext& context) noexcept {
+Status Downmix::prepare(NodeContext& context) noexcept {
   channels_ = context.input.channels;
   if (channel >= channels_) {
     return Status(Code::invalid_argument)

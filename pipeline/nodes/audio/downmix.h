@@ -11,7 +11,7 @@ class Downmix final : public Node {
 
   std::int32_t channel = -1;  // -1: the mean of all
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:

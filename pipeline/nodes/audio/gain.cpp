@@ -17,7 +17,7 @@ const NodeType Gain::type = {.name = "gain",
                              .parameters = kParameters,
                              .make = make_node<Gain>};
 
-Status Gain::prepare(PrepareContext& context) noexcept {
+Status Gain::prepare(NodeContext& context) noexcept {
   channels_ = keep_format(context);
   factor_ = features::factor_of(db);
   return {};

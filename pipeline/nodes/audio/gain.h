@@ -11,7 +11,7 @@ class Gain final : public Node {
 
   float db = 0;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:

@@ -20,7 +20,7 @@ const NodeType HighPass::type = {.name = "highpass",
                                  .parameters = kParameters,
                                  .make = make_node<HighPass>};
 
-Status HighPass::prepare(PrepareContext& context) noexcept {
+Status HighPass::prepare(NodeContext& context) noexcept {
   channels_ = keep_format(context);
   RUNNEL_TRY(input_.prepare(type.name, non_finite, 0, context));
   return filter_.init({.cutoff_hz = static_cast<double>(cutoff),

@@ -20,7 +20,7 @@ const NodeType Preemphasis::type = {.name = "preemphasis",
                                     .parameters = kParameters,
                                     .make = make_node<Preemphasis>};
 
-Status Preemphasis::prepare(PrepareContext& context) noexcept {
+Status Preemphasis::prepare(NodeContext& context) noexcept {
   channels_ = keep_format(context);
   RUNNEL_TRY(input_.prepare(type.name, non_finite, 0, context));
   return filter_.init(coefficient, channels_, context.memory);

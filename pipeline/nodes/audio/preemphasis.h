@@ -15,7 +15,7 @@ class Preemphasis final : public Node {
   float coefficient = 0.97F;
   std::string_view non_finite = "zero";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }

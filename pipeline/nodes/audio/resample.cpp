@@ -26,7 +26,7 @@ const NodeType Resample::type = {
     .make = make_node<Resample>,
 };
 
-Status Resample::prepare(PrepareContext& context) noexcept {
+Status Resample::prepare(NodeContext& context) noexcept {
   const std::int64_t given = context.input.clock.rate();
   if (given < 1 || given > 768000) {
     return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view()

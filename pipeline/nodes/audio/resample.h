@@ -19,7 +19,7 @@ class Resample final : public Node {
   float pass_band = 0.9F;
   std::string_view non_finite = "zero";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;

@@ -12,7 +12,7 @@ namespace runnel::pipeline {
 inline constexpr Port kAnyAudio = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"};
 
 // Keeps the format; returns the number of channels.
-inline std::size_t keep_format(PrepareContext& context) noexcept {
+inline std::size_t keep_format(NodeContext& context) noexcept {
   context.max_output = context.max_input;
   return static_cast<std::size_t>(context.input.channels);
 }

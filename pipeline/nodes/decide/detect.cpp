@@ -97,7 +97,7 @@ const NodeType Detect::type = {
     .make = make_node<Detect>,
 };
 
-Status Detect::name_labels(PrepareContext& context) noexcept {
+Status Detect::name_labels(NodeContext& context) noexcept {
   auto* const names = context.memory.array<std::string_view>(static_cast<std::size_t>(facts_.classes));
   if (names == nullptr) return out_of_memory("the labels");
   facts_.names = names;
@@ -144,7 +144,7 @@ Status Detect::no_such_label(std::string_view parameter, std::string_view name) 
   return status;
 }
 
-Status Detect::set_thresholds(PrepareContext& context) noexcept {
+Status Detect::set_thresholds(NodeContext& context) noexcept {
   const double quiet = release < 0 ? 0.6 * threshold : release;
   if (quiet > threshold) {
     return Status(Code::invalid_argument) << "release is above threshold: it must be at most as high, or the "
@@ -184,7 +184,7 @@ Status Detect::set_gate() noexcept {
   return facts_.gate < 0 ? no_such_label("gate", gate) : Status();
 }
 
-Status Detect::set_sequence(PrepareContext& context) noexcept {
+Status Detect::set_sequence(NodeContext& context) noexcept {
   if (sequence.empty()) return {};
   facts_.sequence_length = 1 + static_cast<std::int32_t>(std::count(sequence.begin(), sequence.end(), ','));
   auto* const parts = context.memory.array<std::int32_t>(static_cast<std::size_t>(facts_.sequence_length));
@@ -204,7 +204,7 @@ Status Detect::set_sequence(PrepareContext& context) noexcept {
   return {};
 }
 
-Status Detect::ignore_labels(PrepareContext& context) noexcept {
+Status Detect::ignore_labels(NodeContext& context) noexcept {
   auto* const ignored = context.memory.array<bool>(static_cast<std::size_t>(facts_.classes));
   if (ignored == nullptr) return out_of_memory("the ignored labels");
   facts_.ignored = ignored;
@@ -223,7 +223,7 @@ Status Detect::ignore_labels(PrepareContext& context) noexcept {
   return {};
 }
 
-Status Detect::prepare(PrepareContext& context) noexcept {
+Status Detect::prepare(NodeContext& context) noexcept {
   const Format& input = context.input;
   facts_ = {};
   facts_.dtype = input.dtype;

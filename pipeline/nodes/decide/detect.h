@@ -67,16 +67,16 @@ class Detect final : public Detector<Detect> {
   std::string_view sequence;
   std::int64_t sequence_frames = 200;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   // Valid once prepared; the pointers refer to the node's memory.
   [[nodiscard]] const DetectorFacts& facts() const noexcept { return facts_; }
 
  private:
-  Status name_labels(PrepareContext& context) noexcept;
-  Status ignore_labels(PrepareContext& context) noexcept;
-  Status set_thresholds(PrepareContext& context) noexcept;
+  Status name_labels(NodeContext& context) noexcept;
+  Status ignore_labels(NodeContext& context) noexcept;
+  Status set_thresholds(NodeContext& context) noexcept;
   Status set_gate() noexcept;
-  Status set_sequence(PrepareContext& context) noexcept;
+  Status set_sequence(NodeContext& context) noexcept;
   // The class of a name; -1: unknown.
   [[nodiscard]] std::int32_t class_of(std::string_view name) const noexcept;
   Status no_such_label(std::string_view parameter, std::string_view name) const noexcept;

@@ -50,7 +50,7 @@ class Detector : public Node {
 
  protected:
   // Allocates and sets the output format; the last part of prepare().
-  Status make_ready(PrepareContext& context) noexcept;
+  Status make_ready(NodeContext& context) noexcept;
 
  private:
   static constexpr std::uint32_t kOne = 1u << 30, kHalf = 1u << 29;
@@ -110,7 +110,7 @@ class Detector : public Node {
 };
 
 template <class Self>
-Status Detector<Self>::make_ready(PrepareContext& context) noexcept {
+Status Detector<Self>::make_ready(NodeContext& context) noexcept {
   const DetectorFacts& f = facts();
   frame_bytes_ = context.input.frame_bytes();
   clock_ = context.input.clock;

@@ -13,7 +13,7 @@ class RomDetect final : public Detector<RomDetect<Decision>> {
   static constexpr const DetectorFacts& facts() noexcept { return Decision::kFacts; }
 
   // Errors: mismatch when the format of the input is not the one that it was compiled for; out_of_memory.
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     const Format& input = context.input;
     const bool integers = facts().dtype != DType::float32;
     if (input.dtype != facts().dtype || input.channels != facts().classes || input.codes ||

@@ -51,7 +51,7 @@ Status Infer::choose_output(const Model& loaded, const ModelUsage& usage) noexce
   return status;
 }
 
-Status Infer::give_labels(PrepareContext& context, const Model& loaded) noexcept {
+Status Infer::give_labels(NodeContext& context, const Model& loaded) noexcept {
   const fb::Pipeline* pipeline = loaded.pipeline();
   context.output.labels = {};
   if (pipeline == nullptr || pipeline->labels() == nullptr || pipeline->labels()->size() == 0) return {};
@@ -63,19 +63,19 @@ Status Infer::give_labels(PrepareContext& context, const Model& loaded) noexcept
   return {};
 }
 
-Result<const Prepared*> Infer::make_prepared(PrepareContext& context, const Model& loaded,
+Result<const Prepared*> Infer::make_prepared(NodeContext& context, const Model& loaded,
                                              const PrepareOptions& options) noexcept {
   Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
   return Prepared::make(loaded, context.operators, options, context.memory, fast);
 }
 
-Result<Session> Infer::make_session(PrepareContext& context) noexcept {
+Result<Session> Infer::make_session(NodeContext& context) noexcept {
   return ModelStream::make_session(context, *prepared_);
 }
 
 // The shape of the prepared model; the number of output frames is that of a stream, stepped models set their
 // own.
-ModelStreamShape Infer::shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept {
+ModelStreamShape Infer::shape_of(const Model& loaded, const NodeContext& context, int to) const noexcept {
   const Placement& out = prepared_->placement(to);
   ModelStreamShape shape;
   shape.position = position_;
@@ -89,7 +89,7 @@ ModelStreamShape Infer::shape_of(const Model& loaded, const PrepareContext& cont
   return shape;
 }
 
-Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexcept {
+Status Infer::prepare_stream(NodeContext& context, const Model& loaded) noexcept {
   if (loaded.inputs().size() != 1) {
     return Status(Code::unsupported) << "the model " << model << " has " << loaded.inputs().size()
                                      << " inputs, expected 1";
@@ -115,8 +115,7 @@ Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexc
   return {};
 }
 
-Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded,
-                              const ModelUsage& usage) noexcept {
+Status Infer::prepare_stepped(NodeContext& context, const Model& loaded, const ModelUsage& usage) noexcept {
   if (chunk != 0) {
     return Status(Code::invalid_argument) << "chunk=" << chunk << ": the model " << model << " is of usage "
                                           << runnel::name_of(usage.kind) << ", only streams have chunks";
@@ -143,7 +142,7 @@ Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded,
   return {};
 }
 
-Status Infer::prepare(PrepareContext& context) noexcept {
+Status Infer::prepare(NodeContext& context) noexcept {
   if (context.models == nullptr) return Status(Code::unsupported, "this program cannot load models");
   RUNNEL_ASSIGN(const Model* loaded, context.models->load(model));
   auto usage = usage_of(*loaded, context.input.channels);

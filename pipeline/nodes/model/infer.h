@@ -25,7 +25,7 @@ class Infer : public Node {
   std::string_view output;  // name of the tensor; empty: the only one that is not state
   bool dequantize = false;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
@@ -41,9 +41,9 @@ class Infer : public Node {
  protected:
   // Provides the prepared model and the session of a stream; programs with many graphs may share them
   // (nodes/host/model/shared_infer.h).
-  virtual Result<const Prepared*> make_prepared(PrepareContext& context, const Model& loaded,
+  virtual Result<const Prepared*> make_prepared(NodeContext& context, const Model& loaded,
                                                 const PrepareOptions& options) noexcept;
-  virtual Result<Session> make_session(PrepareContext& context) noexcept;
+  virtual Result<Session> make_session(NodeContext& context) noexcept;
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
   // Bytes of an input frame.
@@ -53,11 +53,11 @@ class Infer : public Node {
 
  private:
   Status choose_output(const Model& loaded, const ModelUsage& usage) noexcept;
-  Status prepare_stream(PrepareContext& context, const Model& loaded) noexcept;
-  Status prepare_stepped(PrepareContext& context, const Model& loaded, const ModelUsage& usage) noexcept;
-  Status give_labels(PrepareContext& context, const Model& loaded) noexcept;
+  Status prepare_stream(NodeContext& context, const Model& loaded) noexcept;
+  Status prepare_stepped(NodeContext& context, const Model& loaded, const ModelUsage& usage) noexcept;
+  Status give_labels(NodeContext& context, const Model& loaded) noexcept;
   void step(Output& out) noexcept;
-  ModelStreamShape shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept;
+  ModelStreamShape shape_of(const Model& loaded, const NodeContext& context, int to) const noexcept;
 
   const Prepared* prepared_ = nullptr;
   ModelStream stream_;  // stream

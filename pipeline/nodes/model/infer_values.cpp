@@ -41,8 +41,8 @@ Text name_of_tensor(const Model& model, int tensor) noexcept {
   return text;
 }
 
-Status InputValues::prepare(const PrepareContext& context, const Model& model, std::string_view path,
-                            int tensor, std::int64_t values) noexcept {
+Status InputValues::prepare(const NodeContext& context, const Model& model, std::string_view path, int tensor,
+                            std::int64_t values) noexcept {
   const Format& given = context.input;
   elementwise_ = &kernels::elementwise(context.isa);
   tensor_ = model.tensor(tensor);
@@ -80,7 +80,7 @@ void InputValues::convert(const std::byte* from, std::int64_t values, std::byte*
     kernels::affine_quantize(affine(tensor_), rounding_, count, x, to);
 }
 
-Status OutputValues::prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor,
+Status OutputValues::prepare(NodeContext& context, const Model& model, std::string_view path, int tensor,
                              bool dequantize) noexcept {
   elementwise_ = &kernels::elementwise(context.isa);
   tensor_ = model.tensor(tensor);

@@ -15,7 +15,7 @@ Text name_of_tensor(const Model& model, int tensor) noexcept;
 class InputValues {
  public:
   // `values`: per frame of the model. `path`: of the model, for messages. Error: mismatch, naming both ends.
-  Status prepare(const PrepareContext& context, const Model& model, std::string_view path, int tensor,
+  Status prepare(const NodeContext& context, const Model& model, std::string_view path, int tensor,
                  std::int64_t values) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
   // convert() as a callback of ModelStream.
@@ -39,7 +39,7 @@ class OutputValues {
  public:
   // Sets type and scale of the frames. Frames only carry scales that are powers of two: values with other
   // scales become float32. Error: unsupported for types that cannot be converted.
-  Status prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor,
+  Status prepare(NodeContext& context, const Model& model, std::string_view path, int tensor,
                  bool dequantize) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
   [[nodiscard]] ValueConverter converter() const noexcept {

@@ -6,7 +6,7 @@
 
 namespace runnel::pipeline {
 
-Result<Session> ModelStream::make_session(PrepareContext& context, const Prepared& prepared) noexcept {
+Result<Session> ModelStream::make_session(NodeContext& context, const Prepared& prepared) noexcept {
   Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
   RUNNEL_ASSIGN(const std::span<Workspace> workspaces,
                 Workspace::make_many(prepared, 1, fast, context.memory));
@@ -16,7 +16,7 @@ Result<Session> ModelStream::make_session(PrepareContext& context, const Prepare
   return Session::make(prepared, workspaces.front(), {state, prepared.state_bytes()});
 }
 
-void ModelStream::start(PrepareContext& context, const Session& session, const ModelStreamShape& shape,
+void ModelStream::start(NodeContext& context, const Session& session, const ModelStreamShape& shape,
                         ValueConverter in, ValueConverter out) noexcept {
   session_ = session;
   shape_ = shape;

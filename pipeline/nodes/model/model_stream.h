@@ -31,10 +31,10 @@ class ModelStream {
  public:
   // Makes its own session, with workspace and state in the memories that `prepared` specifies. Error:
   // out_of_memory.
-  static Result<Session> make_session(PrepareContext& context, const Prepared& prepared) noexcept;
+  static Result<Session> make_session(NodeContext& context, const Prepared& prepared) noexcept;
   // Sets clock and max_output of `context`.
-  void start(PrepareContext& context, const Session& session, const ModelStreamShape& shape,
-             ValueConverter in, ValueConverter out) noexcept;
+  void start(NodeContext& context, const Session& session, const ModelStreamShape& shape, ValueConverter in,
+             ValueConverter out) noexcept;
   // As in Node.
   std::int64_t reset(std::int64_t first) noexcept;
   void process(const Block& in, Output& out) noexcept;

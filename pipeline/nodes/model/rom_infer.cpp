@@ -11,7 +11,7 @@ namespace {
 const CompiledModel& of(const void* self) noexcept { return *static_cast<const CompiledModel*>(self); }
 
 // Not inlined: otherwise its messages would take stack while the session is made.
-[[gnu::noinline]] Status check(const CompiledModel& m, const PrepareContext& context) noexcept {
+[[gnu::noinline]] Status check(const CompiledModel& m, const NodeContext& context) noexcept {
   for (const CompiledModel::Constants& part : m.constants) {
     if (const std::uint32_t crc = crc32c({static_cast<const std::byte*>(part.data), part.bytes});
         crc != part.crc) {
@@ -60,7 +60,7 @@ void dequantize_int16(const void* self, const std::byte* from, std::int64_t valu
                                              reinterpret_cast<float*>(to), of(self).out_exponent);
 }
 
-Status RomInfer::prepare(PrepareContext& context) noexcept {
+Status RomInfer::prepare(NodeContext& context) noexcept {
   const CompiledModel& m = *model;
   RUNNEL_TRY(check(m, context));
   RUNNEL_ASSIGN(const Session session, ModelStream::make_session(context, m.prepared));

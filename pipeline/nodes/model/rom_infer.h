@@ -49,7 +49,7 @@ class RomInfer final : public Node {
 
   // Errors: invalid_data when the model's constants are damaged; mismatch when the input has another format
   // than the model takes; out_of_memory.
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return stream_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;

@@ -22,7 +22,7 @@ const NodeType Framing::type = {
     .make = make_node<Framing>,
 };
 
-Status Framing::prepare(PrepareContext& context) noexcept {
+Status Framing::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   RUNNEL_ASSIGN(const std::int64_t length, read_length("window", window, context.input.clock));
   RUNNEL_ASSIGN(const std::int64_t distance, read_length("hop", hop, context.input.clock));

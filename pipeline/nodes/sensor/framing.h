@@ -15,7 +15,7 @@ class Framing final : public WindowNode {
   std::string_view window = "128";
   std::string_view hop = "64";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
 
  private:
   void restart() noexcept override { framer_.reset(); }

@@ -39,7 +39,7 @@ const NodeType JoinInput::type = {
     .make = make_node<JoinInput>,
 };
 
-Status JoinInput::prepare(PrepareContext& context) noexcept {
+Status JoinInput::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   format_ = context.input;
   label_ = context.input_label;
@@ -133,7 +133,7 @@ Status Join::align_input(Input& input) const noexcept {
                               "method=hold or method=linear";
 }
 
-Status Join::prepare(PrepareContext& context) noexcept {
+Status Join::prepare(NodeContext& context) noexcept {
   if (count_ < 2)
     return Status(Code::invalid_argument) << "join has " << count_ << (count_ == 1 ? " input" : " inputs")
                                           << ", expected 2 or more: a further one ends in `! NAME.`";

@@ -19,7 +19,7 @@ class JoinInput final : public Node {
 
   double buffer = 10;  // seconds of frames at least
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
@@ -61,7 +61,7 @@ class Join final : public Node {
   // inputs.
   Status add_input(Executor& from, JoinInput& input) noexcept;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   // Finishes the joined streams: their sinks are completed, too.
   Status finish() noexcept override;

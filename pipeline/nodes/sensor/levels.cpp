@@ -25,7 +25,7 @@ const NodeType Levels::type = {
     .make = make_node<Levels>,
 };
 
-Status Levels::prepare(PrepareContext& context) noexcept {
+Status Levels::prepare(NodeContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, context.label);
   const std::int64_t rate = context.input.clock.rate();
   features::FrameGrid grid;

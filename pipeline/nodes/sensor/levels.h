@@ -13,7 +13,7 @@ class Levels final : public WindowNode {
   float frame_length = 25, frame_shift = 10;  // ms
   std::string_view non_finite = "zero";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
 
  private:
   void restart() noexcept override { levels_.reset(); }

@@ -101,7 +101,7 @@ const NodeType Statistics::type = {
     .make = make_node<Statistics>,
 };
 
-Status Statistics::prepare(PrepareContext& context) noexcept {
+Status Statistics::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   const Clock& clock = context.input.clock;
   features::WindowStatisticsOptions options;

@@ -20,7 +20,7 @@ class Statistics final : public WindowNode {
   bool remove_dc_offset = true;
   std::string_view non_finite = "zero";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
  private:

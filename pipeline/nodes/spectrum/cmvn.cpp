@@ -73,7 +73,7 @@ const NodeType Cmvn::type = {
     .make = make_node<Cmvn>,
 };
 
-Status Cmvn::prepare(PrepareContext& context) noexcept {
+Status Cmvn::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   if (!file.empty())
     return Status(Code::unsupported) << context.label << " file=" << file
@@ -112,7 +112,7 @@ Status Cmvn::flush(Output& out) noexcept {
   return {};
 }
 
-Status Cmvn::prepare_fixed(PrepareContext& context) noexcept {
+Status Cmvn::prepare_fixed(NodeContext& context) noexcept {
   const auto dims = static_cast<std::size_t>(context.input.channels);
   float* values = context.memory.array<float>(2 * dims);
   if (values == nullptr) return out_of_memory("the statistics");

@@ -27,13 +27,13 @@ class Cmvn : public StageNode {
   float frames = 300;
   std::int32_t max_frames = 3000;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
 
  private:
-  Status prepare_fixed(PrepareContext& context) noexcept;
+  Status prepare_fixed(NodeContext& context) noexcept;
 
   bool fixed_ = true;
   features::Cmvn cmvn_;

@@ -21,7 +21,7 @@ const NodeType Deltas::type = {.name = "deltas",
                                .parameters = kParameters,
                                .make = make_node<Deltas>};
 
-Status Deltas::prepare(PrepareContext& context) noexcept {
+Status Deltas::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   RUNNEL_TRY(deltas_.init({window, order, with_static}, static_cast<std::size_t>(context.input.channels),
                           context.memory));

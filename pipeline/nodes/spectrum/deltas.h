@@ -13,7 +13,7 @@ class Deltas final : public StageNode {
   std::int32_t window = 5, order = 2;
   bool with_static = true;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
 
  private:
   features::Deltas deltas_;

@@ -38,7 +38,7 @@ Fbank::Fbank() noexcept {
   if (Result<features::FbankOptions> found = features::preset(preset); found.ok()) options = *found;
 }
 
-Status Fbank::prepare(PrepareContext& context) noexcept {
+Status Fbank::prepare(NodeContext& context) noexcept {
   Text who;
   who << context.label << " preset=" << preset;
   return blocks_.prepare(options, who.view(), context);

@@ -15,7 +15,7 @@ class Fbank final : public Node {
       options;  // starts as the preset; every option of features/fbank/fbank_parameters.h is a parameter
 
   Fbank() noexcept;
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
   Status flush(Output& out) noexcept override { return blocks_.flush(out); }

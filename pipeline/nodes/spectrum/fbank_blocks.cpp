@@ -7,14 +7,14 @@ namespace runnel::pipeline {
 template class FbankBlocksOf<features::Fbank>;
 
 Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
-                         PrepareContext& context) noexcept {
+                         NodeContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, who);
   if (static_cast<float>(context.input.clock.rate()) == options.sample_frequency) return {};
   return wants_rate(context, who, static_cast<std::int32_t>(options.sample_frequency));
 }
 
 Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_view who,
-                            PrepareContext& context) noexcept {
+                            NodeContext& context) noexcept {
   RUNNEL_TRY(check_fbank_input(options, who, context));
   features::RealFft* fft = nullptr;
   if (options.fft == features::FftChoice::fftw) {
@@ -33,7 +33,7 @@ Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_v
 }
 
 Status FbankBlocks::prepare(const features::FbankTables& tables, std::string_view who,
-                            PrepareContext& context) noexcept {
+                            NodeContext& context) noexcept {
   RUNNEL_TRY(check_fbank_input(tables.options, who, context));
   RUNNEL_TRY(features::Fbank::make_in(front_end(), tables, context.isa, context.memory));
   describe_output(context);

@@ -11,10 +11,9 @@ extern template class FbankBlocksOf<features::Fbank>;
 class FbankBlocks : public FbankBlocksOf<features::Fbank> {
  public:
   // `who`: name of the node in messages.
-  Status prepare(const features::FbankOptions& options, std::string_view who,
-                 PrepareContext& context) noexcept;
+  Status prepare(const features::FbankOptions& options, std::string_view who, NodeContext& context) noexcept;
   // With ready-made tables, which outlive this.
-  Status prepare(const features::FbankTables& tables, std::string_view who, PrepareContext& context) noexcept;
+  Status prepare(const features::FbankTables& tables, std::string_view who, NodeContext& context) noexcept;
 };
 
 }  // namespace runnel::pipeline

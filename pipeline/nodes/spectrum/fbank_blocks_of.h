@@ -12,7 +12,7 @@ namespace runnel::pipeline {
 
 // Checks that a front end can take these samples; `who`: name of the node in messages.
 Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
-                         PrepareContext& context) noexcept;
+                         NodeContext& context) noexcept;
 
 // F: features::Fbank or its constant form. Frames lie on one grid of the shift for the whole recording: after
 // a gap, samples up to the next point of it are dropped.
@@ -28,7 +28,7 @@ class FbankBlocksOf {
   }
   // For derived classes, which construct the front end and then set the output format.
   [[nodiscard]] std::optional<F>& front_end() noexcept { return fbank_; }
-  void describe_output(PrepareContext& context) noexcept;
+  void describe_output(NodeContext& context) noexcept;
 
  private:
   [[nodiscard]] std::int64_t shift() const noexcept { return fbank_->shape().grid.shift; }
@@ -40,7 +40,7 @@ class FbankBlocksOf {
 };
 
 template <class F>
-void FbankBlocksOf<F>::describe_output(PrepareContext& context) noexcept {
+void FbankBlocksOf<F>::describe_output(NodeContext& context) noexcept {
   const features::FrameGrid& grid = fbank_->shape().grid;
   context.output.kind = Kind::frames;
   context.output.dtype = DType::float32;

@@ -36,7 +36,7 @@ Microfrontend::Microfrontend() noexcept {
     options = *found;
 }
 
-Status Microfrontend::prepare(PrepareContext& context) noexcept {
+Status Microfrontend::prepare(NodeContext& context) noexcept {
   Text who;
   who << context.label << " preset=" << preset;
   const DType gives = dtype == "int8" ? DType::int8 : dtype == "float32" ? DType::float32 : DType::uint16;

@@ -18,7 +18,7 @@ class Microfrontend final : public Node {
   std::string_view non_finite = "zero";
 
   Microfrontend() noexcept;
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
   [[nodiscard]] Text note() const noexcept override { return blocks_.note(); }

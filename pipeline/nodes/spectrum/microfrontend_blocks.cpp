@@ -5,7 +5,7 @@
 namespace runnel::pipeline {
 
 Status MicrofrontendBlocks::take_input(const features::MicrofrontendOptions& options, const Choices& choices,
-                                       PrepareContext& context) noexcept {
+                                       NodeContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, choices.who);
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, choices.who, static_cast<std::int64_t>(options.sample_frequency));
@@ -16,7 +16,7 @@ Status MicrofrontendBlocks::take_input(const features::MicrofrontendOptions& opt
 }
 
 Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& options, const Choices& choices,
-                                    PrepareContext& context) noexcept {
+                                    NodeContext& context) noexcept {
   RUNNEL_TRY(take_input(options, choices, context));
   RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.isa, context.memory));
   return describe_output(context);
@@ -24,13 +24,13 @@ Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& option
 
 Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& options,
                                     const features::MicrofrontendTables& tables, const Choices& choices,
-                                    PrepareContext& context) noexcept {
+                                    NodeContext& context) noexcept {
   RUNNEL_TRY(take_input(options, choices, context));
   RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, tables, context.isa, context.memory));
   return describe_output(context);
 }
 
-Status MicrofrontendBlocks::describe_output(PrepareContext& context) noexcept {
+Status MicrofrontendBlocks::describe_output(NodeContext& context) noexcept {
   const features::FrameGrid& grid = front_end_->grid();
   const std::size_t frames = front_end_->max_frames(static_cast<std::size_t>(context.max_input));
   if (out_type_ != DType::uint16) {

@@ -22,18 +22,18 @@ class MicrofrontendBlocks {
     std::string_view non_finite = "zero";
   };
   Status prepare(const features::MicrofrontendOptions& options, const Choices& choices,
-                 PrepareContext& context) noexcept;
+                 NodeContext& context) noexcept;
   // With ready-made tables of these options, which outlive this.
   Status prepare(const features::MicrofrontendOptions& options, const features::MicrofrontendTables& tables,
-                 const Choices& choices, PrepareContext& context) noexcept;
+                 const Choices& choices, NodeContext& context) noexcept;
   std::int64_t reset(std::int64_t first) noexcept;
   Status process(const Block& in, Output& out) noexcept;
   [[nodiscard]] Text note() const noexcept { return input_.note(); }
 
  private:
   Status take_input(const features::MicrofrontendOptions& options, const Choices& choices,
-                    PrepareContext& context) noexcept;
-  Status describe_output(PrepareContext& context) noexcept;
+                    NodeContext& context) noexcept;
+  Status describe_output(NodeContext& context) noexcept;
 
   FiniteInput input_;
   std::optional<features::Microfrontend> front_end_;

@@ -25,7 +25,7 @@ class RomFbank final : public RomFbankOf<FbankBlocks> {
  public:
   const features::FbankTables* tables = nullptr;  // outlives the node
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     return blocks_.prepare(*tables, context.label, context);
   }
 };
@@ -34,7 +34,7 @@ class RomFbank final : public RomFbankOf<FbankBlocks> {
 template <class Recipe>
 class RecipeFbank final : public RomFbankOf<FbankBlocksOf<features::RomFbank<Recipe>>> {
  public:
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     RUNNEL_TRY(check_fbank_input(Recipe::kOptions, context.label, context));
     RUNNEL_TRY(this->blocks_.front_end().emplace().init(context.memory));
     this->blocks_.describe_output(context);

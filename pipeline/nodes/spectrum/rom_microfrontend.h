@@ -14,7 +14,7 @@ class RomMicrofrontend final : public Node {
   DType gives = DType::uint16;
   std::string_view non_finite = "zero";
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     return blocks_.prepare(*options, *tables, {context.label, gives, non_finite}, context);
   }
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }

@@ -22,7 +22,7 @@ const NodeType SpectralCentroid::type = {
     .make = make_node<SpectralCentroid>,
 };
 
-Status SpectralCentroid::prepare(PrepareContext& context) noexcept {
+Status SpectralCentroid::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   bins_ = static_cast<std::size_t>(context.input.channels);
   context.output.channels = 1;

@@ -14,7 +14,7 @@ class SpectralCentroid final : public Node {
 
   float low_freq = 0, high_freq = 8000;  // Hz, of the first and the last value of a frame
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:

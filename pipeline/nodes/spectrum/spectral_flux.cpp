@@ -25,7 +25,7 @@ const NodeType SpectralFlux::type = {
     .make = make_node<SpectralFlux>,
 };
 
-Status SpectralFlux::prepare(PrepareContext& context) noexcept {
+Status SpectralFlux::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   const auto bins = static_cast<std::size_t>(context.input.channels);
   float* const before = context.memory.array<float>(bins);

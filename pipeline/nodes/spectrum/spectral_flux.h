@@ -20,7 +20,7 @@ class SpectralFlux final : public Node {
   std::int32_t norm = 1;
   std::string_view non_finite = "zero";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }

@@ -21,7 +21,7 @@ const NodeType Stack::type = {.name = "stack",
                               .parameters = kParameters,
                               .make = make_node<Stack>};
 
-Status Stack::prepare(PrepareContext& context) noexcept {
+Status Stack::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   RUNNEL_TRY(
       stack_.init({frames, step, pad}, static_cast<std::size_t>(context.input.channels), context.memory));

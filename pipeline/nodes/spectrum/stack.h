@@ -13,7 +13,7 @@ class Stack final : public StageNode {
   std::int32_t frames = 7, step = 6;
   bool pad = true;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
 
  private:
   features::FrameStack stack_;

@@ -3,7 +3,7 @@
 namespace runnel::pipeline {
 
 Status StageNode::start(std::string_view name, features::FrameStage& stage, bool holds_all,
-                        PrepareContext& context) noexcept {
+                        NodeContext& context) noexcept {
   stage_ = &stage;
   dims_ = stage.out_dims();
   context.output.channels = static_cast<std::int32_t>(dims_);

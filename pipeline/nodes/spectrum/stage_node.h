@@ -21,7 +21,7 @@ class StageNode : public Node {
  protected:
   // `name`: of the node's type. `holds_all`: all output comes in flush(). Error: out_of_memory.
   Status start(std::string_view name, features::FrameStage& stage, bool holds_all,
-               PrepareContext& context) noexcept;
+               NodeContext& context) noexcept;
 
  private:
   void give(Output& out) noexcept;

@@ -18,7 +18,7 @@ const NodeType InverseStft::type = {
     .make = make_node<InverseStft>,
 };
 
-Status InverseStft::prepare(PrepareContext& context) noexcept {
+Status InverseStft::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   RUNNEL_ASSIGN(inverse_, features::InverseStft::make(options(), context.isa, context.memory));
   if (static_cast<std::size_t>(context.input.channels) != inverse_->dims()) {

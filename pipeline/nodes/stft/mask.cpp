@@ -17,7 +17,7 @@ const NodeType Mask::type = {
     .make = make_node<Mask>,
 };
 
-Status Mask::prepare(PrepareContext& context) noexcept {
+Status Mask::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   const std::int32_t values = context.input.channels;
   if (values % 3 != 0) {

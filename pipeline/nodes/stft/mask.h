@@ -11,7 +11,7 @@ class Mask final : public Node {
  public:
   static const NodeType type;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
  private:

@@ -15,7 +15,7 @@ const NodeType Stft::type = {
     .make = make_node<Stft>,
 };
 
-Status Stft::prepare(PrepareContext& context) noexcept {
+Status Stft::prepare(NodeContext& context) noexcept {
   RUNNEL_ASSIGN(features::FbankOptions frames,
                 features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
   frames.non_finite = non_finite == "error" ? features::NonFinite::error : features::NonFinite::zero;

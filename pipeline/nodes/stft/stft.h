@@ -12,7 +12,7 @@ class Stft final : public StftNode {
  public:
   static const NodeType type;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;

@@ -12,7 +12,7 @@ features::StftOptions StftNode::options() const noexcept {
           .pad_mode = static_cast<features::Padding>(features::choice_index(kStftPads, pad_mode))};
 }
 
-Status StftNode::prepare_pairs(PrepareContext& context, std::size_t values) noexcept {
+Status StftNode::prepare_pairs(NodeContext& context, std::size_t values) noexcept {
   if (!pairs) return {};
   frame_ = context.memory.array<float>(values);
   return frame_ == nullptr ? out_of_memory("a spectrum") : Status();

@@ -24,7 +24,7 @@ class StftNode : public Node {
 
  protected:
   // Room for one frame, when pairs are interleaved or separated.
-  Status prepare_pairs(PrepareContext& context, std::size_t values) noexcept;
+  Status prepare_pairs(NodeContext& context, std::size_t values) noexcept;
   float* frame_ = nullptr;
 };
 

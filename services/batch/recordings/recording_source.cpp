@@ -32,7 +32,7 @@ const pipeline::NodeType RecordingSource::type = {
     .make = pipeline::make_node<RecordingSource>,
 };
 
-Status RecordingSource::prepare(pipeline::PrepareContext& context) noexcept {
+Status RecordingSource::prepare(pipeline::NodeContext& context) noexcept {
   context.output.kind = pipeline::Kind::audio;
   context.output.dtype = DType::float32;
   context.output.channels = static_cast<std::int32_t>(channels);
@@ -88,21 +88,21 @@ Result<std::unique_ptr<OpenRecording>> OpenRecording::open(const std::string& te
       return Status(Code::invalid_argument)
              << type->name << " needs " << parameter.name << "=, " << parameter.help;
   }
-  pipeline::PrepareContext context{.memory = self->memory_,
-                                   .label = node.type,
-                                   .input_label = {},
-                                   .input = {},
-                                   .max_input = options.tick,
-                                   .isa = options.isa,
-                                   .models = options.models,
-                                   .operators = options.operators,
-                                   .ffts = nullptr,
-                                   .stop = options.stop,
-                                   .fast = {},
-                                   .slack = true,
-                                   .output = {},
-                                   .max_output = 0,
-                                   .fix = {}};
+  pipeline::NodeContext context{.memory = self->memory_,
+                                .label = node.type,
+                                .input_label = {},
+                                .input = {},
+                                .max_input = options.tick,
+                                .isa = options.isa,
+                                .models = options.models,
+                                .operators = options.operators,
+                                .ffts = nullptr,
+                                .stop = options.stop,
+                                .fast = {},
+                                .slack = true,
+                                .output = {},
+                                .max_output = 0,
+                                .fix = {}};
   RUNNEL_TRY(self->node_->prepare(context).at(type->name));
   self->format_ = context.output;
   return self;

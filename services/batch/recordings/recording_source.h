@@ -44,7 +44,7 @@ class RecordingSource final : public pipeline::Node {
   // Sets the recording that the next run reads; its format must be the one that the graph was made for.
   void play(pipeline::Node* recording) noexcept { recording_ = recording; }
 
-  Status prepare(pipeline::PrepareContext& context) noexcept override;
+  Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 

@@ -1,4 +1,4 @@
-// Operators that the application brings: their operands and attributes are passed on as they are.
+// Operators of the application: their operands and attributes are passed on as they are.
 #include <algorithm>
 
 #include "compiler/import/espdl/builder.h"

@@ -39,7 +39,7 @@ Status emit_table(Builder& builder, const Node& node, Tensor table) {
   return builder.emit(node, OpCode::lut, {input, id}, {output}, LutOptions{false});
 }
 
-// The table that the file brings for this node, if any. Returns true when it was used.
+// The table of this node in the file, if any. Returns true when it was used.
 Result<bool> convert_with_table(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const std::string name, node.text("lut", ""));
   if (name.empty()) return false;

@@ -65,9 +65,9 @@ Result<TensorId> plain_matrices(Builder& builder, const Constant& weights) {
   return id;
 }
 
-// The right operand of a product of two computed values. Exporters put nodes in front that bring it into the
-// target's weight layout while its shape still says [.., C, N]; this undoes the last step, from those bytes
-// to plain [.., C, N].
+// The right operand of a product of two computed values. Exporters insert nodes before it that convert it to
+// the target's weight layout while its shape still says [.., C, N]; this undoes the last step, from those
+// bytes to plain [.., C, N].
 class RightOperand {
  public:
   RightOperand(Builder& builder, const Node& node, TensorId stored)

@@ -138,7 +138,7 @@ Status emit_operator(Builder& builder, const Node& node, const Recurrence& r) {
   return {};
 }
 
-// ---- written out, for batches and for the GRU whose reset gate stands before the product
+// ---- written out, for batches and for the GRU whose reset gate is applied before the product
 
 // Rows [first, first + count) of one direction of a constant, as a matrix (or a vector, without columns).
 Constant rows_of(const Constant& all, std::int64_t direction, std::int64_t first, std::int64_t count) {

@@ -52,7 +52,7 @@ Result<Dims> resized_dims(const Builder& builder, const Node& node, const Value&
   return dims;
 }
 
-// Where output i of `to` stands among `from` inputs; nothing for ways to count that are not known.
+// The position of output i of `to` among `from` inputs; empty for unknown coordinate modes.
 std::optional<double> position(const std::string& coordinates, std::int64_t i, std::int64_t from,
                                std::int64_t to) {
   const double scale = static_cast<double>(to) / static_cast<double>(from), at = static_cast<double>(i);

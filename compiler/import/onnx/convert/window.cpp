@@ -143,7 +143,7 @@ Constant turned_round(const Constant& weights, std::int64_t groups) {
 
 Status convert_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(Value x, builder.padded_value(node, 0));
-  // Zeros in front and after along the axes of the window are the window's own padding; anything else is
+  // Leading and trailing zeros along the axes of the window are the window's own padding; anything else is
   // computed first.
   Padding padding;
   if (!x.padding.empty()) padding = x.padding[0];

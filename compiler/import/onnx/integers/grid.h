@@ -1,4 +1,4 @@
-// The integers behind float constants that were dequantized while importing.
+// The integers of float constants that were dequantized while importing.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace runnel::compiler {
 
 // value = (integer - zero_point) * scale; one entry, or one per channel. What operators made of the constant
-// since then is not known here: whoever wants the integers computes them from the values and checks that they
-// give these values again.
+// since then is not known here: a reader that wants the integers computes them from the values and checks
+// that they give these values again.
 struct Grid {
   DType dtype = DType::none;
   std::vector<float> scales;

@@ -20,7 +20,7 @@ std::vector<std::int64_t> offsets_of(const std::vector<npu::VelaTensor>& tensors
   return offsets;
 }
 
-// The sizes that the payload says are those of the program: whoever copies them need not look again.
+// The sizes that the payload says are those of the program: code that copies them need not check again.
 Status check_sizes(Builder& builder, const Call& call, const std::vector<npu::VelaTensor>& said,
                    std::size_t first) {
   for (std::size_t i = 0; i < said.size(); ++i) {

@@ -128,7 +128,7 @@ Status convert_average_pool(Builder& builder, const Call& call) {
 }
 
 // (x - mean) / sqrt(variance + eps) * weight + bias, per channel: one factor and one summand, which a
-// convolution in front takes over.
+// preceding convolution absorbs.
 Status convert_batch_norm(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const Operand x, builder.operand(call, 0));
   RUNNEL_TRY(expect_float(call, x.dtype));

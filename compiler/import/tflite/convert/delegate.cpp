@@ -14,7 +14,7 @@ std::int64_t count_of(const Tensor& tensor) {
   return count;
 }
 
-// From the beginning of the scratch memory; -1 where nobody has planned it.
+// From the beginning of the scratch memory; -1 where it has not been planned.
 std::int64_t offset_of(const Tensor& tensor, const Tensor& scratch) {
   if (tensor.arena_offset < scratch.arena_offset || scratch.arena_offset < 0) return -1;
   return std::int64_t{tensor.arena_offset} - scratch.arena_offset;

@@ -7,7 +7,7 @@
 namespace runnel::compiler::tflite_source {
 namespace {
 
-// Padding in front and after: SAME makes as many outputs as strides fit into the input, VALID none.
+// Leading and trailing padding: SAME makes as many outputs as strides fit into the input, VALID none.
 struct Pads {
   int before = 0, after = 0;
 };

@@ -1,4 +1,4 @@
-// Products of two values: the right operand stands in the target's weight layout, while its shape says [..,
+// Products of two values: the right operand has the target's weight layout, while its shape says [..,
 // C, N].
 #include <algorithm>
 

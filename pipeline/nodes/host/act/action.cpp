@@ -40,7 +40,7 @@ std::string ActionBook::take_news() {
   return all;
 }
 
-Status Action::prepare(PrepareContext& context) noexcept {
+Status Action::prepare(NodeContext& context) noexcept {
   records_ = EventRecords(source, context.input);
   return configure();
 }

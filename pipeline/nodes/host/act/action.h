@@ -57,7 +57,7 @@ class Action : public Node {
  public:
   std::string_view source;  // name in the records; empty: the name of the recording or device
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   // Errors: io_error.
   virtual Status start() noexcept = 0;

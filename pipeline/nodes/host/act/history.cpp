@@ -21,7 +21,7 @@ const NodeType History::type = {
     .make = make_node<History>,
 };
 
-Status History::prepare(PrepareContext& context) noexcept {
+Status History::prepare(NodeContext& context) noexcept {
   format_ = context.input;
   // A whole block must fit too.
   capacity_ = std::max(std::llround(seconds * format_.clock.hz()), 1LL) + context.max_input;

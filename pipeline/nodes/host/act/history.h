@@ -22,7 +22,7 @@ class History final : public Node {
 
   double seconds = 10;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 

@@ -56,7 +56,7 @@ void Record::connect(History& history) {
   history.tell(*this);
 }
 
-Status Record::prepare(PrepareContext& context) noexcept {
+Status Record::prepare(NodeContext& context) noexcept {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
     return Status(Code::not_found) << "folder=" << folder << ": there is no such folder";

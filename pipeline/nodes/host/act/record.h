@@ -34,7 +34,7 @@ class Record final : public Node, public HistoryListener {
     completed_ = std::move(completed);
   }
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status gap(const Gap&) noexcept override { return complete_all(); }
   Status finish() noexcept override { return complete_all(); }

@@ -27,7 +27,7 @@ const NodeType Watch::type = {
     .make = make_node<Watch>,
 };
 
-Status Watch::prepare(PrepareContext& context) noexcept {
+Status Watch::prepare(NodeContext& context) noexcept {
   format_ = context.input;
   records_ = EventRecords({}, format_);
   if (format_.kind == Kind::events || format_.dtype == DType::float32) return {};

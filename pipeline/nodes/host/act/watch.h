@@ -38,7 +38,7 @@ class Watch final : public Node {
   void listen(WatchListener& listener) { listeners_.push_back(&listener); }
   [[nodiscard]] const Format& format() const noexcept { return format_; }
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status gap(const Gap& gap) noexcept override;
 

@@ -23,7 +23,7 @@ const NodeType Jsonl::type = {
     .make = make_node<Jsonl>,
 };
 
-Status Jsonl::prepare(PrepareContext& context) noexcept {
+Status Jsonl::prepare(NodeContext& context) noexcept {
   records_ = EventRecords(source, context.input);
   if (path.empty()) return {};
   RUNNEL_ASSIGN(file_, OutputFile::create(path));

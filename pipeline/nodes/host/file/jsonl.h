@@ -26,7 +26,7 @@ class Jsonl final : public Node {
   // Changes the name in the records, for graphs that read several recordings in turn.
   void name_source(std::string_view name);
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status gap(const Gap& gap) noexcept override;
   Status finish() noexcept override;

@@ -21,7 +21,7 @@ const NodeType Npy::type = {
     .make = make_node<Npy>,
 };
 
-Status Npy::prepare(PrepareContext& context) noexcept {
+Status Npy::prepare(NodeContext& context) noexcept {
   format_ = context.input;
   // The size of the header of the longest possible array.
   const std::int64_t most[] = {std::numeric_limits<std::int64_t>::max(), format_.channels};

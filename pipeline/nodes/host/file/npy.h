@@ -13,7 +13,7 @@ class Npy final : public Node {
 
   std::string_view path;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status finish() noexcept override;
 

@@ -67,7 +67,7 @@ const NodeType NpySource::type = {
     .make = make_node<NpySource>,
 };
 
-Status NpySource::prepare(PrepareContext& context) noexcept {
+Status NpySource::prepare(NodeContext& context) noexcept {
   const std::filesystem::path name(path);
   std::error_code error;
   if (!std::filesystem::exists(name, error))

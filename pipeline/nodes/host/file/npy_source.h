@@ -18,7 +18,7 @@ class NpySource final : public Node {
   double rate = 0;
   std::string_view missing = "error";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 

@@ -72,7 +72,7 @@ const NodeType Png::type = {
     .make = make_node<Png>,
 };
 
-Status Png::prepare(PrepareContext& context) noexcept {
+Status Png::prepare(NodeContext& context) noexcept {
   if (!has_png()) return encode_png(Picture(1, 1)).status().at(path);
   format_ = context.input;
   const Clock& clock = format_.clock;

@@ -24,7 +24,7 @@ class Png final : public Node {
   std::string_view scale = "value";
   double min = 0, max = 0;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status finish() noexcept override;
   [[nodiscard]] Text note() const noexcept override;

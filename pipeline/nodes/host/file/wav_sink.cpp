@@ -20,7 +20,7 @@ const NodeType WavSink::type = {
     .make = make_node<WavSink>,
 };
 
-Status WavSink::prepare(PrepareContext& context) noexcept {
+Status WavSink::prepare(NodeContext& context) noexcept {
   const std::int64_t rate = context.input.clock.rate();
   if (rate == 0)
     return Status(Code::unsupported) << path << ": a WAV file has a whole number of samples per second";

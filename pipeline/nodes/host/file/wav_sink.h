@@ -13,7 +13,7 @@ class WavSink final : public Node {
   std::string_view path;
   std::string_view encoding = "int16";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status finish() noexcept override;
 

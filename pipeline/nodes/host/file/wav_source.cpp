@@ -179,7 +179,7 @@ Status WavSource::seek(const SF_INFO& info) noexcept {
   return {};
 }
 
-Status WavSource::prepare(PrepareContext& context) noexcept {
+Status WavSource::prepare(NodeContext& context) noexcept {
   name_ = path;
   std::error_code error;
   SF_INFO info{};

@@ -25,7 +25,7 @@ class WavSource final : public Node {
   double tail = 0;                      // seconds
 
   ~WavSource() override;
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
   Text note() const noexcept override;

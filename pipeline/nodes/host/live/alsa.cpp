@@ -50,7 +50,7 @@ const NodeType Alsa::type = {
     .make = make_node<Alsa>,
 };
 
-Status Alsa::prepare(PrepareContext& context) noexcept {
+Status Alsa::prepare(NodeContext& context) noexcept {
   stop_ = context.stop;
   AlsaSettings settings;
   settings.name = device;

@@ -31,7 +31,7 @@ class Alsa final : public Node, public LiveSource {
   std::string_view overload = "block";
   bool realtime = true;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Text note() const noexcept override;
   CaptureFacts capture_facts() const override;

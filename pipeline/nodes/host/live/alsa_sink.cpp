@@ -37,7 +37,7 @@ AlsaSink::~AlsaSink() {
   if (pcm_ != nullptr) snd_pcm_close(pcm_);
 }
 
-Status AlsaSink::prepare(PrepareContext& context) noexcept {
+Status AlsaSink::prepare(NodeContext& context) noexcept {
   const std::int64_t rate = context.input.clock.rate();
   if (rate == 0 || rate > 768000)
     return Status(Code::unsupported) << "device " << device

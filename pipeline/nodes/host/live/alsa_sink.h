@@ -26,7 +26,7 @@ class AlsaSink final : public Node, public LiveSink {
   double buffer = 200;  // ms
 
   ~AlsaSink() override;
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status finish() noexcept override;
   Text note() const noexcept override;

@@ -71,7 +71,7 @@ Status Iio::open() {
   return input_.open(buffer.empty() ? "/dev/" + folder.filename().string() : std::string(buffer));
 }
 
-Status Iio::prepare(PrepareContext& context) noexcept {
+Status Iio::prepare(NodeContext& context) noexcept {
   input_.end_at(context.stop);
   RUNNEL_TRY(open());
   bytes_.resize(layout_.scan_bytes * kScans);

@@ -28,7 +28,7 @@ class Iio final : public Node, public LiveSource {
   double max_gap = 3600;
 
   ~Iio() override;
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
   CaptureFacts capture_facts() const override { return {}; }

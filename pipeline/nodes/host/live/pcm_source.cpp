@@ -6,7 +6,7 @@
 
 namespace runnel::pipeline {
 
-Status PcmSource::prepare(PrepareContext& context) noexcept {
+Status PcmSource::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(open(context));
   input_.end_at(context.stop);
   for (const SampleCode code : kSampleCodes) {

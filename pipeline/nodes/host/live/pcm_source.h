@@ -21,7 +21,7 @@ class PcmSource : public Node, public LiveSource {
   std::string_view nan = "error";
   std::string_view truncated = "error";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Text note() const noexcept override;
   CaptureFacts capture_facts() const override { return {}; }
@@ -29,7 +29,7 @@ class PcmSource : public Node, public LiveSource {
 
  protected:
   // Opens input_.
-  virtual Status open(PrepareContext& context) noexcept = 0;
+  virtual Status open(NodeContext& context) noexcept = 0;
   // Reads between 1 and room.size() bytes of samples; 0: the end.
   virtual Result<std::size_t> read(std::span<std::byte> room) noexcept = 0;
 

@@ -11,7 +11,7 @@ const NodeType StdinSource::type = {
     .make = make_node<StdinSource>,
 };
 
-Status StdinSource::open(PrepareContext& context) noexcept {
+Status StdinSource::open(NodeContext& context) noexcept {
   context.output.source = "stdin";
   return input_.open("-");
 }

@@ -10,7 +10,7 @@ class StdinSource final : public PcmSource {
   static const NodeType type;
 
  protected:
-  Status open(PrepareContext& context) noexcept override;
+  Status open(NodeContext& context) noexcept override;
   Result<std::size_t> read(std::span<std::byte> room) noexcept override { return input_.read(room); }
 };
 

@@ -38,7 +38,7 @@ const NodeType TcpSource::type = {
     .make = make_node<TcpSource>,
 };
 
-Status TcpSource::open(PrepareContext& context) noexcept {
+Status TcpSource::open(NodeContext& context) noexcept {
   context.output.source = address;
   RUNNEL_ASSIGN(where_, SocketAddress::parse(address));
   if (mode == "connect") return {};

@@ -20,7 +20,7 @@ class TcpSource final : public PcmSource {
   [[nodiscard]] std::string local() const { return local_address(listener_); }
 
  protected:
-  Status open(PrepareContext& context) noexcept override;
+  Status open(NodeContext& context) noexcept override;
   Result<std::size_t> read(std::span<std::byte> room) noexcept override;
 
  private:

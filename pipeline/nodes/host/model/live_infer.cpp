@@ -12,7 +12,7 @@ const NodeType LiveInfer::type = [] {
   return copy;
 }();
 
-Status LiveInfer::prepare(PrepareContext& context) noexcept {
+Status LiveInfer::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(Infer::prepare(context));
   frame_bytes_ = context.output.frame_bytes();
   normal_ = context.max_output;

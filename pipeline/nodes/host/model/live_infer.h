@@ -16,7 +16,7 @@ class LiveInfer final : public Infer {
   // The number of output frames replaced by zeros.
   [[nodiscard]] std::int64_t skipped() const noexcept { return skipped_; }
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;

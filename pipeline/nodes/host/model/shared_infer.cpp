@@ -20,17 +20,17 @@ SharedInfer::~SharedInfer() {
   if (place_.group != nullptr) shared_->give_back(place_);
 }
 
-Result<const Prepared*> SharedInfer::make_prepared(PrepareContext& context, const Model& loaded,
+Result<const Prepared*> SharedInfer::make_prepared(NodeContext& context, const Model& loaded,
                                                    const PrepareOptions& options) noexcept {
   return shared_->prepare(loaded, context.operators, options);
 }
 
-Result<Session> SharedInfer::make_session(PrepareContext&) noexcept {
+Result<Session> SharedInfer::make_session(NodeContext&) noexcept {
   RUNNEL_ASSIGN(place_, shared_->take(prepared()));
   return place_.group->session(place_.index);
 }
 
-Status SharedInfer::prepare(PrepareContext& context) noexcept {
+Status SharedInfer::prepare(NodeContext& context) noexcept {
   shared_ = context.shared;
   if (shared_ == nullptr) return Status(Code::invalid_argument, "this program shares no models");
   RUNNEL_TRY(Infer::prepare(context));

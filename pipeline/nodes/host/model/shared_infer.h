@@ -24,7 +24,7 @@ class SharedInfer final : public Infer {
   SharedInfer() = default;
   ~SharedInfer() override;
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
@@ -42,9 +42,9 @@ class SharedInfer final : public Infer {
   [[nodiscard]] SessionGroup& group() const noexcept { return *place_.group; }
 
  private:
-  Result<const Prepared*> make_prepared(PrepareContext& context, const Model& loaded,
+  Result<const Prepared*> make_prepared(NodeContext& context, const Model& loaded,
                                         const PrepareOptions& options) noexcept override;
-  Result<Session> make_session(PrepareContext& context) noexcept override;
+  Result<Session> make_session(NodeContext& context) noexcept override;
 
   SharedSessions* shared_ = nullptr;
   SharedSessions::Place place_;

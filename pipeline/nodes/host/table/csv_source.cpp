@@ -86,7 +86,7 @@ Status CsvSource::find_rate() {
   return open();
 }
 
-Status CsvSource::prepare(PrepareContext& context) noexcept {
+Status CsvSource::prepare(NodeContext& context) noexcept {
   unit_ = time_unit_of(time_unit);
   RUNNEL_TRY(open());
   if (!time.empty()) RUNNEL_TRY(table_.find_column("time", time, time_column_));

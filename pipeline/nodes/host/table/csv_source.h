@@ -33,7 +33,7 @@ class CsvSource : public Node {
   double tolerance = 0.5;
   std::string_view out_of_order = "error";
 
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 

@@ -66,7 +66,7 @@ Sensor::Sensor() {
   out_of_order = "drop";
 }
 
-Status Sensor::prepare(PrepareContext& context) noexcept {
+Status Sensor::prepare(NodeContext& context) noexcept {
   input_.end_at(context.stop);
   return CsvSource::prepare(context);
 }

@@ -17,7 +17,7 @@ class Sensor final : public CsvSource, public LiveSource {
   std::int64_t skip = -1;
 
   Sensor();
-  Status prepare(PrepareContext& context) noexcept override;
+  Status prepare(NodeContext& context) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
   CaptureFacts capture_facts() const override { return {}; }
   std::int64_t waited_nanoseconds() const noexcept override { return input_.waited_nanoseconds(); }

@@ -86,15 +86,15 @@ TEST_F(Windows, CountBeyond32Bits) {
     format.dtype = DType::float32;
     format.channels = 1;
     format.clock.sample_rate = 50;
-    PrepareContext context{.memory = memory,
-                           .label = type,
-                           .input_label = "test",
-                           .input = format,
-                           .max_input = 40,
-                           .operators = {},
-                           .fast = {},
-                           .output = format,
-                           .fix = {}};
+    NodeContext context{.memory = memory,
+                        .label = type,
+                        .input_label = "test",
+                        .input = format,
+                        .max_input = 40,
+                        .operators = {},
+                        .fast = {},
+                        .output = format,
+                        .fix = {}};
     EXPECT_TRUE(node.prepare(context).ok());
     std::vector<float> room(static_cast<std::size_t>(context.max_output * context.output.channels));
     Output out{.data = reinterpret_cast<std::byte*>(room.data()), .capacity = context.max_output};

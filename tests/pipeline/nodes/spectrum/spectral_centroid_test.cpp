@@ -17,7 +17,7 @@ float centroid_of(const std::vector<float>& frame, float low, float high) {
   SpectralCentroid node;
   node.low_freq = low;
   node.high_freq = high;
-  PrepareContext context = context_for(memory, Kind::frames, static_cast<std::int32_t>(frame.size()), 1);
+  NodeContext context = context_for(memory, Kind::frames, static_cast<std::int32_t>(frame.size()), 1);
   EXPECT_TRUE(node.prepare(context).ok());
   EXPECT_EQ(context.output.channels, 1);
   float y = -1;

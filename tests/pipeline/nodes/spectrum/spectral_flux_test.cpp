@@ -14,7 +14,7 @@ const NodeChain kChain("fbank ! spectral_flux norm=2");
 
 // Frames of three values through the node, in one block.
 std::vector<float> flux_of(SpectralFlux& node, const std::vector<float>& frames, HeapMemory& memory) {
-  PrepareContext context = context_for(memory, Kind::frames, 3, 16);
+  NodeContext context = context_for(memory, Kind::frames, 3, 16);
   EXPECT_TRUE(node.prepare(context).ok());
   EXPECT_EQ(context.output.channels, 1);
   EXPECT_EQ(node.reset(0), 0);

@@ -18,7 +18,7 @@ class Busy final : public Node, public LiveSource {
   static const NodeType type;
   static std::int64_t from, to;
 
-  Status prepare(PrepareContext& context) noexcept override {
+  Status prepare(NodeContext& context) noexcept override {
     context.output.kind = Kind::audio;
     context.output.dtype = DType::float32;
     context.output.channels = 1;
