@@ -159,7 +159,8 @@ void Send::work() {
       continue;
     }
     send_some();
-    if (!wait(kForEver)) return;
+    // A connection that was lost while sending is made again at once: there is nothing to wait for.
+    if (socket_.is_open() && !wait(kForEver)) return;
   }
 }
 
