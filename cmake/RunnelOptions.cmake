@@ -43,7 +43,7 @@ set(pch_by_default OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT RUNNEL_SANITIZE AND RUNNEL_HOST)
   set(pch_by_default ON)
 endif()
-option(RUNNEL_PCH "Precompiled headers for the host libraries and the tests" ${pch_by_default})
+option(RUNNEL_PCH "Precompiled headers for host builds" ${pch_by_default})
 
 # ccache takes files with precompiled headers when it is told what it may overlook: they hold no __TIME__, and what is defined on the command
 # line is part of the hash.

@@ -5,6 +5,8 @@ set(RUNNEL_STANDARD_HEADERS <algorithm> <array> <charconv> <cmath> <cstring> <li
 # -fpch-preprocess: what ccache needs to look at the headers after it. GCC 12 forgets that code from a precompiled header is the standard
 # library's, and warns about its bounds; builds without precompiled headers keep these warnings.
 set(RUNNEL_PCH_FLAGS $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+# The same with the headers of FlatBuffers, for targets most of whose files read or write models.
+set(RUNNEL_MODEL_HEADERS ${RUNNEL_STANDARD_HEADERS} <flatbuffers/flatbuffers.h>)
 function(runnel_precompile target)
   if(NOT RUNNEL_PCH)
     return()

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "inference/model/model.h"
+#include "inference/operator_table.h"
 #include "streaming/rule.h"
 
 namespace runnel {
@@ -188,8 +189,6 @@ struct OperatorDefinition {
   bool absorbs_sum = false;
 };
 
-using OperatorTable = std::span<const OperatorDefinition* const>;
-
 // The entry for an operator's code and version, for custom ones and delegates also its name; null when the
 // table has none.
 const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept;
@@ -200,8 +199,5 @@ std::string_view operator_type(const fb::Operator& op) noexcept;
 
 // Ok, or `unsupported` naming every operator of the model that the table lacks, with type, version and name.
 Status missing_operators(const Model& model, OperatorTable table) noexcept;
-
-// Every operator of this library.
-OperatorTable all_operators() noexcept;
 
 }  // namespace runnel

@@ -20,12 +20,17 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "features/fft/fft.h"
-#include "inference/model/loader.h"
-#include "inference/operator.h"
+#include "inference/operator_table.h"
 #include "pipeline/block.h"
 #include "pipeline/format.h"
 #include "pipeline/parameter.h"
+
+namespace runnel {
+class ModelLoader;
+}
+namespace runnel::features {
+class RealFft;
+}
 
 namespace runnel::pipeline {
 

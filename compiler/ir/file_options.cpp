@@ -20,7 +20,7 @@ using Tables =
                fb::InsertZerosOptions, fb::TransposedConvOptions, fb::StreamingCacheOptions,
                fb::CustomOptions, fb::SequenceLstmOptions, fb::SvdfOptions, fb::DelegateOptions,
                fb::VariableOptions, fb::AttentionOptions>;
-constexpr std::size_t kKinds = std::variant_size_v<Options>;
+constexpr std::size_t kKinds = std::variant_size_v<AnyOptions>;
 static_assert(std::tuple_size_v<Tables> == kKinds &&
               static_cast<std::size_t>(fb::Options::MAX) + 1 == kKinds);
 
@@ -101,7 +101,7 @@ Options read_kind(const fb::Operator& op) {
   } else {
     using Table = std::tuple_element_t<kKind, Tables>;
     static_assert(static_cast<std::size_t>(fb::OptionsTraits<Table>::enum_value) == kKind);
-    using To = std::variant_alternative_t<kKind, Options>;
+    using To = std::variant_alternative_t<kKind, AnyOptions>;
     return read_fields<To>(*static_cast<const Table*>(op.options()),
                            std::make_index_sequence<Table::Traits::fields_number>());
   }
@@ -136,7 +136,7 @@ struct Writer {
   WrittenOptions operator()(const std::monostate&) const { return {}; }
   template <class From>
   WrittenOptions operator()(const From& from) const {
-    using Table = std::tuple_element_t<index_of<From>(static_cast<const Options*>(nullptr)), Tables>;
+    using Table = std::tuple_element_t<index_of<From>(static_cast<const AnyOptions*>(nullptr)), Tables>;
     return write_fields<Table>(builder, from, std::make_index_sequence<Table::Traits::fields_number>());
   }
   // Names and attributes are written from the last to the first.

@@ -163,12 +163,26 @@ struct VariableOptions {
   int variable = 0;
 };
 
-using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions,
-                             LutOptions, ClipOptions, TransposeOptions, SliceOptions, AxisOptions, PadOptions,
-                             ReduceOptions, FunctionOptions, TopKOptions, RecurrentOptions, NormOptions,
-                             ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions,
-                             SvdfOptions, DelegateOptions, VariableOptions, AttentionOptions>;
+using AnyOptions =
+    std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions,
+                 ClipOptions, TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions,
+                 FunctionOptions, TopKOptions, RecurrentOptions, NormOptions, ResizeOptions, BlockOptions,
+                 ScatterOptions, ReverseOptions, InsertZerosOptions, TransposedConvOptions,
+                 StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions, DelegateOptions,
+                 VariableOptions, AttentionOptions>;
+
+// What a node is told beside its operands. A class of its own, so that not every file that copies a node
+// instantiates what a variant of so many alternatives needs.
+struct Options : AnyOptions {
+  using AnyOptions::AnyOptions;
+  using AnyOptions::operator=;
+  Options() noexcept;
+  Options(const Options& other);
+  Options(Options&& other) noexcept;
+  Options& operator=(const Options& other);
+  Options& operator=(Options&& other) noexcept;
+  ~Options();
+};
 
 struct Node {
   std::string name;

@@ -234,7 +234,7 @@ class Folding {
       made.arithmetic = Arithmetic::espdl;
       made.inputs = std::move(inputs);
       made.outputs = {y};
-      if (code == OpCode::quantize || code == OpCode::dequantize) made.options = {};
+      if (code == OpCode::quantize || code == OpCode::dequantize) made.options = Options();
       made_->push_back(std::move(made));
     };
     const TensorId a = add_floats(node.inputs[0]), b = add_floats(node.inputs[1]),

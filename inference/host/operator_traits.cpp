@@ -11,6 +11,7 @@
 #include "inference/host/operators/pairs.h"
 #include "inference/host/operators/products.h"
 #include "inference/host/operators/sessions.h"
+#include "inference/operator.h"
 
 namespace runnel {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "inference/op_code.h"
-#include "inference/operator.h"
+#include "inference/operator_table.h"
 
 namespace runnel {
 

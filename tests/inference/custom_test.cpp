@@ -175,7 +175,7 @@ TEST(CustomOperator, OptionsAreVerified) {
     change(graph.nodes[1]);
     return std::string(written(graph, with({&kNegate})).status().text());
   };
-  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = {}; }),
+  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = compiler::Options(); }),
             "operator 1: a custom operator without its options");
   EXPECT_EQ(refusal([](compiler::Node& node) { node.options = compiler::AxisOptions{}; }),
             "operator 1: a custom operator without its options");

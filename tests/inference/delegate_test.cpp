@@ -138,7 +138,7 @@ std::string refusal(const std::function<void(compiler::Graph&, compiler::Node&)>
 }
 
 TEST(Delegate, IsVerified) {
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = {}; }),
+  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = compiler::Options(); }),
             "operator 1: a delegate without its options");
   EXPECT_EQ(refusal([](auto&, auto& node) {
               node.options = DelegateOptions{"", {}, {}};
@@ -228,9 +228,10 @@ TEST(Variable, OperatorsMustAgree) {
               graph.tensors[0].dtype = graph.tensors[2].dtype = DType::float32;
             }).find("variable 4 is float32 here and int32"),
             std::string::npos);
-  EXPECT_NE(
-      variable_refusal([](auto& graph) { graph.nodes[0].options = {}; }).find("its options are missing"),
-      std::string::npos);
+  EXPECT_NE(variable_refusal([](auto& graph) {
+              graph.nodes[0].options = compiler::Options();
+            }).find("its options are missing"),
+            std::string::npos);
   EXPECT_NE(variable_refusal([](auto& graph) {
               graph.nodes[0].inputs = {0};
             }).find("its first value is computed, expected a constant"),

@@ -6,6 +6,7 @@
 
 #include "base/host/heap_memory.h"
 #include "inference/host/engine.h"
+#include "inference/model/loader.h"
 #include "pipeline/executor.h"
 #include "pipeline/nodes/nodes.h"
 #include "tests/pipeline/support.h"

@@ -91,7 +91,7 @@ constexpr std::array kKernels = {
     Kernel{"aten::slice_copy.Tensor_out", 7, 7, convert_slice},
     Kernel{"aten::cat.out", 4, 4, convert_cat},
     Kernel{"aten::split_with_sizes_copy.out", 5, 5, convert_split},
-    // quantized_decomposed: newer ones have the type of the output as one more operand
+    // quantized_decomposed: newer versions take the type of the output as an extra operand
     Kernel{"quantized_decomposed::quantize_per_tensor.out", 8, 8, convert_quantize},
     Kernel{"quantized_decomposed::dequantize_per_tensor.out", 8, 9, convert_dequantize},
     Kernel{"quantized_decomposed::quantize_per_channel.out", 9, 9, convert_quantize_channels,

@@ -1,4 +1,4 @@
-// A graph as an .espdl model: which way back each operator takes, and what is refused.
+// A graph as an .espdl model: how each operator is lowered, and what is refused.
 #include <algorithm>
 #include <array>
 

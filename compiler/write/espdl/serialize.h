@@ -1,4 +1,4 @@
-// From an .espdl model as plain data (source.h) to the bytes of a file: the way back of read_model.
+// From an .espdl model as plain data (source.h) to the bytes of a file: the inverse of read_model.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Writes .espdl files (EDL2) that ESP-DL runs; the way back of importer.h. docs/espdl.md says what is
+// Writes .espdl files (EDL2) that ESP-DL runs; the inverse of importer.h. docs/espdl.md says what is
 // written.
 #pragma once
 

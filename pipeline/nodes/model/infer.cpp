@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "inference/model/loader.h"
+
 namespace runnel::pipeline {
 namespace {
 

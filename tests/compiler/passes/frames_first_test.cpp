@@ -94,7 +94,7 @@ TEST(FramesFirst, LeavesAloneWhatIsNoBorder) {
   Node other = two_readers.nodes[0];  // somebody who wants channels first
   other.name = "other";
   other.code = OpCode::relu;
-  other.options = {};
+  other.options = compiler::Options();
   two_readers.tensors.push_back(two_readers.tensors[static_cast<std::size_t>(two_readers.inputs[0])]);
   other.outputs = {static_cast<TensorId>(two_readers.tensors.size()) - 1};
   two_readers.nodes.push_back(other);

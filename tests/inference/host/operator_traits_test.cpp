@@ -8,6 +8,8 @@
 #include <iterator>
 #include <set>
 
+#include "inference/operator.h"
+
 namespace runnel {
 namespace {
 
