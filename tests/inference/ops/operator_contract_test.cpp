@@ -325,7 +325,7 @@ TEST_F(OperatorContract, NoticesStateThatSessionsShare) {
 
 TEST_F(OperatorContract, NoticesAllocations) {
   const Violations found = violations_with<Fault::allocates>();
-  EXPECT_TRUE(reports(found, "allocation")) << text_of(found);
+  EXPECT_EQ(reports(found, "allocation"), allocations_are_counted()) << text_of(found);
 }
 
 TEST_F(OperatorContract, NoticesDocumentationThatIsNotTrue) {
