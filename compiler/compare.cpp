@@ -89,8 +89,7 @@ std::vector<Buffers> inputs_of(const Graph& graph, int calls, std::uint32_t seed
     Buffers inputs;
     for (const TensorId id : graph.inputs) {
       const Tensor& tensor = graph.tensors[static_cast<std::size_t>(id)];
-      std::size_t count = 1;
-      for (const std::int32_t dim : tensor.shape) count *= static_cast<std::size_t>(dim);
+      const std::size_t count = element_count(tensor.shape);
       double low = 0, high = 0;
       range_of(graph, id, low, high);
       std::vector<double> values(count);

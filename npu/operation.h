@@ -28,6 +28,11 @@ enum class Layout : std::uint8_t { nhwc, nhcwb16 };
 enum class Rounding : std::uint8_t { tfl, truncate, natural };
 enum class Upscale : std::uint8_t { none, nearest, zeros };
 
+// Limits of every Ethos-U: each size of a map of elements; the shift right and left of a scale, whose factor
+// has kMultiplierBits bits.
+inline constexpr std::int32_t kMostSize = 65536;
+inline constexpr int kMostShift = 63, kMostLeft = 31, kMultiplierBits = 31;
+
 // Three-dimensional maps of elements, in up to four tiles that meet at one point: 0 top left, 1 right of it,
 // 2 and 3 below.
 struct FeatureMap {
@@ -136,6 +141,11 @@ struct Operation {
   // 32-bit results without a table have neither zero point nor limits.
   [[nodiscard]] bool raw_output() const noexcept { return ofm.element == 4 && !activation.table(); }
 };
+
+// Whether it has weights and scales.
+constexpr bool convolves(const Operation& op) noexcept {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
 
 // Bytes of a region that a map may touch: [low, high).
 struct Extent {

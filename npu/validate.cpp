@@ -126,8 +126,7 @@ class Check {
 
   void precision() noexcept {
     const int bits = 8 * op_.ifm.element;
-    const bool convolves = op_.kind == OperationKind::conv || op_.kind == OperationKind::depthwise;
-    if (convolves) expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
+    if (convolves(op_)) expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
     if (op_.is(PoolMode::max) || op_.is(PoolMode::average))
       expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
     if (op_.is(PoolMode::reduce_sum)) {

@@ -12,9 +12,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 std::size_t bytes_of_tensor(const Tensor& tensor) {
-  std::size_t bytes = size_of(tensor.dtype);
-  for (const std::int32_t dim : tensor.shape) bytes *= static_cast<std::size_t>(dim);
-  return bytes;
+  return size_of(tensor.dtype) * element_count(tensor.shape);
 }
 
 // Integers over their whole range, floats from -1 to 1, other numbers zero: they may be indices.

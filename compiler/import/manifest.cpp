@@ -145,8 +145,7 @@ Status apply_manifest(const WakeWordManifest& manifest, Graph& graph) {
     return Status(Code::mismatch) << "manifest: input \"" << in.name
                                   << "\" of the model, expected [1, frames, " << kBins
                                   << "] of int8 or float32";
-  std::int64_t values = 1;
-  for (const std::int32_t size : out.shape) values *= size;
+  const std::size_t values = element_count(out.shape);
   if (values != 1)
     return Status(Code::mismatch) << "manifest: output \"" << out.name << "\" has " << values
                                   << " values, expected one probability";

@@ -32,6 +32,9 @@ struct Tensor {
   std::optional<std::vector<std::byte>> data;  // constants: dense, little endian
 };
 
+// Number of elements of a shape, 1 for a scalar.
+std::size_t element_count(const std::vector<std::int32_t>& shape) noexcept;
+
 // The options of inference/model/model.fbs as plain structs, with the same members in the same order
 // (compiler/ir/file_options.cpp reads and writes them by position).
 struct ConvOptions {

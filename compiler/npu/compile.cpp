@@ -11,9 +11,7 @@ namespace runnel::compiler::ethos_u {
 namespace {
 
 std::size_t bytes_of(const Tensor& tensor, const Dims& shape) {
-  std::size_t bytes = size_of(tensor.dtype);
-  for (const std::int32_t size : shape) bytes *= static_cast<std::size_t>(size);
-  return bytes;
+  return size_of(tensor.dtype) * element_count(shape);
 }
 std::size_t bytes_of(const Tensor& tensor) { return bytes_of(tensor, tensor.shape); }
 

@@ -7,7 +7,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr int kMostShift = 63, kMostGap = 15, kMultiplierBits = 31;
+constexpr int kMostGap = 15;
 
 npu::ElementwiseMode mode_of(OpCode code) {
   switch (code) {
@@ -25,19 +25,19 @@ npu::ElementwiseMode mode_of(OpCode code) {
 }
 
 Result<npu::Scale> scale_of(const kernels::Multiplier& multiplier, int headroom = 0) {
-  const int shift = kMultiplierBits + multiplier.shift - headroom;
-  if (multiplier.value != 0 && (shift < 0 || shift > kMostShift))
-    return Status(Code::unsupported) << "a shift of " << shift << ", expected 0 to " << kMostShift;
+  const int shift = npu::kMultiplierBits + multiplier.shift - headroom;
+  if (multiplier.value != 0 && (shift < 0 || shift > npu::kMostShift))
+    return Status(Code::unsupported) << "a shift of " << shift << ", expected 0 to " << npu::kMostShift;
   return npu::Scale{static_cast<std::uint32_t>(multiplier.value),
-                    static_cast<std::uint8_t>(std::clamp(shift, 0, kMostShift))};
+                    static_cast<std::uint8_t>(std::clamp(shift, 0, npu::kMostShift))};
 }
 // 2^-shift, rounded half up; nothing is rounded where the shift goes to the left.
 Result<npu::Scale> scale_of(int shift, kernels::Rounding rounding) {
   if (shift > 0 && rounding != kernels::Rounding::half_up)
     return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
-  if (shift < -kMultiplierBits) return Status(Code::unsupported) << "a shift of " << shift;
+  if (shift < -npu::kMultiplierBits) return Status(Code::unsupported) << "a shift of " << shift;
   return shift <= 0 ? npu::Scale{1u << -shift, 0}
-                    : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+                    : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMostShift))};
 }
 
 kernels::Affine affine_of(const Tensor& tensor) {
@@ -45,10 +45,7 @@ kernels::Affine affine_of(const Tensor& tensor) {
 }
 
 bool covers(const Operand& operand, const Operand& y) {
-  std::int64_t own = 1, all = 1;
-  for (const std::int32_t size : operand.shape) own *= size;
-  for (const std::int32_t size : y.shape) all *= size;
-  return own == all;
+  return element_count(operand.shape) == element_count(y.shape);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int64_t kMostSize = 65536, kMostMoves = 256;
+constexpr std::int64_t kMostMoves = 256;
 
 std::size_t axis_of(const Node& node, std::size_t rank) {
   const int axis = std::get<AxisOptions>(node.options).axis;
@@ -25,7 +25,8 @@ struct Walk {
       if (from.shape[i] == 1) continue;
       const Axis axis{from.shape[i], from.place.strides[i], to.place.strides[i]};
       const bool follows = !axes.empty() && axes.back().from == axis.size * axis.from &&
-                           axes.back().to == axis.size * axis.to && axes.back().size * axis.size <= kMostSize;
+                           axes.back().to == axis.size * axis.to &&
+                           axes.back().size * axis.size <= npu::kMostSize;
       if (follows)
         axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
       else

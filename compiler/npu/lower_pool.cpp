@@ -11,8 +11,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int32_t kMostRows = 256, kMostElements = 65536, kMostConvolved = 64;
-constexpr int kMostShift = 63, kMostLeft = 31;
+constexpr std::int32_t kMostWindowRows = 256, kMostWindow = 65536, kMostConvolved = 64;
 
 // As kernels/pool.cpp divides.
 std::int64_t integer_mean(std::int64_t sum, std::int64_t count, bool half_up) {
@@ -40,9 +39,9 @@ Status Lowering::pool(const Node& node) {
     window = {{in.height, 1, 1, 0}, {in.width, 1, 1, 0}};
   else if (form_ != nullptr)
     form_->adapt_window(node, window);
-  if (window.rows.taps > kMostRows || window.rows.taps * window.columns.taps > kMostElements) {
+  if (window.rows.taps > kMostWindowRows || window.rows.taps * window.columns.taps > kMostWindow) {
     return refuse() << "windows of " << window.rows.taps << " x " << window.columns.taps
-                    << ", expected at most " << kMostRows << " rows and " << kMostElements << " elements";
+                    << ", expected at most " << kMostWindowRows << " rows and " << kMostWindow << " elements";
   }
   if (node.code == OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "a maximum that changes its scale";
@@ -128,9 +127,9 @@ Status Lowering::reduce(const Node& node) {
   if (channels && window.rows.taps * window.columns.taps > 1)
     return refuse() << "sums over channels and positions";
   const std::int32_t elements = channels ? in.depth : window.rows.taps * window.columns.taps;
-  if (window.rows.taps > kMostRows || elements > kMostElements) {
+  if (window.rows.taps > kMostWindowRows || elements > kMostWindow) {
     return refuse() << "sums over " << elements << " values in " << window.rows.taps
-                    << " rows, expected at most " << kMostElements << " and " << kMostRows;
+                    << " rows, expected at most " << kMostWindow << " and " << kMostWindowRows;
   }
   npu::FeatureMap out = in;
   out.height = out.height0 = out.height1 = in.height - window.rows.taps + 1;
@@ -177,9 +176,9 @@ Status Lowering::reduce(const Node& node) {
     const int shift = y.exponent() - x.exponent();
     if (shift > 0 && node.rounding != kernels::Rounding::half_up)
       return refuse() << "rounds ties to even, which the NPU does not do";
-    if (shift < -kMostLeft) return refuse() << "a shift of " << shift;
+    if (shift < -npu::kMostLeft) return refuse() << "a shift of " << shift;
     op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0}
-                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMostShift))};
     op.rounding = npu::Rounding::natural;
     return this->window(std::move(step), in, out, window);
   }

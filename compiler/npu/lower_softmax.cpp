@@ -8,9 +8,9 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr int kEntries = 256, kSumBits = 12, kProductShift = 31;
+constexpr int kDifferences = 256, kSumBits = 12, kProductShift = 31;
 // Sums of 2^19 each: below 2^31 of so many, and below 2^28, where int8 needs no limit of the last shift.
-constexpr std::int32_t kMostRows = 65536, kMostChannels = 511, kMostChannelsToInt16 = 4095;
+constexpr std::int32_t kMostChannels = 511, kMostChannelsToInt16 = 4095;
 constexpr std::int32_t kFirst = 1515870810, kSlope = -1010580540,
                        kOne = 1 << 29;  // 48/17, -32/17 and 1 in Q2
 
@@ -22,7 +22,7 @@ std::vector<std::byte> bytes_of(const std::vector<std::int32_t>& values) {
 // e^x for the differences -255 to 0, as fractions of 2^31; 0 for what lies too far below the largest value.
 std::vector<std::byte> powers(const kernels::AffineSoftmaxSpec& spec) {
   std::vector<std::int32_t> values;
-  for (std::int32_t difference = 1 - kEntries; difference <= 0; ++difference) {
+  for (std::int32_t difference = 1 - kDifferences; difference <= 0; ++difference) {
     const bool counts = difference >= spec.least_difference;
     values.push_back(
         counts ? kernels::fixed::exp_of_negative(static_cast<std::int32_t>(spec.multiplier(difference)), 5)
@@ -130,7 +130,7 @@ Status Lowering::softmax(const Node& node) {
   npu::FeatureMap in = maps[0], out = maps[1];
   const std::int32_t most = wide ? kMostChannelsToInt16 : kMostChannels;
   if (in.depth > most) return refuse() << "rows of " << in.depth << " values, expected at most " << most;
-  if ((in.height != 1 && in.width != 1) || in.height * in.width > kMostRows)
+  if ((in.height != 1 && in.width != 1) || in.height * in.width > npu::kMostSize)
     return refuse() << "rows that do not lie after each other";
   if (in.depth != x.shape.back()) return refuse() << "one value in each row";
   kernels::AffineSoftmaxSpec spec;

@@ -8,7 +8,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr int kEntries = 256, kLowest = -128, kMostShift = 63, kMultiplierBits = 31;
+constexpr int kEntries = 256, kLowest = -128;
 
 // What the CPU makes of each integer.
 Result<std::vector<std::byte>> values_of(const Graph& graph, const Node& node) {
@@ -80,17 +80,17 @@ Status Lowering::requantize(const Node& node) {
   if (y.affine()) {
     const kernels::Multiplier multiplier = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) /
                                                                   static_cast<double>(y.tensor->scales[0]));
-    const int shift = kMultiplierBits + multiplier.shift;
-    if (shift < 0 || shift > kMostShift) return table(node);
+    const int shift = npu::kMultiplierBits + multiplier.shift;
+    if (shift < 0 || shift > npu::kMostShift) return table(node);
     op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(shift)};
     op.rounding = npu::Rounding::tfl;
   } else {
     const int shift = y.exponent() - x.exponent();
     // Where ties would go elsewhere a table knows better.
-    if ((shift > 0 && node.rounding != kernels::Rounding::half_up) || shift < -kMultiplierBits)
+    if ((shift > 0 && node.rounding != kernels::Rounding::half_up) || shift < -npu::kMultiplierBits)
       return table(node);
     op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0}
-                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMostShift))};
     op.rounding = npu::Rounding::natural;
   }
   std::vector<npu::FeatureMap> maps;

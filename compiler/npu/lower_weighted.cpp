@@ -10,7 +10,6 @@ namespace runnel::compiler::ethos_u {
 namespace {
 
 constexpr std::int32_t kMostKernel = 64, kMostTaps = 4096, kMostNativeDilation = 2;
-constexpr int kMostShift = 63, kMostLeft = 31, kMultiplierBits = 31;
 
 std::int32_t integer_at(const Tensor& tensor, std::size_t i) {
   std::int32_t value = 0;
@@ -35,9 +34,9 @@ class ChannelScales {
     int shift = 0;
     if (x_.scales.empty()) {
       shift = y_.exponents[0] - x_.exponents[0] - w_.exponents[w_.exponents.size() == 1 ? 0 : channel];
-      if (shift < -kMostLeft) return Status(Code::unsupported) << "a shift of " << shift;
+      if (shift < -npu::kMostLeft) return Status(Code::unsupported) << "a shift of " << shift;
       record.multiplier = shift < 0 ? 1u << -shift : 1u;
-      record.shift = static_cast<std::uint8_t>(std::clamp(shift, 0, kMostShift));
+      record.shift = static_cast<std::uint8_t>(std::clamp(shift, 0, npu::kMostShift));
       return record;
     }
     std::int32_t multiplier = 0;
@@ -56,11 +55,11 @@ class ChannelScales {
       multiplier = node_.rounding == kernels::Rounding::single ? kernels::reduced(made.value) : made.value;
       shift = made.shift;
     }
-    const int total = shift + kMultiplierBits;
-    if (multiplier != 0 && (total < 0 || total > kMostShift))
-      return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << kMostShift;
+    const int total = shift + npu::kMultiplierBits;
+    if (multiplier != 0 && (total < 0 || total > npu::kMostShift))
+      return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << npu::kMostShift;
     record.multiplier = static_cast<std::uint32_t>(multiplier);
-    record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, kMostShift));
+    record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, npu::kMostShift));
     return record;
   }
 

@@ -22,12 +22,10 @@ Place& Lowering::placed(TensorId id) {
   const Tensor& tensor = at(id);
   const Dims shape = shape_of(id);
   std::vector<std::int64_t> strides = dense_strides(shape, size_of(tensor.dtype));
-  std::int64_t bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
-  for (const std::int32_t size : shape) bytes *= size;
+  const std::size_t bytes = size_of(tensor.dtype) * element_count(shape);
   if (tensor.data) return places_[id] = {program_.constant(*tensor.data), 0, std::move(strides)};
   const std::int64_t history = history_of(id);
-  if (history == 0)
-    return places_[id] = {program_.buffer(static_cast<std::size_t>(bytes)), 0, std::move(strides)};
+  if (history == 0) return places_[id] = {program_.buffer(bytes), 0, std::move(strides)};
   // Copies need multiples of 16 bytes. Before time there are only ones.
   const auto axis = static_cast<std::size_t>(form_->time_axis(id));
   constexpr std::int64_t kCopied = 16;

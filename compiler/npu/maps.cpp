@@ -8,8 +8,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int32_t kMostSize = 65536, kMostStride = 3, kMostDilation = 2, kMostPad = 127,
-                       kMostPieces = 256;
+constexpr std::int32_t kMostStride = 3, kMostDilation = 2, kMostPad = 127, kMostPieces = 256;
 
 npu::FeatureMap map_of(const Operand& operand, std::int32_t height, std::int32_t width, std::int32_t depth,
                        std::int64_t stride_y, std::int64_t stride_x) {
@@ -28,9 +27,9 @@ npu::FeatureMap map_of(const Operand& operand, std::int32_t height, std::int32_t
 }
 
 Status check_sizes(std::int64_t height, std::int64_t width, std::int64_t depth) {
-  if (height <= kMostSize && width <= kMostSize && depth <= kMostSize) return {};
+  if (height <= npu::kMostSize && width <= npu::kMostSize && depth <= npu::kMostSize) return {};
   return Status(Code::unsupported) << "a map of " << height << " x " << width << " x " << depth
-                                   << ", expected at most " << kMostSize << " each";
+                                   << ", expected at most " << npu::kMostSize << " each";
 }
 
 // A part of an axis: outputs first, first + step, ..., which read positions `in`, `in` + `in_step`, ... of
@@ -154,7 +153,7 @@ Status Lowering::flatten(const std::vector<const Operand*>& operands, std::vecto
       const bool ones = axis.sizes[i] == 1 && last.sizes[i] == 1,
                  follows = axis.strides[i] == last.sizes[i] * last.strides[i] &&
                            (axis.sizes[i] == 1) == (last.sizes[i] == 1);
-      const bool fits = last.sizes[i] * axis.sizes[i] <= kMostSize;
+      const bool fits = last.sizes[i] * axis.sizes[i] <= npu::kMostSize;
       merges = (ones || follows) && fits;
     }
     if (!merges) {

@@ -58,8 +58,7 @@ std::string name_of(const Graph& graph, const Node& node) {
 
 std::int64_t multiply_adds(const Graph& graph, const Node& node) {
   if (node.code != OpCode::conv && node.code != OpCode::fully_connected) return 0;
-  std::int64_t count = 1;
-  for (const std::int32_t size : tensor(graph, node.outputs[0]).shape) count *= size;
+  auto count = static_cast<std::int64_t>(element_count(tensor(graph, node.outputs[0]).shape));
   const Dims& weights = tensor(graph, node.inputs[1]).shape;
   for (std::size_t axis = 1; axis < weights.size(); ++axis) count *= weights[axis];
   return count;

@@ -206,9 +206,7 @@ Result<Plan> make_plan(const Graph& graph, const Options& options) {
 std::int64_t products_of(const Graph& graph, const Node& node) {
   if (node.inputs.size() < 2 || node.inputs[1] < 0) return 0;
   const auto elements = [&](TensorId id) {
-    std::int64_t count = 1;
-    for (const std::int32_t dim : at(graph, id).shape) count *= dim;
-    return count;
+    return static_cast<std::int64_t>(element_count(at(graph, id).shape));
   };
   const auto& shape = at(graph, node.outputs[0]).shape;
   if (shape.empty()) return 0;

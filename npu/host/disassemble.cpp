@@ -142,9 +142,6 @@ Json dma_json(const Dma& dma) {
           {"skip1", dma.skip1}};
 }
 
-bool convolves(const Operation& op) {
-  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
-}
 bool has_window(const Operation& op) { return op.computes() && op.kind != OperationKind::elementwise; }
 bool waits(const Operation& op) {
   return op.kind == OperationKind::kernel_wait || op.kind == OperationKind::dma_wait;

@@ -15,45 +15,12 @@
 #include "pipeline/nodes/model/infer.h"
 #include "pipeline/nodes/spectrum/cmvn.h"
 #include "pipeline/nodes/spectrum/fbank.h"
+#include "services/batch/piece_sink.h"
 
 namespace runnel::batch {
 namespace {
 
-using pipeline::Block;
 using pipeline::Format;
-using pipeline::Kind;
-using pipeline::Kinds;
-using pipeline::NodeContext;
-using pipeline::Output;
-
-// A sink that keeps the frames of a piece.
-class PieceSink final : public pipeline::Node {
- public:
-  static const pipeline::NodeType type;
-  Format format;
-  std::vector<std::byte> bytes;
-  std::int64_t drop = 0;  // leading frames to drop
-
-  Status prepare(NodeContext& context) noexcept override {
-    format = context.input;
-    return {};
-  }
-  Status process(const Block& in, Output&) noexcept override {
-    const std::int64_t dropped = std::min(drop, in.count);
-    drop -= dropped;
-    const std::size_t frame = format.frame_bytes();
-    bytes.insert(bytes.end(), in.data + static_cast<std::size_t>(dropped) * frame,
-                 in.data + static_cast<std::size_t>(in.count) * frame);
-    return {};
-  }
-};
-
-const pipeline::NodeType PieceSink::type = {.name = "piece_sink",
-                                            .help = "Keeps frames.",
-                                            .input = {static_cast<Kinds>(Kind::frames), "any type"},
-                                            .output = {},
-                                            .parameters = {},
-                                            .make = pipeline::make_node<PieceSink>};
 
 template <class N>
 N* find(const pipeline::Graph& graph) {
@@ -282,7 +249,7 @@ const pipeline::NodeType PieceSource::type = {
     .name = "pieces",
     .help = "Gives the frames of pieces in order.",
     .input = {},
-    .output = {static_cast<Kinds>(Kind::frames), "as they come"},
+    .output = {static_cast<pipeline::Kinds>(pipeline::Kind::frames), "as they come"},
     .parameters = {},
     .make = pipeline::make_node<PieceSource>,
 };
@@ -292,7 +259,7 @@ void PieceSource::use(PieceRunner* runner, SpareThreads* spare) noexcept {
   next_spare = spare;
 }
 
-Status PieceSource::prepare(NodeContext& context) noexcept {
+Status PieceSource::prepare(pipeline::NodeContext& context) noexcept {
   runner_ = next_runner;
   spare_ = next_spare;
   if (runner_ == nullptr || spare_ == nullptr) return Status(Code::invalid_argument, "no pieces were given");
@@ -301,7 +268,7 @@ Status PieceSource::prepare(NodeContext& context) noexcept {
   return {};
 }
 
-Status PieceSource::process(const Block&, Output& out) noexcept {
+Status PieceSource::process(const pipeline::Block&, pipeline::Output& out) noexcept {
   RUNNEL_ASSIGN(out.count, runner_->read(out.data, out.capacity, *spare_));
   out.end = out.count == 0;
   return {};

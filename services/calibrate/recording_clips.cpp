@@ -101,8 +101,7 @@ Result<std::vector<fs::path>> recording_files(const std::vector<std::string>& pa
 
 Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames,
                              int* axis) {
-  std::size_t count = 1;
-  for (const std::int32_t dim : input.shape) count *= static_cast<std::size_t>(dim);
+  const std::size_t count = compiler::element_count(input.shape);
   std::size_t rank = input.shape.size();
   // [1, T, C, 1]: the image layout of networks with channels last.
   if (rank == 4 && input.shape[3] == 1 && input.shape[1] > 1 &&

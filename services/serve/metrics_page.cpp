@@ -5,9 +5,9 @@
 namespace runnel::serve {
 namespace {
 
-class Page final : public MetricsPage {
+class Running final : public MetricsPage {
  public:
-  explicit Page(std::unique_ptr<net::HttpServer> server) : server_(std::move(server)) {}
+  explicit Running(std::unique_ptr<net::HttpServer> server) : server_(std::move(server)) {}
   [[nodiscard]] const net::Address& address() const noexcept override { return server_->address(); }
 
  private:
@@ -28,7 +28,7 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& addr
                          response.set_content(text(), "text/plain; version=0.0.4");
                        });
           }));
-  return std::unique_ptr<MetricsPage>(std::make_unique<Page>(std::move(server)));
+  return std::unique_ptr<MetricsPage>(std::make_unique<Running>(std::move(server)));
 }
 
 }  // namespace runnel::serve

@@ -14,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t elements_of(const Tensor& tensor) {
-  std::size_t count = 1;
-  for (const std::int32_t dim : tensor.shape) count *= static_cast<std::size_t>(dim);
-  return count;
-}
-
 bool is_raw(const fs::path& path) {
   return path.extension() == ".bin" || path.extension() == ".f32" || path.extension() == ".raw";
 }
@@ -197,7 +191,7 @@ bool same_clip(const std::vector<std::int64_t>& found, const std::vector<std::in
 }  // namespace
 
 Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& paths, const Tensor& input) {
-  const std::size_t elements = elements_of(input);
+  const std::size_t elements = element_count(input.shape);
   std::vector<Entry> entries;
   for (const fs::path& path : paths) {
     std::size_t values = 0;

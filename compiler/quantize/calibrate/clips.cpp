@@ -27,8 +27,7 @@ Result<std::vector<std::size_t>> usable_clips(const Graph& graph, const Clips& c
     bool all = true;
     for (std::size_t k = 0; k < clip.size(); ++k) {
       const Tensor& tensor = graph.tensors[static_cast<std::size_t>(graph.inputs[k])];
-      std::size_t count = 1;
-      for (const std::int32_t dim : tensor.shape) count *= static_cast<std::size_t>(dim);
+      const std::size_t count = element_count(tensor.shape);
       if (clip[k].size() != count) {
         return Status(Code::mismatch) << clips.name(i) << ": " << clip[k].size() << " values, expected "
                                       << count << " for input " << tensor.name;

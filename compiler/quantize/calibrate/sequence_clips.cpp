@@ -8,13 +8,7 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{512} << 20;
-
-std::size_t elements_of(const Tensor& tensor) {
-  std::size_t count = 1;
-  for (const std::int32_t dim : tensor.shape) count *= static_cast<std::size_t>(dim);
-  return count;
-}
+constexpr std::size_t kMostStateBytes = std::size_t{512} << 20;
 
 // Place of a tensor among some; their number when it is not there.
 std::size_t place_of(const std::vector<TensorId>& ids, TensorId id) {
@@ -65,17 +59,17 @@ Result<std::unique_ptr<Clips>> sequence_clips(const Graph& graph, std::unique_pt
   for (const auto& [output, input] : pairs) {
     const Tensor &from = graph.tensors[static_cast<std::size_t>(output)],
                  &to = graph.tensors[static_cast<std::size_t>(input)];
-    if (elements_of(from) != elements_of(to))
-      return Status(Code::mismatch) << "state " << from.name << "=" << to.name << ": " << elements_of(from)
-                                    << " values for " << elements_of(to);
-    zeros.emplace_back(elements_of(to), 0.0f);
+    if (element_count(from.shape) != element_count(to.shape))
+      return Status(Code::mismatch) << "state " << from.name << "=" << to.name << ": "
+                                    << element_count(from.shape) << " values for " << element_count(to.shape);
+    zeros.emplace_back(element_count(to.shape), 0.0f);
     outputs.push_back(place_of(graph.outputs, output));
-    bytes += elements_of(to) * sizeof(float);
+    bytes += element_count(to.shape) * sizeof(float);
   }
   const std::size_t count = steps->size();
-  if (bytes > 0 && count > kMostBytes / bytes) {
+  if (bytes > 0 && count > kMostStateBytes / bytes) {
     return Status(Code::unsupported) << count << " steps with " << bytes
-                                     << " bytes of state each, expected at most " << kMostBytes / bytes
+                                     << " bytes of state each, expected at most " << kMostStateBytes / bytes
                                      << " steps";
   }
   auto clips = std::make_unique<SequenceClips>(graph, std::move(steps));

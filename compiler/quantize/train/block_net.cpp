@@ -13,12 +13,6 @@ namespace {
 // logarithms by a hundredth.
 constexpr float kWeightRate = 0.02f, kScaleRate = 0.01f, kBiasRate = 0.02f;
 
-std::size_t elements(const std::vector<std::int32_t>& shape) {
-  std::size_t count = 1;
-  for (const std::int32_t dim : shape) count *= static_cast<std::size_t>(dim);
-  return count;
-}
-
 // log2 of the largest magnitude on a grid of this exponent, from values up to `largest`: in (bits - 1 +
 // exponent - 1, bits - 1 + exponent].
 double reach_of(int exponent, int bits, double largest) {
@@ -78,7 +72,7 @@ BlockNet::BlockNet(const Graph& graph, const Plan& plan, const Block& block, boo
 
 int BlockNet::tensor(TensorId id) {
   const auto [found, fresh] = numbers_.emplace(id, static_cast<int>(sizes_.size()));
-  if (fresh) sizes_.push_back(elements(shape(id)));
+  if (fresh) sizes_.push_back(element_count(shape(id)));
   return found->second;
 }
 
@@ -169,7 +163,7 @@ void BlockNet::windows(const Node& node, Step& step) const {
     step.share.push_back(static_cast<float>(share));
   };
   if (node.code == OpCode::reshape) {
-    for (std::size_t i = 0; i < elements(y); ++i) {
+    for (std::size_t i = 0; i < element_count(y); ++i) {
       step.from.push_back(number(i));
       finish(1);
     }
@@ -179,7 +173,7 @@ void BlockNet::windows(const Node& node, Step& step) const {
   for (std::size_t i = x.size(); i-- > 1;) stride[i - 1] = stride[i] * static_cast<std::size_t>(x[i]);
   if (node.code == OpCode::transpose) {
     const auto& perm = std::get<TransposeOptions>(node.options).perm;
-    for (std::size_t i = 0; i < elements(y); ++i) {
+    for (std::size_t i = 0; i < element_count(y); ++i) {
       std::size_t rest = i, at = 0;
       for (std::size_t axis = y.size(); axis-- > 0; rest /= static_cast<std::size_t>(y[axis]))
         at += rest % static_cast<std::size_t>(y[axis]) * stride[perm[axis]];
@@ -193,8 +187,8 @@ void BlockNet::windows(const Node& node, Step& step) const {
     const auto reduced = [&](std::size_t axis) {
       return std::find(axes.begin(), axes.end(), axis) != axes.end();
     };
-    std::vector<std::vector<std::uint32_t>> members(elements(y));
-    for (std::size_t i = 0; i < elements(x); ++i) {
+    std::vector<std::vector<std::uint32_t>> members(element_count(y));
+    for (std::size_t i = 0; i < element_count(x); ++i) {
       std::size_t to = 0;
       for (std::size_t axis = 0; axis < x.size(); ++axis) {
         if (!reduced(axis))

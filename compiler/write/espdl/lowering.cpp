@@ -14,6 +14,10 @@ std::string quant_type(DType output, DType input) {
 
 }  // namespace
 
+std::vector<std::int64_t> spatial(int axes, int height, int width) {
+  return axes == 2 ? std::vector<std::int64_t>{height, width} : std::vector<std::int64_t>{width};
+}
+
 Lowering::Lowering(const Graph& graph, EspdlTarget target)
     : graph_(graph), target_(target), reads_(graph.tensors.size(), 0) {
   for (const compiler::Node& node : graph.nodes) {

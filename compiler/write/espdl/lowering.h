@@ -16,6 +16,9 @@
 
 namespace runnel::compiler::espdl_source {
 
+// [height, width] for two spatial axes, [width] for one.
+std::vector<std::int64_t> spatial(int axes, int height, int width);
+
 class Lowering {
  public:
   Lowering(const Graph& graph, EspdlTarget target);

@@ -60,8 +60,7 @@ std::vector<std::int16_t> exchange_weights(const Operation& op, const std::vecto
 }
 
 Status choose_block(Operation& op, const CycleModel& model) {
-  const bool convolves = op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
-  op.acc_format = op.ifm.element == 2 && convolves ? 1 : 0;
+  op.acc_format = op.ifm.element == 2 && convolves(op) ? 1 : 0;
   Operation best;
   double least = -1;
   Status none;

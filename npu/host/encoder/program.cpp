@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t kAlignment = 16;
 std::size_t round_up(std::size_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
-bool convolves(const Operation& op) {
-  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
-}
-
 }  // namespace
 
 Program::Program(const ProgramOptions& options) : options_(options) {

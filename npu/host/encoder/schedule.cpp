@@ -10,9 +10,6 @@ namespace {
 constexpr int kInternal = -1, kMostDependency = 3;
 constexpr std::size_t kMostKernels = 2, kTableBytes = 2048;
 
-bool convolves(const Operation& op) {
-  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
-}
 bool overlap(const FeatureMap& a, const FeatureMap& b) {
   if (a.width0 == 0 || b.width0 == 0 || a.region != b.region) return false;
   const Extent x = extent_of(a), y = extent_of(b);

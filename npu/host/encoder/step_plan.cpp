@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::int32_t kSliceStep = 16, kMostSlices = 8;
 
-bool convolves(const Operation& op) noexcept {
-  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
-}
-
 using Cost = std::tuple<double, double>;
 
 class Planner {

@@ -11,8 +11,6 @@
 namespace runnel::pipeline {
 namespace {
 
-void say_nothing(const char*, int, const char*, int, const char*, ...) {}
-
 // The text of a hint, copied from memory that alsa-lib allocates; empty: none.
 std::string hint_of(const void* hint, const char* id) {
   const std::unique_ptr<char, decltype(&std::free)> text(snd_device_name_get_hint(hint, id), std::free);
@@ -55,7 +53,7 @@ void look_at(CaptureDevice& device) {
 Result<std::vector<CaptureDevice>> capture_devices(const std::vector<std::string>& names) {
   std::vector<CaptureDevice> devices;
   for (const std::string& name : names) devices.emplace_back().name = name;
-  snd_lib_error_set_handler(say_nothing);
+  silence_alsa();
   if (void** hints = nullptr; names.empty() && snd_device_name_hint(-1, "pcm", &hints) >= 0) {
     for (void** hint = hints; *hint != nullptr; ++hint) {
       if (hint_of(*hint, "IOID") == "Output") continue;

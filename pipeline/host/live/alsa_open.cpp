@@ -6,7 +6,6 @@
 namespace runnel::pipeline {
 namespace {
 
-// alsa-lib prints internal errors on stderr; our message replaces them.
 void say_nothing(const char*, int, const char*, int, const char*, ...) {}
 
 Result<SampleCode> set_format(snd_pcm_t* pcm, snd_pcm_hw_params_t* params, const AlsaSettings& settings,
@@ -63,6 +62,8 @@ Result<AlsaShape> negotiate(snd_pcm_t* pcm, const AlsaSettings& settings, bool c
 
 }  // namespace
 
+void silence_alsa() noexcept { snd_lib_error_set_handler(say_nothing); }
+
 snd_pcm_format_t alsa_format(SampleCode code) noexcept {
   switch (code) {
     case SampleCode::s16:
@@ -87,7 +88,7 @@ Status alsa_refuses(std::string_view name, std::string_view what, int error) noe
 
 Result<AlsaShape> open_alsa(const AlsaSettings& settings, snd_pcm_stream_t direction,
                             snd_pcm_t*& pcm) noexcept {
-  snd_lib_error_set_handler(say_nothing);
+  silence_alsa();
   const int error = snd_pcm_open(&pcm, settings.name.c_str(), direction, SND_PCM_NONBLOCK);
   snd_lib_error_set_handler(nullptr);
   if (error < 0) {

@@ -31,6 +31,9 @@ struct AlsaShape {
   snd_pcm_uframes_t period = 0, buffer = 0;  // frames
 };
 
+// Keeps alsa-lib from printing its internal errors on stderr: our messages replace them.
+void silence_alsa() noexcept;
+
 // "device NAME: cannot WHAT: ...", not_found or io_error.
 Status alsa_refuses(std::string_view name, std::string_view what, int error) noexcept;
 

@@ -15,11 +15,7 @@ const Tensor& tensor_of(const Graph& graph, TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)];
 }
 
-std::int64_t elements(const Tensor& tensor) {
-  std::int64_t count = 1;
-  for (const std::int32_t dim : tensor.shape) count *= dim;
-  return count;
-}
+std::int64_t elements(const Tensor& tensor) { return static_cast<std::int64_t>(element_count(tensor.shape)); }
 
 bool is_pointwise(const Node& node) {
   return node.code == OpCode::relu || node.code == OpCode::clip || is_function(node.code) ||

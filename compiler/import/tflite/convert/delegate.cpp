@@ -8,11 +8,7 @@ namespace {
 // Inputs of the operator, before those that are the network's.
 constexpr std::size_t kCommands = 0, kWeights = 1, kScratch = 2, kFastScratch = 3, kFirst = 4;
 
-std::int64_t count_of(const Tensor& tensor) {
-  std::int64_t count = 1;
-  for (const std::int32_t dim : tensor.shape) count *= dim;
-  return count;
-}
+std::int64_t count_of(const Tensor& tensor) { return static_cast<std::int64_t>(element_count(tensor.shape)); }
 
 // From the beginning of the scratch memory; -1 where it has not been planned.
 std::int64_t offset_of(const Tensor& tensor, const Tensor& scratch) {

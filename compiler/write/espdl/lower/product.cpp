@@ -133,10 +133,6 @@ void write_conv(Lowering& to, const compiler::Node& node, const std::string& x, 
 }
 
 // [height, width] or [width].
-std::vector<std::int64_t> spatial(int axes, int height, int width) {
-  return axes == 2 ? std::vector<std::int64_t>{height, width} : std::vector<std::int64_t>{width};
-}
-
 bool check_rank(Lowering& to, const compiler::Node& node) {
   const std::size_t rank = to.input(node, 0).shape.size();
   if (rank == 3 || rank == 4) return true;

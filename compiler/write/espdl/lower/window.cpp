@@ -16,10 +16,6 @@ int axes_of(Lowering& to, const compiler::Node& node) {
   return 0;
 }
 
-std::vector<std::int64_t> spatial(int axes, int height, int width) {
-  return axes == 2 ? std::vector<std::int64_t>{height, width} : std::vector<std::int64_t>{width};
-}
-
 }  // namespace
 
 void lower_pool(Lowering& to, const compiler::Node& node) {
