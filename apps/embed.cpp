@@ -42,7 +42,7 @@ struct EmbedCall {
 };
 
 // Limits of a device, in bytes.
-constexpr std::size_t kMostMemory = std::size_t{64} << 20;
+constexpr std::size_t kMaxMemory = std::size_t{64} << 20;
 
 // The name of a file for a comment in C++ or CMake: it can neither end the comment nor continue after it.
 std::string in_comment(std::string name) {
@@ -120,7 +120,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     // Its tables go to ROM.
     const std::string name = fmt::format("Fbank{}Tables", index);
     const features::FbankOptions& options = static_cast<const pipeline::Fbank*>(made)->options;
-    const bool constant = features::has_constant_form(options);
+    const bool constant = features::has_rom_form(options);
     auto source = features::fbank_source(options, name);
     made->~Node();
     if (!source.ok()) return source.status();
@@ -333,9 +333,9 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   dry.output_stage = program.output_stage;
   dry.plain_kernels = true;
   HeapMemory heap;
-  auto* memory = heap.allocate(kMostMemory, RUNNEL_ALIGNMENT);
+  auto* memory = heap.allocate(kMaxMemory, RUNNEL_ALIGNMENT);
   auto* fast_memory = fast > 0 ? heap.allocate(fast, RUNNEL_ALIGNMENT) : nullptr;
-  runnel_options options = {memory, kMostMemory, fast_memory, fast, nullptr, nullptr};
+  runnel_options options = {memory, kMaxMemory, fast_memory, fast, nullptr, nullptr};
   runnel_node* node = nullptr;
   DryRun out;
   out.decisions.resize(nodes.size());
@@ -559,12 +559,12 @@ void add_embed(Verb program, int& exit_code) {
   verb.option("--events", call->events, "Capacity of the queue of decisions").range(1, 1000);
   verb.option("--memory", call->memory,
               "Bytes of memory as measured on the board (runnel_counters), instead of the bound")
-      .range(std::size_t{0}, kMostMemory, "BYTES")
+      .range(std::size_t{0}, kMaxMemory, "BYTES")
       .default_str("");
   verb.option(
           "--fast", call->fast,
           "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")
-      .range(std::size_t{0}, kMostMemory, "BYTES")
+      .range(std::size_t{0}, kMaxMemory, "BYTES")
       .default_str("");
   verb.flag("--step", call->step,
             "Compile the model into constants and calls of the kernels that it uses: no model file is "

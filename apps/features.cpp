@@ -154,9 +154,9 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   call.list.is_recording = sensors ? batch::is_sensor_name : batch::is_sound_name;
   RUNNEL_ASSIGN(const batch::Shard shard, choose_shard(call.shard));
   std::string output = output_name(call.output, shard);
-  std::string behind = node + " ! frame_rows to=" + std::string(batch::name_of(format));
+  std::string after_source = node + " ! frame_rows to=" + std::string(batch::name_of(format));
   if (format == batch::OutputFormat::files) {
-    behind += " folder=" + quote_value(output);
+    after_source += " folder=" + quote_value(output);
     RUNNEL_ASSIGN(output, index_of_folder(output, shard));
   }
   compiler::FileLoader loader;
@@ -166,17 +166,17 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   options.note = [&](std::string_view note) { notes(note); };
   // Check the graph now: an error in it would affect every recording. For sensors, the first recording is
   // needed.
-  if (!sensors) RUNNEL_TRY(check_after_source(behind, loader));
+  if (!sensors) RUNNEL_TRY(check_after_source(after_source, loader));
   RecordingsWork work{
       .format = format, .prefix = {}, .keyed = format != batch::OutputFormat::npy, .make = {}};
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
   if (format == batch::OutputFormat::csv) {
-    RUNNEL_ASSIGN(work.prefix, batch::frame_header(behind, options));
+    RUNNEL_ASSIGN(work.prefix, batch::frame_header(after_source, options));
   }
-  work.make = [&] { return std::make_unique<batch::GraphWorker>(behind, call.sources, options); };
+  work.make = [&] { return std::make_unique<batch::GraphWorker>(after_source, call.sources, options); };
   CallChecksum sum;
   sum.add("features");
-  sum.add(behind);
+  sum.add(after_source);
   sum.add(call.sources);
   sum.add(call.inputs);
   return run_recordings(call, shard, output, sum.value(), work);

@@ -15,14 +15,14 @@ Status check_around(const std::string& around, compiler::FileLoader& loader) {
   return check_after_source(around + " ! jsonl", loader);
 }
 
-Status check_after_source(const std::string& behind, compiler::FileLoader& loader) {
+Status check_after_source(const std::string& after_source, compiler::FileLoader& loader) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
   const auto nodes = pipeline::with_nodes(
       options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type});
   options.nodes = nodes;
-  return pipeline::Graph::build("sound ! " + behind, options).status();
+  return pipeline::Graph::build("sound ! " + after_source, options).status();
 }
 
 void add_tail_flag(Verb verb, double& tail) {

@@ -28,7 +28,7 @@ void add_tail_flag(Verb verb, double& tail);
 Status check_around(const std::string& around, compiler::FileLoader& loader);
 
 // The same for a graph with its own sinks, also those of batches (services/batch/sinks.h).
-Status check_after_source(const std::string& behind, compiler::FileLoader& loader);
+Status check_after_source(const std::string& after_source, compiler::FileLoader& loader);
 
 // Set by SIGINT and SIGTERM once catch_signals() was called.
 extern std::atomic<bool> stop_requested;

@@ -84,12 +84,12 @@ Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const s
   const char* const end = text.data() + text.size();
   for (;;) {
     std::int64_t number = 0;
-    const auto [behind, error] = std::from_chars(next, end, number);
+    const auto [stop, error] = std::from_chars(next, end, number);
     if (error != std::errc()) return wrong();
     numbers.push_back(number);
-    if (behind == end) break;
-    if (*behind != between) return wrong();
-    next = behind + 1;
+    if (stop == end) break;
+    if (*stop != between) return wrong();
+    next = stop + 1;
   }
   return std::pair(text.substr(0, at), std::move(numbers));
 }
@@ -102,13 +102,13 @@ Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_
   const char* const end = text.data() + text.size();
   for (;;) {
     std::int64_t number = 0;
-    const auto [behind, error] = std::from_chars(next, end, number);
+    const auto [stop, error] = std::from_chars(next, end, number);
     const bool good = error == std::errc() && number >= 0 && number <= (1 << 24) && numbers.size() < most;
     if (good) numbers.push_back(number);
-    if (good && behind == end) return numbers;
-    if (!good || *behind != ':')
+    if (good && stop == end) return numbers;
+    if (!good || *stop != ':')
       return Status(Code::invalid_argument) << flag << " \"" << text << "\", expected " << expected;
-    next = behind + 1;
+    next = stop + 1;
   }
 }
 

@@ -13,8 +13,8 @@ double pow(double x, double y) noexcept { return constant::pow(x, y); }
 double bessel_i0(double x) noexcept { return constant::bessel_i0(x); }
 
 double tanh(double x) noexcept {
-  const double size = x < 0 ? -x : x;
-  if (!(size > 0.05)) {  // series: the first omitted term is below 1e-17 of the result; NaN passes
+  const double magnitude = x < 0 ? -x : x;
+  if (!(magnitude > 0.05)) {  // series: the first omitted term is below 1e-17 of the result; NaN passes
     const double x2 = x * x;
     double s = -929569.0 / 638512875;
     s = s * x2 + 21844.0 / 6081075;
@@ -25,14 +25,14 @@ double tanh(double x) noexcept {
     s = s * x2 - 1.0 / 3;
     return x + x * (x2 * s);
   }
-  const double y = size > 20 ? 1.0 : 1 - 2 / (exp(2 * size) + 1);
+  const double y = magnitude > 20 ? 1.0 : 1 - 2 / (exp(2 * magnitude) + 1);
   return x < 0 ? -y : y;
 }
 
 double erf(double x) noexcept {
-  const double size = x < 0 ? -x : x;
+  const double magnitude = x < 0 ? -x : x;
   if (x != x) return x;
-  if (size > 6) return x < 0 ? -1.0 : 1.0;
+  if (magnitude > 6) return x < 0 ? -1.0 : 1.0;
   // 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!: every term is positive, so nothing cancels (Abramowitz
   // and Stegun, 7.1.6).
   const double x2 = 2 * x * x;

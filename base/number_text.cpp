@@ -9,7 +9,7 @@
 namespace runnel {
 namespace {
 
-constexpr int kMostDigits = 17;
+constexpr int kMaxDigits = 17;
 
 // 10^power, in steps that are exact as long as possible.
 double scaled(double value, int power) noexcept {
@@ -69,11 +69,11 @@ unsigned shortest(T value, char* text) noexcept {
   for (double at = size; at >= 10; at /= 10) ++exponent;
   for (double at = size; at < 1; at *= 10) --exponent;
   unsigned length = 0;
-  for (int count = 1; count <= kMostDigits; ++count) {
+  for (int count = 1; count <= kMaxDigits; ++count) {
     // Scaling may be slightly off in the last of many digits, more so the farther the number is from 1:
     // neighbours are tried too.
     const auto nearest = static_cast<std::uint64_t>(scaled(size, count - 1 - exponent) + 0.5);
-    const int neighbours = count < kMostDigits - 1 ? 0 : count < kMostDigits ? 40 : 400;
+    const int neighbours = count < kMaxDigits - 1 ? 0 : count < kMaxDigits ? 40 : 400;
     for (int i = 0; i <= neighbours; ++i) {
       const std::int64_t step = i % 2 == 0 ? -(i / 2) : i / 2 + 1;
       std::uint64_t digits = nearest + static_cast<std::uint64_t>(step);

@@ -14,9 +14,9 @@ using namespace runnel::firmware;
 using namespace runnel::kernels;
 
 // Margins before and after every buffer detect writes there.
-constexpr std::int32_t kMost = 4096, kMargin = 64, kChannels = 80;
-alignas(16) std::byte x_memory[2 * kMost + 2 * kMargin], w_memory[8 * kMost],
-    y_memory[2][2 * kMost + 2 * kMargin];
+constexpr std::int32_t kMax = 4096, kMargin = 64, kChannels = 80;
+alignas(16) std::byte x_memory[2 * kMax + 2 * kMargin], w_memory[8 * kMax],
+    y_memory[2][2 * kMax + 2 * kMargin];
 alignas(16) std::int32_t multipliers[kChannels], shifts[kChannels], narrow_bias[kChannels];
 alignas(16) std::int64_t wide_bias[kChannels];
 alignas(16) std::byte kernel_memory[1024];
@@ -79,8 +79,8 @@ bool make_conv(ConvSpec& spec) noexcept {
                      outputs = spec.out_height * spec.out_width * spec.out_channels;
   const std::int32_t weights =
       spec.out_channels * spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
-  if (spec.out_channels > kChannels || spec.out_width < 1 || spec.out_height < 1 || inputs > kMost ||
-      outputs > kMost)
+  if (spec.out_channels > kChannels || spec.out_width < 1 || spec.out_height < 1 || inputs > kMax ||
+      outputs > kMax)
     return false;
   return weights * static_cast<std::int32_t>(size_of(spec.dtype)) <=
          static_cast<std::int32_t>(sizeof w_memory) - 8;

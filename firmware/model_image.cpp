@@ -72,20 +72,20 @@ class StepCounts final : public StepObserver {
   void begin() noexcept { last_ = instructions(); }
   void done(int index) noexcept override {
     const std::uint64_t now = instructions();
-    if (index < kMost) counts_[index] += now - last_;
+    if (index < kMax) counts_[index] += now - last_;
     last_ = instructions();
   }
   void print_all(const Model& model, const Prepared& prepared, std::uint64_t runs) const noexcept {
     const std::uint64_t first = instructions(), overhead = instructions() - first;
-    for (int i = 0; i < prepared.step_count() && i < kMost; ++i) {
+    for (int i = 0; i < prepared.step_count() && i < kMax; ++i) {
       print_line("step ", i, ' ', operator_type(model.op(prepared.step(i).first)), ' ',
                  counts_[i] / runs - overhead);
     }
   }
 
  private:
-  static constexpr int kMost = 200;
-  std::uint64_t counts_[kMost] = {}, last_ = 0;
+  static constexpr int kMax = 200;
+  std::uint64_t counts_[kMax] = {}, last_ = 0;
 };
 
 struct Wanted {

@@ -58,7 +58,7 @@ Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes
     return Status(Code::unsupported) << "is computed by the delegate \"" << segment.kind()
                                      << "\" for one size of clip, and what it does to time is not known";
   }
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  constexpr std::int64_t kMax = std::int64_t{1} << 31;
   if (window.size() != 4 || time.size() != 2 || segment.inputs().size() != 1 ||
       segment.outputs().size() != 1) {
     return Status(Code::invalid_data)
@@ -66,7 +66,7 @@ Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes
            << " numbers, expected 4 for its window and 2 for its time axes, one input and one output";
   }
   for (std::size_t i = 0; i < 4; ++i) {
-    if (window[i] < (i < 2 ? 1 : 0) || window[i] >= kMost)
+    if (window[i] < (i < 2 ? 1 : 0) || window[i] >= kMax)
       return Status(Code::invalid_data) << "attribute stream_window holds " << window[i];
   }
   if (segment.inputs()[0] < 0 || axes[static_cast<std::size_t>(segment.parts())] != time[0])

@@ -51,7 +51,7 @@ Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes
                        streaming::NodeRule& rule) noexcept;
 
 namespace ops {
-// Stands for every kind that no other definition names: checks, and refuses to prepare. Part of
+// For every kind that no other definition names: checks, and refuses to prepare. Part of
 // all_operators().
 extern const OperatorDefinition kDelegate;
 // The same, but prepares, to be described and never to be run: inspect counts the memory around it.

@@ -110,8 +110,7 @@ enum class PadMode : std::uint8_t { zero = 0, reflect, edge };
 // Of recurrent operators: which way they read time.
 enum class Direction : std::uint8_t { forward = 0, reverse, bidirectional };
 enum class ResizeMode : std::uint8_t { nearest = 0, linear };
-// Where output i of `fresh` elements reads an input of `old` ones: i*old/fresh; (i + 1/2)*old/fresh - 1/2;
-// i*(old - 1)/(fresh - 1).
+// Where output i of n reads an input of m elements: i*m/n; (i + 1/2)*m/n - 1/2; i*(m - 1)/(n - 1).
 enum class ResizeCoordinates : std::uint8_t { asymmetric = 0, half_pixel, align_corners };
 enum class ScatterReduction : std::uint8_t { none = 0, add, mul, max, min };
 inline constexpr int kScatterReductions = 5;

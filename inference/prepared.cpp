@@ -21,7 +21,7 @@ constexpr std::size_t kAlignment = 64;
 #else
 constexpr std::size_t kAlignment = 16;
 #endif
-constexpr int kMostThreads = 32;
+constexpr int kMaxThreads = 32;
 
 Status exhausted() noexcept {
   return Status(Code::out_of_memory) << "preparing the model needs more memory than was given";
@@ -152,7 +152,7 @@ class Preparation final : public PrepareContext {
     out_.inputs = model_.inputs();
     out_.outputs = model_.outputs();
     out_.mode = options_.mode;
-    out_.threads = std::clamp(options_.threads, 1, kMostThreads);
+    out_.threads = std::clamp(options_.threads, 1, kMaxThreads);
     out_.tensor_count = model_.tensor_count();
     out_.operator_count = model_.operator_count();
     const auto tensors = static_cast<std::size_t>(out_.tensor_count);
@@ -381,9 +381,9 @@ class Preparation final : public PrepareContext {
       first = next;
     }
   }
-  static bool is_linked(const BoundOperator& front, const BoundOperator& behind) noexcept {
-    return front.parts > 1 && front.parts == behind.parts && front.positions > 0 &&
-           front.positions == behind.positions && behind.same_positions;
+  static bool is_linked(const BoundOperator& front, const BoundOperator& next) noexcept {
+    return front.parts > 1 && front.parts == next.parts && front.positions > 0 &&
+           front.positions == next.positions && next.same_positions;
   }
 
   // A session's state: header, cursors, rings, operator state.
@@ -447,7 +447,7 @@ class Preparation final : public PrepareContext {
       mix(ring.ring.capacity);
       mix(ring.frame_bytes);
     }
-    // The checksums of the sections stand for the graph and its weights.
+    // The checksums of the sections identify the graph and its weights.
     const fb::Model& file = *fb::GetModel(model_.bytes().data());
     for (const fb::Section* section : *file.sections()) {
       if (section->kind() == fb::SectionKind::graph || section->kind() == fb::SectionKind::weights) {

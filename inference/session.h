@@ -57,7 +57,7 @@ struct OutputFrames {
   std::int64_t count = 0;
 };
 
-// Told how far a run has come; for profilers.
+// Called as a run proceeds; for profilers.
 class StepObserver {
  public:
   // Step `index` of Prepared::step_count() is done.

@@ -60,7 +60,7 @@ Result<SteppedSession> SteppedSession::make(const Prepared& prepared, const Mode
   return made;
 }
 
-// Real zeros, whatever integers stand for them.
+// Zeros in real numbers, which may be other integers.
 void SteppedSession::zero(const TensorView& tensor, std::byte* to, std::int64_t values) const noexcept {
   const std::int32_t point = tensor.zero_point();
   const auto count = static_cast<std::size_t>(values);
@@ -97,7 +97,7 @@ void SteppedSession::written(std::int64_t count) noexcept {
   fresh_ += count;
 }
 
-// Dimensions may stand before time (channels first): a frame is then spread over that many rows.
+// With dimensions before time (channels first), a frame is spread over that many rows.
 void SteppedSession::place_input() noexcept {
   std::byte* to = session_.input(usage_.input).data();
   const FrameLayout& layout = usage_.layout;

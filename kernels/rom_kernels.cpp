@@ -10,7 +10,7 @@
 namespace runnel::kernels {
 
 // The strictest build decides, so that a program means the same in all builds.
-bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
+bool rom_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
   return device_conv_fits(spec, largest);
 }
 
@@ -30,7 +30,7 @@ bool one_position(const ConvSpec& spec) noexcept {
 
 }  // namespace
 
-bool as_constant(const ConvSpec& spec, RomDense& out) noexcept {
+bool as_rom(const ConvSpec& spec, RomDense& out) noexcept {
   if (!one_position(spec) || spec.groups != 1 || (spec.kernel_width > 1 && spec.dilation_width != 1))
     return false;
   out = {spec.weights,      spec.bias,          spec.kernel_width * spec.in_channels,
@@ -38,7 +38,7 @@ bool as_constant(const ConvSpec& spec, RomDense& out) noexcept {
   return true;
 }
 
-bool as_constant(const ConvSpec& spec, RomDepthwise& out) noexcept {
+bool as_rom(const ConvSpec& spec, RomDepthwise& out) noexcept {
   if (!one_position(spec) || spec.groups == 1 || spec.groups != spec.in_channels ||
       spec.groups != spec.out_channels)
     return false;
@@ -49,24 +49,24 @@ bool as_constant(const ConvSpec& spec, RomDepthwise& out) noexcept {
 
 #if defined(RUNNEL_KERNELS_DEVICE)
 // The other two: conv_dsp.cpp or conv_helium.cpp.
-void constant_conv_int8(const void* spec, const void* x, const void*, void* y) noexcept {
+void rom_conv_int8(const void* spec, const void* x, const void*, void* y) noexcept {
   const auto& s = *static_cast<const ConvSpec*>(spec);
   run_device_int8(s, whole_of(s), x, y);
 }
-void constant_conv_int16(const void* spec, const void* x, const void*, void* y) noexcept {
+void rom_conv_int16(const void* spec, const void* x, const void*, void* y) noexcept {
   const auto& s = *static_cast<const ConvSpec*>(spec);
   run_device_int16(s, whole_of(s), x, y);
 }
 #else
-void constant_conv_int8(const void* spec, const void* x, const void*, void* y) noexcept {
+void rom_conv_int8(const void* spec, const void* x, const void*, void* y) noexcept {
   const auto& s = *static_cast<const ConvSpec*>(spec);
   run_generic_int8(s, whole_of(s), x, y);
 }
-void constant_conv_int16(const void* spec, const void* x, const void*, void* y) noexcept {
+void rom_conv_int16(const void* spec, const void* x, const void*, void* y) noexcept {
   const auto& s = *static_cast<const ConvSpec*>(spec);
   run_generic_int16(s, whole_of(s), x, y);
 }
-void constant_dense_int8(const void* dense, const void* x, const void*, void* y) noexcept {
+void rom_dense_int8(const void* dense, const void* x, const void*, void* y) noexcept {
   const auto& of = *static_cast<const RomDense*>(dense);
   ConvSpec spec;
   spec.in_channels = of.inputs;
@@ -77,7 +77,7 @@ void constant_dense_int8(const void* dense, const void* x, const void*, void* y)
   spec.requant = of.requant;
   run_generic_int8(spec, whole_of(spec), x, y);
 }
-void constant_depthwise_int8(const void* depthwise, const void* x, const void*, void* y) noexcept {
+void rom_depthwise_int8(const void* depthwise, const void* x, const void*, void* y) noexcept {
   const auto& of = *static_cast<const RomDepthwise*>(depthwise);
   ConvSpec spec;
   spec.in_width = (of.taps - 1) * of.distance + 1;
@@ -97,7 +97,7 @@ bool is_plain_sum(const BinarySpec& spec) noexcept {
          spec.b_exponent == spec.y_exponent && spec.a_count == spec.count && spec.b_count == spec.count;
 }
 
-void constant_sum_int8(const void* of, const void* a_void, const void* b_void, void* y_void) noexcept {
+void rom_sum_int8(const void* of, const void* a_void, const void* b_void, void* y_void) noexcept {
   const auto& spec = *static_cast<const BinarySpec*>(of);
 #if defined(RUNNEL_KERNELS_DEVICE)
   if (add_bytes_device(spec, a_void, b_void, y_void)) return;
@@ -110,12 +110,12 @@ void constant_sum_int8(const void* of, const void* a_void, const void* b_void, v
     y[i] = static_cast<std::int8_t>(clamp_to<std::int32_t>(a[i] + b[i], low, high));
 }
 
-void constant_copy(const void* count, const void* x, const void*, void* y) noexcept {
+void rom_copy(const void* count, const void* x, const void*, void* y) noexcept {
   if (x != y) std::memcpy(y, x, *static_cast<const std::size_t*>(count));
 }
 
 template <BinaryOp kOp, class T>
-bool constant_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
+bool rom_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
 #if defined(RUNNEL_KERNELS_DEVICE)
   if constexpr (kOp == BinaryOp::add && sizeof(T) == 1) {
     if (add_bytes_device(spec, a, b, y)) return true;
@@ -123,30 +123,30 @@ bool constant_binary(const BinarySpec& spec, const void* a, const void* b, void*
 #endif
   return binary32<kOp>(spec, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y));
 }
-#define RUNNEL_CONSTANT_BINARY(op)                                                                       \
-  template bool constant_binary<BinaryOp::op, std::int8_t>(const BinarySpec&, const void*, const void*,  \
-                                                           void*) noexcept;                              \
-  template bool constant_binary<BinaryOp::op, std::int16_t>(const BinarySpec&, const void*, const void*, \
-                                                            void*) noexcept;
-RUNNEL_CONSTANT_BINARY(add)
-RUNNEL_CONSTANT_BINARY(sub)
-RUNNEL_CONSTANT_BINARY(mul)
-RUNNEL_CONSTANT_BINARY(max)
-RUNNEL_CONSTANT_BINARY(min)
-#undef RUNNEL_CONSTANT_BINARY
+#define RUNNEL_ROM_BINARY(op)                                                                       \
+  template bool rom_binary<BinaryOp::op, std::int8_t>(const BinarySpec&, const void*, const void*,  \
+                                                      void*) noexcept;                              \
+  template bool rom_binary<BinaryOp::op, std::int16_t>(const BinarySpec&, const void*, const void*, \
+                                                       void*) noexcept;
+RUNNEL_ROM_BINARY(add)
+RUNNEL_ROM_BINARY(sub)
+RUNNEL_ROM_BINARY(mul)
+RUNNEL_ROM_BINARY(max)
+RUNNEL_ROM_BINARY(min)
+#undef RUNNEL_ROM_BINARY
 
 template <class T>
-void constant_quantize(std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept {
+void rom_quantize(std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept {
   quantize_typed<T>(count, x, y, exponent, rounding);
 }
-template void constant_quantize<std::int8_t>(std::size_t, const float*, void*, int, Rounding) noexcept;
-template void constant_quantize<std::int16_t>(std::size_t, const float*, void*, int, Rounding) noexcept;
+template void rom_quantize<std::int8_t>(std::size_t, const float*, void*, int, Rounding) noexcept;
+template void rom_quantize<std::int16_t>(std::size_t, const float*, void*, int, Rounding) noexcept;
 
 template <class T>
-void constant_dequantize(std::size_t count, const void* x, float* y, int exponent) noexcept {
+void rom_dequantize(std::size_t count, const void* x, float* y, int exponent) noexcept {
   dequantize_typed<T>(count, x, y, exponent);
 }
-template void constant_dequantize<std::int8_t>(std::size_t, const void*, float*, int) noexcept;
-template void constant_dequantize<std::int16_t>(std::size_t, const void*, float*, int) noexcept;
+template void rom_dequantize<std::int8_t>(std::size_t, const void*, float*, int) noexcept;
+template void rom_dequantize<std::int16_t>(std::size_t, const void*, float*, int) noexcept;
 
 }  // namespace runnel::kernels

@@ -10,10 +10,10 @@ namespace runnel::kernels {
 
 // Whether the two below compute exactly what conv_reference does, on every processor; `largest`
 // bounds every accumulator.
-bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept;
+bool rom_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept;
 // DirectRun: `spec` is a ConvSpec, there is no addend.
-void constant_conv_int8(const void* spec, const void* x, const void* addend, void* y) noexcept;
-void constant_conv_int16(const void* spec, const void* x, const void* addend, void* y) noexcept;
+void rom_conv_int8(const void* spec, const void* x, const void* addend, void* y) noexcept;
+void rom_conv_int16(const void* spec, const void* x, const void* addend, void* y) noexcept;
 
 // An int8 convolution with one output position whose inputs are contiguous (or a fully connected layer), with
 // ordinary shifts: 1 to 30.
@@ -31,33 +31,33 @@ struct RomDepthwise {
   std::int32_t in_zero_point = 0;
   Requant requant;
 };
-// For a convolution after constant_conv_fits and lay_down (conv_device.h). False where it has no such form.
-bool as_constant(const ConvSpec& spec, RomDense& out) noexcept;
-bool as_constant(const ConvSpec& spec, RomDepthwise& out) noexcept;
+// For a convolution after rom_conv_fits and lay_down (conv_device.h). False where it has no such form.
+bool as_rom(const ConvSpec& spec, RomDense& out) noexcept;
+bool as_rom(const ConvSpec& spec, RomDepthwise& out) noexcept;
 // DirectRun.
-void constant_dense_int8(const void* dense, const void* x, const void* addend, void* y) noexcept;
-void constant_depthwise_int8(const void* depthwise, const void* x, const void* addend, void* y) noexcept;
+void rom_dense_int8(const void* dense, const void* x, const void* addend, void* y) noexcept;
+void rom_depthwise_int8(const void* depthwise, const void* x, const void* addend, void* y) noexcept;
 
 // For T = int8_t, int16_t. False, with nothing written, where the exponents need the general form.
 template <BinaryOp kOp, class T>
-bool constant_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
+bool rom_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
 // DirectRun: `spec` is a BinarySpec.
 template <BinaryOp kOp, class T>
 void run_constant_binary(const void* spec, const void* a, const void* b, void* y) noexcept {
-  constant_binary<kOp, T>(*static_cast<const BinarySpec*>(spec), a, b, y);
+  rom_binary<kOp, T>(*static_cast<const BinarySpec*>(spec), a, b, y);
 }
 // int8 sums whose exponents and counts are all equal: the test, and the sums.
 bool is_plain_sum(const BinarySpec& spec) noexcept;
-void constant_sum_int8(const void* spec, const void* a, const void* b, void* y) noexcept;
+void rom_sum_int8(const void* spec, const void* a, const void* b, void* y) noexcept;
 
 // DirectRun: copies *`count` (a std::size_t) bytes from x to y.
-void constant_copy(const void* count, const void* x, const void* addend, void* y) noexcept;
+void rom_copy(const void* count, const void* x, const void* addend, void* y) noexcept;
 
 // y[i] = clamp(round(x[i] * 2^-exponent)), NaN gives 0.
 template <class T>
-void constant_quantize(std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept;
+void rom_quantize(std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept;
 // y[i] = x[i] * 2^exponent.
 template <class T>
-void constant_dequantize(std::size_t count, const void* x, float* y, int exponent) noexcept;
+void rom_dequantize(std::size_t count, const void* x, float* y, int exponent) noexcept;
 
 }  // namespace runnel::kernels

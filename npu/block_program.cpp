@@ -9,7 +9,7 @@ namespace runnel::npu {
 namespace {
 
 constexpr std::size_t kState = 3, kMask = 7, kWindow = 4;  // values per entry
-constexpr std::int64_t kMost = std::int64_t{1} << 31;
+constexpr std::int64_t kMax = std::int64_t{1} << 31;
 
 streaming::NodeRule window(std::span<const std::int64_t> numbers) noexcept {
   streaming::NodeRule rule;
@@ -52,7 +52,7 @@ Status check_places(const BlockProgram& program) noexcept {
       return fail() << "a mask of " << masks[i + 1] << " bytes at " << masks[i]
                     << ", outside of the scratch memory of " << program.scratch;
     for (std::size_t k = 2; k < kMask; ++k) {
-      if (masks[i + k] < (k == 3 || k == 4 ? 1 : 0) || masks[i + k] >= kMost)
+      if (masks[i + k] < (k == 3 || k == 4 ? 1 : 0) || masks[i + k] >= kMax)
         return fail() << "attribute block_masks holds " << masks[i + k];
     }
   }
@@ -104,13 +104,13 @@ Result<BlockProgram> read_block_program(const Model& model, const fb::Operator& 
   if (frames.size() != 3 || axes.size() != 2)
     return fail() << "attributes block_frames and stream_axes have " << frames.size() << " and "
                   << axes.size() << " values, expected 3 and 2";
-  if (frames[0] < 1 || frames[1] < 1 || frames[2] < 0 || frames[0] >= kMost || frames[1] >= kMost ||
-      frames[2] >= kMost) {
+  if (frames[0] < 1 || frames[1] < 1 || frames[2] < 0 || frames[0] >= kMax || frames[1] >= kMax ||
+      frames[2] >= kMax) {
     return fail() << "attribute block_frames holds " << frames[0] << ", " << frames[1] << " and "
                   << frames[2];
   }
   const auto numbers = delegate.attributes().integers("stream_window");
-  if (numbers.size() != kWindow || numbers[1] < 1 || numbers[1] >= kMost ||
+  if (numbers.size() != kWindow || numbers[1] < 1 || numbers[1] >= kMax ||
       frames[0] != frames[1] * numbers[1]) {
     return fail() << "attribute block_frames has " << frames[0] << " frames for " << frames[1]
                   << ", unlike attribute stream_window";

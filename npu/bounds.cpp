@@ -58,10 +58,10 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator,
                     place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
     };
     // Extents in three dimensions may exceed 64 bits; extents of memory do not.
-    constexpr std::int64_t kMost = std::int64_t{1} << 45;
+    constexpr std::int64_t kMax = std::int64_t{1} << 45;
     const std::int64_t row = (op.dma.length + op.dma.skip0) * op.dma.rows;
-    if (op.dma.length * op.dma.rows > kMost / op.dma.planes || row > kMost || row < -kMost)
-      return Status(Code::invalid_data) << "a copy over more than " << kMost << " bytes";
+    if (op.dma.length * op.dma.rows > kMax / op.dma.planes || row > kMax || row < -kMax)
+      return Status(Code::invalid_data) << "a copy over more than " << kMax << " bytes";
     RUNNEL_TRY(check("the source", op.dma.source));
     return check("the target", op.dma.target);
   }

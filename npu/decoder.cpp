@@ -5,7 +5,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::size_t kMostWords = std::size_t{1} << 22;  // 16 MiB
+constexpr std::size_t kMaxWords = std::size_t{1} << 22;  // 16 MiB
 
 // Reads registers into one operation; remembers the first one that was never set.
 class Builder {
@@ -354,9 +354,9 @@ Status Decoder::decode(std::uint16_t code, std::uint16_t param, Operation& out) 
 
 Result<bool> Decoder::next(Operation& out) noexcept {
   if (stopped_) return false;
-  if (words_.size() > kMostWords)
+  if (words_.size() > kMaxWords)
     return Status(Code::invalid_data)
-           << "command stream: " << words_.size() << " words, expected at most " << kMostWords;
+           << "command stream: " << words_.size() << " words, expected at most " << kMaxWords;
   const auto fail = [](std::size_t word) {
     return Status(Code::invalid_data) << "command stream, word " << word << ": ";
   };

@@ -12,7 +12,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::size_t kMostScratch = std::size_t{1} << 28, kAlignment = 16;
+constexpr std::size_t kMaxScratch = std::size_t{1} << 28, kAlignment = 16;
 
 std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -37,8 +37,8 @@ struct Sizes {
 };
 Result<Sizes> sizes_of(const DelegateSegment& delegate) noexcept {
   Sizes sizes;
-  RUNNEL_ASSIGN(sizes.scratch, read_size(delegate, "scratch_bytes", kMostScratch));
-  RUNNEL_ASSIGN(sizes.fast_scratch, read_size(delegate, "fast_scratch_bytes", kMostScratch));
+  RUNNEL_ASSIGN(sizes.scratch, read_size(delegate, "scratch_bytes", kMaxScratch));
+  RUNNEL_ASSIGN(sizes.fast_scratch, read_size(delegate, "fast_scratch_bytes", kMaxScratch));
   return sizes;
 }
 
@@ -81,7 +81,7 @@ Status check_segment(const Model& model, const fb::Operator& op) noexcept {
   }
   RUNNEL_TRY(check_program(delegate.part("command_stream"), regions, read_only));
   if (!is_stepped(model, op)) return {};
-  RUNNEL_ASSIGN(const BlockProgram blocks, read_block_program(model, op, kMostScratch));
+  RUNNEL_ASSIGN(const BlockProgram blocks, read_block_program(model, op, kMaxScratch));
   std::uint64_t block_regions[kRegions] = {blocks.constants.size(), blocks.scratch, blocks.fast_scratch};
   read_only = 1u << kConstants;
   note(blocks.input, false, block_regions, read_only);
@@ -195,7 +195,7 @@ Status bind_whole(PrepareContext& context, DeviceSegment& bound) noexcept {
   return {};
 }
 Status bind_blocks(PrepareContext& context, DeviceSegment& bound) noexcept {
-  RUNNEL_ASSIGN(bound.blocks, read_block_program(context.model(), context.op(), kMostScratch));
+  RUNNEL_ASSIGN(bound.blocks, read_block_program(context.model(), context.op(), kMaxScratch));
   const BlockProgram& blocks = bound.blocks;
   const std::int32_t input = blocks.input.tensor, output = blocks.output.tensor;
   const std::int64_t frames = context.shape(input)[context.time_axis(input)],

@@ -30,8 +30,8 @@ enum class Upscale : std::uint8_t { none, nearest, zeros };
 
 // Limits of every Ethos-U: each size of a map of elements; the shift right and left of a scale, whose factor
 // has kMultiplierBits bits.
-inline constexpr std::int32_t kMostSize = 65536;
-inline constexpr int kMostShift = 63, kMostLeft = 31, kMultiplierBits = 31;
+inline constexpr std::int32_t kMaxSize = 65536;
+inline constexpr int kMaxShift = 63, kMaxLeft = 31, kMultiplierBits = 31;
 
 // Three-dimensional maps of elements, in up to four tiles that meet at one point: 0 top left, 1 right of it,
 // 2 and 3 below.

@@ -9,15 +9,15 @@ namespace runnel::npu {
 namespace {
 
 constexpr std::int32_t kFirstBank = 2;  // the earlier ones hold output
-constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDepth = 128, kMostPad = 127,
-                       kMostStride = 3, kMostSubKernel = 8, kMostU85Block = 128, kMostU85Depth = 1024;
+constexpr std::int32_t kMaxBlockHeight = 32, kMaxBlockWidth = 64, kMaxBlockDepth = 128, kMaxPad = 127,
+                       kMaxStride = 3, kMaxSubKernel = 8, kMaxU85Block = 128, kMaxU85Depth = 1024;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) noexcept { return ceil_div(value, step) * step; }
 
 // Rows or columns of the input that a block of the output reads.
 std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock,
                       Upscale upscale) noexcept {
-  std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMostSubKernel);
+  std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMaxSubKernel);
   if (upscale != Upscale::none) size = (size + (upscale == Upscale::nearest ? 1 : 0) + 1) / 2;
   return round_up(size, ublock);
 }
@@ -116,10 +116,10 @@ class Check {
 
   void kernel() noexcept {
     const Kernel& k = op_.kernel;
-    expect(k.top <= kMostPad && k.left <= kMostPad, rule::kKernel, "padding of ", k.top, " rows and ", k.left,
-           " columns, expected at most ", kMostPad);
-    expect(k.stride_y <= kMostStride && k.stride_x <= kMostStride, rule::kKernel, "stride ", k.stride_y,
-           " x ", k.stride_x, ", expected at most ", kMostStride);
+    expect(k.top <= kMaxPad && k.left <= kMaxPad, rule::kKernel, "padding of ", k.top, " rows and ", k.left,
+           " columns, expected at most ", kMaxPad);
+    expect(k.stride_y <= kMaxStride && k.stride_x <= kMaxStride, rule::kKernel, "stride ", k.stride_y, " x ",
+           k.stride_x, ", expected at most ", kMaxStride);
     expect(k.top < k.height && k.left < k.width, rule::kKernel, "padding of ", k.top, " rows and ", k.left,
            " columns, expected less than the kernel");
   }
@@ -143,8 +143,8 @@ class Check {
   }
 
   void block() noexcept {
-    const bool fits = op_.block_height <= kMostBlockHeight && op_.block_width <= kMostBlockWidth &&
-                      op_.block_depth <= kMostBlockDepth;
+    const bool fits = op_.block_height <= kMaxBlockHeight && op_.block_width <= kMaxBlockWidth &&
+                      op_.block_depth <= kMaxBlockDepth;
     expect(fits, rule::kBlock, "block of ", op_.block_height, " x ", op_.block_width, " x ", op_.block_depth,
            ", expected at most 32 x 64 x 128");
     const bool whole = op_.block_height % accelerator_.ublock_height == 0 &&
@@ -160,7 +160,7 @@ class Check {
   // Element-wise operations and resizing use neither memory.
   void u85() noexcept {
     const std::int32_t height = op_.block_height, width = op_.block_width, depth = op_.block_depth;
-    expect(height <= kMostU85Block && width <= kMostU85Block && depth <= kMostU85Depth, rule::kBlock,
+    expect(height <= kMaxU85Block && width <= kMaxU85Block && depth <= kMaxU85Depth, rule::kBlock,
            "block of ", height, " x ", width, " x ", depth, ", expected at most 128 x 128 x 1024");
     if (op_.kind == OperationKind::elementwise || op_.kind == OperationKind::resize) return;
     const MicroBlock micro = u85_microblock(accelerator_, op_.microblock);
@@ -179,7 +179,7 @@ class Check {
     if (op_.kind == OperationKind::conv) return u85_convolution(micro, blocks.ifm_bytes);
     if (op_.upscale != Upscale::none) return;
     const auto input = [](std::int64_t block, std::int64_t stride, std::int64_t taps) {
-      return (block - 1) * stride + std::min<std::int64_t>(taps, kMostSubKernel);
+      return (block - 1) * stride + std::min<std::int64_t>(taps, kMaxSubKernel);
     };
     const Kernel& k = op_.kernel;
     const std::int64_t bytes =

@@ -84,7 +84,7 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
 }
 
 // The graph after the source: a front with bounded context, if there is one, and the rest.
-struct Behind {
+struct AfterSource {
   std::string front, rest;
   std::string name;  // name of the node between them; empty: not needed
   [[nodiscard]] std::string whole() const {
@@ -94,24 +94,24 @@ struct Behind {
     return "pieces" + (name.empty() ? "" : " name=" + name) + " ! " + rest;
   }
 };
-Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::OutputFormat format,
-                           const std::string& folder) {
+Result<AfterSource> text_after_source(const BatchCall& call, const Model& model, batch::OutputFormat format,
+                                      const std::string& folder) {
   RUNNEL_ASSIGN(const GraphParts parts,
                 graph_parts(call.graph, model, gives_frames(call) && format != batch::OutputFormat::jsonl));
   const std::string activation = call.give == "posteriors" && parts.logits ? "softmax" : "none";
   const std::string rows = "frame_rows to=" + std::string(batch::name_of(format)) +
                            " activation=" + activation +
                            (folder.empty() ? "" : " folder=" + quote_value(folder));
-  if (call.give == "features") return Behind{parts.front_end, rows, ""};
+  if (call.give == "features") return AfterSource{parts.front_end, rows, ""};
   const std::int64_t block = block_of(model);
   const std::string front = parts.front_end + " ! infer model=" + quote_value(call.graph.model) +
                             (block > 0 ? " chunk=" + std::to_string(block) : std::string());
   if (call.give == "events")
-    return Behind{front,
-                  parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
-  if (format != batch::OutputFormat::jsonl) return Behind{front, rows, ""};
+    return AfterSource{
+        front, parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
+  if (format != batch::OutputFormat::jsonl) return AfterSource{front, rows, ""};
   // JSON lines can hold both.
-  return Behind{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
+  return AfterSource{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
 }
 
 Status run_batch(BatchCall& call) {
@@ -143,10 +143,10 @@ Status run_batch(BatchCall& call) {
     folder = output;
     RUNNEL_ASSIGN(output, index_of_folder(folder, shard));
   }
-  RUNNEL_ASSIGN(const Behind texts, text_behind(call, **model, format, folder));
-  const std::string behind = texts.whole();
+  RUNNEL_ASSIGN(const AfterSource texts, text_after_source(call, **model, format, folder));
+  const std::string after_source = texts.whole();
   // Check the graph now: an error in it would affect every recording.
-  RUNNEL_TRY(check_after_source(behind, loader));
+  RUNNEL_TRY(check_after_source(after_source, loader));
   Notes notes;
   pipeline::GraphOptions options = graph_options(loader);
   options.tick = kTick;
@@ -159,14 +159,16 @@ Status run_batch(BatchCall& call) {
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
   if (format == batch::OutputFormat::csv && !gives_frames(call)) work.prefix = batch::EventRows::header();
   if (format == batch::OutputFormat::csv && gives_frames(call)) {
-    RUNNEL_ASSIGN(work.prefix, batch::frame_header(behind, options));
+    RUNNEL_ASSIGN(work.prefix, batch::frame_header(after_source, options));
   }
   batch::SpareThreads spare;
   call.run.spare = &spare;
   const bool splits = !call.pipe && call.run.jobs != 1;
   const batch::SplitGraph split{texts.front, texts.from_pieces(), splits ? &spare : nullptr,
                                 call.piece_seconds};
-  work.make = [&] { return std::make_unique<batch::GraphWorker>(behind, call.sources, options, split); };
+  work.make = [&] {
+    return std::make_unique<batch::GraphWorker>(after_source, call.sources, options, split);
+  };
   if (call.pipe) {
     catch_signals();
     return run_pipe(*work.make());

@@ -34,7 +34,7 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, std::
 // Takes axes and integers that an .onnx or .tflite file leaves open from the input files. Skips unreadable
 // files.
 Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
-  constexpr std::size_t kMostValues =
+  constexpr std::size_t kMaxValues =
       16;  // most elements of an integer input that may be a setting, such as a sample rate
   for (const std::string& text : call.inputs) {
     RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
@@ -62,7 +62,7 @@ Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
     }
     // A setting is the same in all steps.
     const std::size_t each = bytes.size() / steps;
-    bool same = each > 0 && each % 8 == 0 && each <= 8 * kMostValues;
+    bool same = each > 0 && each % 8 == 0 && each <= 8 * kMaxValues;
     for (std::size_t at = each; same && at + each <= bytes.size(); at += each)
       same = std::memcmp(bytes.data(), bytes.data() + at, each) == 0;
     if (!same) continue;

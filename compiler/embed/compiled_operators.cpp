@@ -24,9 +24,9 @@ std::string requant_text(const kernels::Requant& r, ConstantPool& pool) {
 // Offsets of a step are of 32 bits.
 Status connect(const ops::Operand& x, int y, TensorNumbers& tensors, CompiledOperator& out,
                const ops::Operand* addend = nullptr) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (x.back > kMost || (addend != nullptr && addend->back > kMost))
-    return Status(Code::unsupported) << "a history of " << x.back << " bytes, expected at most " << kMost;
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  if (x.back > kMax || (addend != nullptr && addend->back > kMax))
+    return Status(Code::unsupported) << "a history of " << x.back << " bytes, expected at most " << kMax;
   out.x = tensors.of(x.tensor);
   out.x_back = x.back;
   if (addend != nullptr) {
@@ -45,7 +45,7 @@ Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operat
   kernels::ConvSpec s = bound.conv.spec;
   std::int64_t largest = 0;
   RUNNEL_TRY(kernels::largest_accumulator(s, largest));
-  if (!kernels::constant_conv_fits(s, largest))
+  if (!kernels::rom_conv_fits(s, largest))
     return Status(Code::unsupported) << "accumulators up to " << largest
                                      << " or multipliers that only the general kernel computes";
   kernels::lay_down(s);
@@ -55,16 +55,16 @@ Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operat
   const std::string requant = requant_text(s.requant, pool);
   CompiledOperator out;
   RUNNEL_TRY(connect(bound.x, bound.y, tensors, out));
-  if (kernels::RomDense dense; kernels::as_constant(s, dense)) {
+  if (kernels::RomDense dense; kernels::as_rom(s, dense)) {
     out.type = "kernels::RomDense";
     out.value = fmt::format("{{{}, {}, {}, {}, {}, {}}}", weights, bias, dense.inputs, dense.channels,
                             dense.in_zero_point, requant);
-    out.run = "kernels::constant_dense_int8";
-  } else if (kernels::RomDepthwise depthwise; kernels::as_constant(s, depthwise)) {
+    out.run = "kernels::rom_dense_int8";
+  } else if (kernels::RomDepthwise depthwise; kernels::as_rom(s, depthwise)) {
     out.type = "kernels::RomDepthwise";
     out.value = fmt::format("{{{}, {}, {}, {}, {}, {}, {}}}", weights, bias, depthwise.channels,
                             depthwise.taps, depthwise.distance, depthwise.in_zero_point, requant);
-    out.run = "kernels::constant_depthwise_int8";
+    out.run = "kernels::rom_depthwise_int8";
   } else {
     out.type = "kernels::ConvSpec";
     out.value = fmt::format(
@@ -84,8 +84,8 @@ bool fits(const kernels::BinarySpec& spec) {
   const std::vector<std::int16_t> a(spec.a_count), b(spec.b_count);
   std::vector<std::int16_t> y(spec.count);
   return spec.dtype == DType::int8
-             ? kernels::constant_binary<kOp, std::int8_t>(spec, a.data(), b.data(), y.data())
-             : kernels::constant_binary<kOp, std::int16_t>(spec, a.data(), b.data(), y.data());
+             ? kernels::rom_binary<kOp, std::int8_t>(spec, a.data(), b.data(), y.data())
+             : kernels::rom_binary<kOp, std::int16_t>(spec, a.data(), b.data(), y.data());
 }
 bool fits(const kernels::BinarySpec& spec) {
   switch (spec.op) {
@@ -137,7 +137,7 @@ Result<CompiledOperator> compile_binary(const ops::BoundBinary& bound, TensorNum
       name_of(s.op), suffix(s.dtype), s.count, s.a_count, s.b_count, s.a_exponent, s.b_exponent, s.y_exponent,
       static_cast<int>(s.rounding), s.exact, s.low, s.high);
   out.run = kernels::is_plain_sum(s)
-                ? std::string("kernels::constant_sum_int8")
+                ? std::string("kernels::rom_sum_int8")
                 : fmt::format("kernels::run_constant_binary<kernels::BinaryOp::{}, std::{}_t>", name_of(s.op),
                               suffix(s.dtype));
   return out;
@@ -149,7 +149,7 @@ Result<CompiledOperator> compile_copy(const ops::BoundCopy& bound, TensorNumbers
   RUNNEL_TRY(connect(bound.x, bound.y, tensors, out));
   out.type = "std::size_t";
   out.value = fmt::format("{}", bound.bytes);
-  out.run = "kernels::constant_copy";
+  out.run = "kernels::rom_copy";
   return out;
 }
 

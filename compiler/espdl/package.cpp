@@ -91,7 +91,7 @@ Result<EspdlPackage> read_espdl_package(std::span<const std::byte> file) {
     return bad(count_at) << count << " members announced, expected 1 to "
                          << (file.size() - entries_at) / kEntryBytes << ", for whose entries there is room";
   }
-  const std::size_t behind = entries_at + count * kEntryBytes;
+  const std::size_t entries_end = entries_at + count * kEntryBytes;
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = entries_at + i * kEntryBytes;
@@ -100,12 +100,12 @@ Result<EspdlPackage> read_espdl_package(std::span<const std::byte> file) {
     if (name_bytes == 0 || name_bytes > kMaxNameBytes)
       return bad(at + 8) << "a name of " << name_bytes << " bytes for member " << i << ", expected 1 to "
                          << kMaxNameBytes;
-    if (name < behind || !range_inside(name, name_bytes, file.size())) {
+    if (name < entries_end || !range_inside(name, name_bytes, file.size())) {
       return bad(at + 4) << "the name of member " << i << " at " << name << " of " << name_bytes
-                         << " bytes, expected it between " << behind << " and " << file.size();
+                         << " bytes, expected it between " << entries_end << " and " << file.size();
     }
-    if (data < behind || data >= file.size())
-      return bad(at) << "member " << i << " at " << data << ", expected it between " << behind << " and "
+    if (data < entries_end || data >= file.size())
+      return bad(at) << "member " << i << " at " << data << ", expected it between " << entries_end << " and "
                      << file.size();
     EspdlMember member;
     member.name = text_at(file, name, name_bytes);

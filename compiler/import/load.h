@@ -51,7 +51,7 @@ bool is_model_file(const std::vector<std::byte>& bytes);
 
 struct LoadedModel {
   std::shared_ptr<const OwnedModel> model;
-  // Things worth telling people, one sentence each: how the target was found, why the model cannot be
+  // Notes for people, one sentence each: how the target was found, why the model cannot be
   // streamed.
   std::vector<std::string> notes;
 };

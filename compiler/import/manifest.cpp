@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostBytes = 1 << 20;
+constexpr std::size_t kMaxBytes = 1 << 20;
 // What the library that runs these models on devices does: it counts probabilities as bytes, and waits for so
 // many frames below the cutoff, at the start and after a detection.
 constexpr int kQuietFrames = 100, kBins = 40;
@@ -99,9 +99,9 @@ bool looks_like_manifest(std::span<const std::byte> bytes) {
 }
 
 Result<WakeWordManifest> read_manifest(std::span<const std::byte> bytes) {
-  if (bytes.size() > kMostBytes)
+  if (bytes.size() > kMaxBytes)
     return Status(Code::invalid_data)
-           << "manifest: " << bytes.size() << " bytes, expected at most " << kMostBytes;
+           << "manifest: " << bytes.size() << " bytes, expected at most " << kMaxBytes;
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   const json root = json::parse(text, text + bytes.size(), nullptr, false);
   if (!root.is_object())

@@ -79,7 +79,7 @@ struct PadOptions {
 };
 struct ReduceOptions {
   std::vector<std::uint8_t> axes;
-  int window = 0, hop = 1, before = 0, time_axis = 0;  // versions 2 and 4
+  int window = 0, hop = 1, before = 0, time_axis = 0;  // of windowed arithmetics
 };
 struct FunctionOptions {
   float alpha = 0, beta = 0;
@@ -174,7 +174,7 @@ using AnyOptions =
                  StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions, DelegateOptions,
                  VariableOptions, AttentionOptions>;
 
-// What a node is told beside its operands. A class of its own, so that not every file that copies a node
+// A node's parameters beside its operands. A class of its own, so that not every file that copies a node
 // instantiates what a variant of so many alternatives needs.
 struct Options : AnyOptions {
   using AnyOptions::AnyOptions;

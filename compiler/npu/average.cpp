@@ -11,7 +11,7 @@ namespace runnel::compiler::ethos_u {
 namespace {
 
 constexpr std::int64_t kLow = -128, kHigh = 127;
-constexpr std::int32_t kMostElements = 8192;
+constexpr std::int32_t kMaxElements = 8192;
 
 std::int64_t limited(std::int64_t value) { return std::clamp(value, kLow, kHigh); }
 
@@ -45,9 +45,9 @@ npu::Scale own_scale(std::int64_t count) {
 
 Result<AverageForm> average_form(const ExpectedAverage& expected, std::int32_t least, std::int32_t most,
                                  double ratio) {
-  if (most > kMostElements)
+  if (most > kMaxElements)
     return Status(Code::unsupported) << "windows of " << most << " elements, expected at most "
-                                     << kMostElements;
+                                     << kMaxElements;
   std::vector<AverageForm> forms;
   if (least == most) {
     if (ratio == 1) {

@@ -7,7 +7,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr int kMostGap = 15;
+constexpr int kMaxGap = 15;
 
 npu::ElementwiseMode mode_of(OpCode code) {
   switch (code) {
@@ -26,10 +26,10 @@ npu::ElementwiseMode mode_of(OpCode code) {
 
 Result<npu::Scale> scale_of(const kernels::Multiplier& multiplier, int headroom = 0) {
   const int shift = npu::kMultiplierBits + multiplier.shift - headroom;
-  if (multiplier.value != 0 && (shift < 0 || shift > npu::kMostShift))
-    return Status(Code::unsupported) << "a shift of " << shift << ", expected 0 to " << npu::kMostShift;
+  if (multiplier.value != 0 && (shift < 0 || shift > npu::kMaxShift))
+    return Status(Code::unsupported) << "a shift of " << shift << ", expected 0 to " << npu::kMaxShift;
   return npu::Scale{static_cast<std::uint32_t>(multiplier.value),
-                    static_cast<std::uint8_t>(std::clamp(shift, 0, npu::kMostShift))};
+                    static_cast<std::uint8_t>(std::clamp(shift, 0, npu::kMaxShift))};
 }
 // 2^-shift, rounded half up; nothing is rounded where the shift goes to the left.
 Result<npu::Scale> scale_of(int shift, kernels::Rounding rounding) {
@@ -37,7 +37,7 @@ Result<npu::Scale> scale_of(int shift, kernels::Rounding rounding) {
     return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
   if (shift < -npu::kMultiplierBits) return Status(Code::unsupported) << "a shift of " << shift;
   return shift <= 0 ? npu::Scale{1u << -shift, 0}
-                    : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMostShift))};
+                    : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMaxShift))};
 }
 
 kernels::Affine affine_of(const Tensor& tensor) {
@@ -57,9 +57,9 @@ Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const
               second = b.exponent() - least;
     if (node.arithmetic == Arithmetic::espdl && (first != second || least != y.exponent()))
       return refuse() << "operands that are rounded before their sum";
-    if (first > kMostGap || second > kMostGap)
+    if (first > kMaxGap || second > kMaxGap)
       return refuse() << "scales " << std::max(first, second) << " powers of two apart, expected at most "
-                      << kMostGap;
+                      << kMaxGap;
     op.opa_scale = {1u << first, 0};
     op.opb_scale = {1u << second, 0};
     RUNNEL_ASSIGN(op.ofm_scale, scale_of(y.exponent() - least, node.rounding));

@@ -6,7 +6,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int64_t kMostMoves = 256;
+constexpr std::int64_t kMaxMoves = 256;
 
 std::size_t axis_of(const Node& node, std::size_t rank) {
   const int axis = std::get<AxisOptions>(node.options).axis;
@@ -26,7 +26,7 @@ struct Walk {
       const Axis axis{from.shape[i], from.place.strides[i], to.place.strides[i]};
       const bool follows = !axes.empty() && axes.back().from == axis.size * axis.from &&
                            axes.back().to == axis.size * axis.to &&
-                           axes.back().size * axis.size <= npu::kMostSize;
+                           axes.back().size * axis.size <= npu::kMaxSize;
       if (follows)
         axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
       else
@@ -121,8 +121,8 @@ Status Lowering::move(const Operand& from, const Operand& to) {
                    width = walk.take_longest();
   std::int64_t moves = 1;
   for (const Walk::Axis& axis : walk.axes) moves *= axis.size;
-  if (moves > kMostMoves)
-    return refuse() << "a copy that takes " << moves << " operations, expected at most " << kMostMoves;
+  if (moves > kMaxMoves)
+    return refuse() << "a copy that takes " << moves << " operations, expected at most " << kMaxMoves;
   const Dims shape{static_cast<std::int32_t>(height.size), static_cast<std::int32_t>(width.size),
                    static_cast<std::int32_t>(depth.size)};
   for (std::int64_t i = 0; i < moves; ++i) {

@@ -11,7 +11,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int32_t kMostWindowRows = 256, kMostWindow = 65536, kMostConvolved = 64;
+constexpr std::int32_t kMaxWindowRows = 256, kMaxWindow = 65536, kMaxConvolved = 64;
 
 // As kernels/pool.cpp divides.
 std::int64_t integer_mean(std::int64_t sum, std::int64_t count, bool half_up) {
@@ -39,9 +39,9 @@ Status Lowering::pool(const Node& node) {
     window = {{in.height, 1, 1, 0}, {in.width, 1, 1, 0}};
   else if (form_ != nullptr)
     form_->adapt_window(node, window);
-  if (window.rows.taps > kMostWindowRows || window.rows.taps * window.columns.taps > kMostWindow) {
+  if (window.rows.taps > kMaxWindowRows || window.rows.taps * window.columns.taps > kMaxWindow) {
     return refuse() << "windows of " << window.rows.taps << " x " << window.columns.taps
-                    << ", expected at most " << kMostWindowRows << " rows and " << kMostWindow << " elements";
+                    << ", expected at most " << kMaxWindowRows << " rows and " << kMaxWindow << " elements";
   }
   if (node.code == OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "a maximum that changes its scale";
@@ -85,7 +85,7 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
   const bool dilated = window.rows.dilation > 1 || window.columns.dilation > 1;
   if ((pads && counts_all) || (dilated && counts_all)) {
     // Padding counts as zeros, or windows have gaps: sums with weights of one.
-    if (form.zero_point != 0 || window.rows.taps > kMostConvolved || window.columns.taps > kMostConvolved)
+    if (form.zero_point != 0 || window.rows.taps > kMaxConvolved || window.columns.taps > kMaxConvolved)
       return refuse() << "an average that counts padding or has gaps";
     op.kind = npu::OperationKind::depthwise;
     step.weights.assign(static_cast<std::size_t>(out.depth) * static_cast<std::size_t>(elements), 1);
@@ -127,9 +127,9 @@ Status Lowering::reduce(const Node& node) {
   if (channels && window.rows.taps * window.columns.taps > 1)
     return refuse() << "sums over channels and positions";
   const std::int32_t elements = channels ? in.depth : window.rows.taps * window.columns.taps;
-  if (window.rows.taps > kMostWindowRows || elements > kMostWindow) {
+  if (window.rows.taps > kMaxWindowRows || elements > kMaxWindow) {
     return refuse() << "sums over " << elements << " values in " << window.rows.taps
-                    << " rows, expected at most " << kMostWindow << " and " << kMostWindowRows;
+                    << " rows, expected at most " << kMaxWindow << " and " << kMaxWindowRows;
   }
   npu::FeatureMap out = in;
   out.height = out.height0 = out.height1 = in.height - window.rows.taps + 1;
@@ -176,9 +176,9 @@ Status Lowering::reduce(const Node& node) {
     const int shift = y.exponent() - x.exponent();
     if (shift > 0 && node.rounding != kernels::Rounding::half_up)
       return refuse() << "rounds ties to even, which the NPU does not do";
-    if (shift < -npu::kMostLeft) return refuse() << "a shift of " << shift;
+    if (shift < -npu::kMaxLeft) return refuse() << "a shift of " << shift;
     op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0}
-                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMostShift))};
+                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMaxShift))};
     op.rounding = npu::Rounding::natural;
     return this->window(std::move(step), in, out, window);
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kDifferences = 256, kSumBits = 12, kProductShift = 31;
 // Sums of 2^19 each: below 2^31 of so many, and below 2^28, where int8 needs no limit of the last shift.
-constexpr std::int32_t kMostChannels = 511, kMostChannelsToInt16 = 4095;
+constexpr std::int32_t kMaxChannels = 511, kMaxChannelsToInt16 = 4095;
 constexpr std::int32_t kFirst = 1515870810, kSlope = -1010580540,
                        kOne = 1 << 29;  // 48/17, -32/17 and 1 in Q2
 
@@ -128,9 +128,9 @@ Status Lowering::softmax(const Node& node) {
   std::vector<npu::FeatureMap> maps;
   RUNNEL_TRY(flatten({&x, &y}, maps));
   npu::FeatureMap in = maps[0], out = maps[1];
-  const std::int32_t most = wide ? kMostChannelsToInt16 : kMostChannels;
+  const std::int32_t most = wide ? kMaxChannelsToInt16 : kMaxChannels;
   if (in.depth > most) return refuse() << "rows of " << in.depth << " values, expected at most " << most;
-  if ((in.height != 1 && in.width != 1) || in.height * in.width > npu::kMostSize)
+  if ((in.height != 1 && in.width != 1) || in.height * in.width > npu::kMaxSize)
     return refuse() << "rows that do not lie after each other";
   if (in.depth != x.shape.back()) return refuse() << "one value in each row";
   kernels::AffineSoftmaxSpec spec;

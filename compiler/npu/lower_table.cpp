@@ -81,7 +81,7 @@ Status Lowering::requantize(const Node& node) {
     const kernels::Multiplier multiplier = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) /
                                                                   static_cast<double>(y.tensor->scales[0]));
     const int shift = npu::kMultiplierBits + multiplier.shift;
-    if (shift < 0 || shift > npu::kMostShift) return table(node);
+    if (shift < 0 || shift > npu::kMaxShift) return table(node);
     op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(shift)};
     op.rounding = npu::Rounding::tfl;
   } else {
@@ -90,7 +90,7 @@ Status Lowering::requantize(const Node& node) {
     if ((shift > 0 && node.rounding != kernels::Rounding::half_up) || shift < -npu::kMultiplierBits)
       return table(node);
     op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0}
-                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMostShift))};
+                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, npu::kMaxShift))};
     op.rounding = npu::Rounding::natural;
   }
   std::vector<npu::FeatureMap> maps;

@@ -9,7 +9,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int32_t kMostKernel = 64, kMostTaps = 4096, kMostNativeDilation = 2;
+constexpr std::int32_t kMaxKernel = 64, kMaxTaps = 4096, kMaxNativeDilation = 2;
 
 std::int32_t integer_at(const Tensor& tensor, std::size_t i) {
   std::int32_t value = 0;
@@ -34,9 +34,9 @@ class ChannelScales {
     int shift = 0;
     if (x_.scales.empty()) {
       shift = y_.exponents[0] - x_.exponents[0] - w_.exponents[w_.exponents.size() == 1 ? 0 : channel];
-      if (shift < -npu::kMostLeft) return Status(Code::unsupported) << "a shift of " << shift;
+      if (shift < -npu::kMaxLeft) return Status(Code::unsupported) << "a shift of " << shift;
       record.multiplier = shift < 0 ? 1u << -shift : 1u;
-      record.shift = static_cast<std::uint8_t>(std::clamp(shift, 0, npu::kMostShift));
+      record.shift = static_cast<std::uint8_t>(std::clamp(shift, 0, npu::kMaxShift));
       return record;
     }
     std::int32_t multiplier = 0;
@@ -56,10 +56,10 @@ class ChannelScales {
       shift = made.shift;
     }
     const int total = shift + npu::kMultiplierBits;
-    if (multiplier != 0 && (total < 0 || total > npu::kMostShift))
-      return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << npu::kMostShift;
+    if (multiplier != 0 && (total < 0 || total > npu::kMaxShift))
+      return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << npu::kMaxShift;
     record.multiplier = static_cast<std::uint32_t>(multiplier);
-    record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, npu::kMostShift));
+    record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, npu::kMaxShift));
     return record;
   }
 
@@ -92,7 +92,7 @@ void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
   const std::int32_t stride = columns.stride, channels = in.depth;
   const bool behind_each_other =
       in.stride_x == std::int64_t{channels} * in.element && in.width % std::max(stride, 1) == 0;
-  if (stride < 2 || columns.dilation != 1 || !behind_each_other || window.rows.dilation > kMostNativeDilation)
+  if (stride < 2 || columns.dilation != 1 || !behind_each_other || window.rows.dilation > kMaxNativeDilation)
     return;
   const std::int32_t pad = (columns.pad + stride - 1) / stride, lead = pad * stride - columns.pad,
                      taps = (lead + columns.taps + stride - 1) / stride;
@@ -162,8 +162,8 @@ Status Lowering::convolution(const Node& node) {
                 {shape[2], o.stride_width, o.dilation_width, o.pad_left}};
   if (form_ != nullptr) form_->adapt_window(node, window);
   const std::int32_t taps = shape[1] * shape[2];
-  if (shape[1] > kMostKernel || shape[2] > kMostKernel || taps > kMostTaps)
-    return refuse() << "a kernel of " << shape[1] << " x " << shape[2] << ", expected at most " << kMostKernel
+  if (shape[1] > kMaxKernel || shape[2] > kMaxKernel || taps > kMaxTaps)
+    return refuse() << "a kernel of " << shape[1] << " x " << shape[2] << ", expected at most " << kMaxKernel
                     << " each";
   npu::Step step;
   RUNNEL_TRY(weighted(node, x, y, step, shape[0], taps * shape[3]));

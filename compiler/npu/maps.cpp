@@ -8,7 +8,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int32_t kMostStride = 3, kMostDilation = 2, kMostPad = 127, kMostPieces = 256;
+constexpr std::int32_t kMaxStride = 3, kMaxDilation = 2, kMaxPad = 127, kMaxPieces = 256;
 
 npu::FeatureMap map_of(const Operand& operand, std::int32_t height, std::int32_t width, std::int32_t depth,
                        std::int64_t stride_y, std::int64_t stride_x) {
@@ -27,9 +27,9 @@ npu::FeatureMap map_of(const Operand& operand, std::int32_t height, std::int32_t
 }
 
 Status check_sizes(std::int64_t height, std::int64_t width, std::int64_t depth) {
-  if (height <= npu::kMostSize && width <= npu::kMostSize && depth <= npu::kMostSize) return {};
+  if (height <= npu::kMaxSize && width <= npu::kMaxSize && depth <= npu::kMaxSize) return {};
   return Status(Code::unsupported) << "a map of " << height << " x " << width << " x " << depth
-                                   << ", expected at most " << npu::kMostSize << " each";
+                                   << ", expected at most " << npu::kMaxSize << " each";
 }
 
 // A part of an axis: outputs first, first + step, ..., which read positions `in`, `in` + `in_step`, ... of
@@ -51,9 +51,9 @@ std::vector<Piece> pieces_of(const WindowAxis& window, std::int32_t outputs) {
   whole.window = window;
   if (window.taps == 1) whole.window.dilation = 1;
   if (outputs == 1) whole.window.stride = 1;
-  if (whole.window.stride <= kMostStride && whole.window.dilation <= kMostDilation) return {whole};
+  if (whole.window.stride <= kMaxStride && whole.window.dilation <= kMaxDilation) return {whole};
   const std::int32_t common = std::gcd(whole.window.stride, whole.window.dilation);
-  const bool by_phase = whole.window.stride / common <= kMostStride;
+  const bool by_phase = whole.window.stride / common <= kMaxStride;
   const std::int32_t phases = by_phase ? whole.window.dilation / common : outputs;
   std::vector<Piece> pieces;
   for (std::int32_t p = 0; p < std::min(phases, outputs); ++p) {
@@ -83,7 +83,7 @@ Result<AxisUse> use_of(const Piece& piece, std::int32_t in_size) {
   const std::int32_t needed = (piece.count - 1) * piece.window.stride + use.kernel - piece.window.pad;
   use.after = std::max(0, needed - there);
   use.size = needed - use.after;
-  if (use.size < 1 || piece.window.pad >= use.kernel || piece.window.pad > kMostPad) {
+  if (use.size < 1 || piece.window.pad >= use.kernel || piece.window.pad > kMaxPad) {
     return Status(Code::unsupported) << "padding of " << piece.window.pad << " before a kernel of "
                                      << use.kernel << " over " << there << " elements";
   }
@@ -153,7 +153,7 @@ Status Lowering::flatten(const std::vector<const Operand*>& operands, std::vecto
       const bool ones = axis.sizes[i] == 1 && last.sizes[i] == 1,
                  follows = axis.strides[i] == last.sizes[i] * last.strides[i] &&
                            (axis.sizes[i] == 1) == (last.sizes[i] == 1);
-      const bool fits = last.sizes[i] * axis.sizes[i] <= npu::kMostSize;
+      const bool fits = last.sizes[i] * axis.sizes[i] <= npu::kMaxSize;
       merges = (ones || follows) && fits;
     }
     if (!merges) {
@@ -188,9 +188,9 @@ Status Lowering::window(npu::Step step, const npu::FeatureMap& in, const npu::Fe
                         const Window& window) {
   const std::vector<Piece> rows = pieces_of(window.rows, out.height),
                            columns = pieces_of(window.columns, out.width);
-  if (rows.size() * columns.size() > kMostPieces)
+  if (rows.size() * columns.size() > kMaxPieces)
     return refuse() << "strides or dilations that take " << rows.size() * columns.size()
-                    << " operations, expected at most " << kMostPieces;
+                    << " operations, expected at most " << kMaxPieces;
   for (const Piece& y : rows) {
     for (const Piece& x : columns) {
       RUNNEL_ASSIGN(const AxisUse down, use_of(y, in.height));

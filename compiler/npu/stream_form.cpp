@@ -11,7 +11,7 @@ namespace runnel::compiler::ethos_u {
 namespace {
 
 // A node's window, combined with those before it.
-StreamWindow behind(const StreamWindow& front, const streaming::NodeRule& rule) {
+StreamWindow after(const StreamWindow& front, const streaming::NodeRule& rule) {
   if (rule.kind != streaming::Kind::window) return front;
   return {front.kernel + (rule.extent() - 1) * front.stride, front.stride * rule.stride,
           front.left + rule.left * front.stride, front.right + rule.right * front.stride};
@@ -134,7 +134,7 @@ Status StreamForm::add(std::size_t n) {
     first = false;
   }
   for (const TensorId id : node.outputs) {
-    if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = behind(front, rule);
+    if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = after(front, rule);
   }
   return {};
 }

@@ -12,10 +12,10 @@ namespace runnel::compiler {
 
 // Every int8 and int16 tensor with a scale gets the smallest power of two that holds all its values, and zero
 // point 0, inputs and outputs of the graph among them; weights get one per output channel, from their largest
-// element; weights, biases, constants, limits and tables are computed again. Operators of version 3 become
-// those of ESP-DL's arithmetic, rounding half_even. Test vectors are dropped: they are those of another
-// model. Float parts stay. A graph without scales is left as it is. Errors: unsupported naming an operator
-// that has no form with shifts.
+// element; weights, biases, constants, limits and tables are computed again. Operators in TensorFlow Lite's
+// arithmetic become those of ESP-DL's arithmetic, rounding half_even. Test vectors are dropped: they are
+// those of another model. Float parts stay. A graph without scales is left as it is. Errors: unsupported
+// naming an operator that has no form with shifts.
 Status to_powers_of_two(Graph& graph);
 
 // How far `folded` is from `graph`, for one output.

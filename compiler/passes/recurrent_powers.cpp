@@ -10,7 +10,7 @@
 namespace runnel::compiler {
 namespace {
 
-constexpr double kMostBias = 1 << 30;  // leaves room for the products
+constexpr double kMaxBias = 1 << 30;  // leaves room for the products
 
 double bias_value(const Tensor& bias, std::size_t i) {
   std::int32_t integer = 0;
@@ -46,7 +46,7 @@ class Layer {
       Tensor made = before_(node_.inputs[static_cast<std::size_t>(bias)]);
       made.name += ".powers";
       for (std::size_t i = 0; i < count_of(made); ++i) {
-        while (std::abs(std::ldexp(bias_value(made, i) * unit, -(power + exponent))) > kMostBias) ++power;
+        while (std::abs(std::ldexp(bias_value(made, i) * unit, -(power + exponent))) > kMaxBias) ++power;
       }
       for (std::size_t i = 0; i < count_of(made); ++i) {
         const auto whole = static_cast<std::int32_t>(

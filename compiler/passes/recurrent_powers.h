@@ -8,7 +8,7 @@
 
 namespace runnel::compiler {
 
-// An integer SVDF of version 1 becomes one of version 2, an LSTM of version 3 one of version 4. `graph` gets
+// An integer SVDF or LSTM in TensorFlow Lite's arithmetic becomes one with powers of two. `graph` gets
 // new weights, one power of two for each matrix from its largest element, and new biases; `before` gives
 // tensors as they were, `exponent` that of activations. Errors: unsupported for an SVDF whose activation has
 // no form (an activation other than ReLU).

@@ -15,9 +15,9 @@ namespace {
 
 // An analysis in terms of the graph.
 struct View {
-  std::vector<int> time_axes;        // per tensor, -1: no stream
-  std::vector<bool> behind_refusal;  // per tensor
-  std::vector<int> refused;          // nodes
+  std::vector<int> time_axes;       // per tensor, -1: no stream
+  std::vector<bool> after_refusal;  // per tensor
+  std::vector<int> refused;         // nodes
   std::vector<std::string> refusals;
   std::vector<std::int64_t> lengths;  // per tensor, for a recording of `length` frames; 0: no stream
 };
@@ -33,7 +33,7 @@ Result<View> view_of(const Graph& graph, const std::vector<int>& given, Operator
   RUNNEL_ASSIGN(StreamAnalysis analysis, analyse_streams(model, operators, axes));
   View out;
   out.time_axes.assign(graph.tensors.size(), -1);
-  out.behind_refusal.assign(graph.tensors.size(), false);
+  out.after_refusal.assign(graph.tensors.size(), false);
   out.lengths.assign(graph.tensors.size(), 0);
   std::vector<std::int64_t> lengths(analysis.tensors.size());
   if (length > 0) plan_lengths(model, analysis.tensors, analysis.steps, length, lengths);
@@ -44,11 +44,11 @@ Result<View> view_of(const Graph& graph, const std::vector<int>& given, Operator
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    bool behind = std::find(analysis.refused.begin(), analysis.refused.end(), static_cast<int>(n)) !=
-                  analysis.refused.end();
+    bool after = std::find(analysis.refused.begin(), analysis.refused.end(), static_cast<int>(n)) !=
+                 analysis.refused.end();
     for (const TensorId input : node.inputs)
-      behind = behind || (input >= 0 && out.behind_refusal[static_cast<std::size_t>(input)]);
-    for (const TensorId output : node.outputs) out.behind_refusal[static_cast<std::size_t>(output)] = behind;
+      after = after || (input >= 0 && out.after_refusal[static_cast<std::size_t>(input)]);
+    for (const TensorId output : node.outputs) out.after_refusal[static_cast<std::size_t>(output)] = after;
   }
   out.refused = std::move(analysis.refused);
   out.refusals = std::move(analysis.refusals);
@@ -71,7 +71,7 @@ Status set_clip(Graph& graph, const std::vector<int>& axes, std::int64_t frames,
   RUNNEL_ASSIGN(const View view, view_of(graph, axes, operators, frames));
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     Tensor& tensor = graph.tensors[id];
-    if (view.time_axes[id] < 0 || view.behind_refusal[id] || tensor.data) continue;
+    if (view.time_axes[id] < 0 || view.after_refusal[id] || tensor.data) continue;
     if (view.lengths[id] < 1 || view.lengths[id] > (1 << 24)) {
       return Status(Code::invalid_argument) << "a window of " << frames << " frames: tensor \"" << tensor.name
                                             << "\" would have " << view.lengths[id];

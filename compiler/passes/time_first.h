@@ -7,7 +7,7 @@
 
 namespace runnel::compiler {
 
-// The frames of a history must be contiguous: nothing but dimensions of 1 may stand before time. Where
+// The frames of a history must be contiguous: all dimensions before time must be 1. Where
 // that is not so (a two-dimensional convolution with time as width, a sum of channel-first tensors), the
 // nodes in `refused` and those after them that can follow work on transposed tensors, with kernels, strides
 // and padding turned likewise. Padding of time and of other axes at once becomes two paddings. Integers stay

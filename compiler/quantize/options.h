@@ -48,7 +48,7 @@ struct Methods {
   bool correct_bias = true;  // biases take over the mean error of their layer
   bool search = true;        // ranges of activations are searched jointly, by the error of the outputs
   bool split = false;        // layers with few large weights become two whose sum is the layer
-  bool sums = false;  // the operands of sums and their result have one scale: such a sum costs nothing behind
+  bool sums = false;  // the operands of sums and their result share one scale, so that nothing is rescaled
                       // a convolution
   bool blocks =
       false;  // the weights of several layers are trained together, for the float results of the last one

@@ -114,11 +114,11 @@ std::vector<DType> wanted_types(const Graph& graph, const Plan& plan) {
     const Node& node = graph.nodes[n];
     DType type = plan.types[n];
     if (plan.roles[n] == Role::passive) {
-      DType behind = DType::none;
+      DType readers = DType::none;
       for (const TensorId id : node.outputs) {
-        if (id >= 0) behind = joined(behind, wanted[static_cast<std::size_t>(id)]);
+        if (id >= 0) readers = joined(readers, wanted[static_cast<std::size_t>(id)]);
       }
-      if (behind != DType::none) type = behind;
+      if (readers != DType::none) type = readers;
     }
     for (const TensorId id : node.inputs) {
       if (id >= 0) wanted[static_cast<std::size_t>(id)] = joined(wanted[static_cast<std::size_t>(id)], type);

@@ -25,7 +25,7 @@ struct Trial {
 
 struct Quantized {
   Graph graph;                    // integer
-  Graph real;                     // float, of the same function as the one given: what the integers stand for
+  Graph real;                     // float, computes the function that the integers approximate
   std::vector<Scaling> scalings;  // how `real` differs from the one given, after splitting
   Plan plan;
   Methods methods;                 // those used

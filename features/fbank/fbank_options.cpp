@@ -8,12 +8,12 @@ namespace {
 
 // Checks the memory of frames that wait for the recording's maximum.
 Status check_held(const FbankOptions& o, std::size_t values) noexcept {
-  constexpr std::int64_t kMost = std::int64_t{1} << 28;
-  if (o.log_max != LogMax::global || o.max_frames <= kMost / static_cast<std::int64_t>(values + 32))
+  constexpr std::int64_t kMax = std::int64_t{1} << 28;
+  if (o.log_max != LogMax::global || o.max_frames <= kMax / static_cast<std::int64_t>(values + 32))
     return Status();
   return Status(Code::invalid_argument)
          << "max_frames " << o.max_frames << ": expected 1 to "
-         << kMost / static_cast<std::int64_t>(values + 32) << " frames of " << values << " values";
+         << kMax / static_cast<std::int64_t>(values + 32) << " frames of " << values << " values";
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace runnel::features {
 
 // Recipe::kTables: constant FbankTables, one filter at a time, for options that Fbank::make()
-// accepts; see has_constant_form().
-constexpr bool has_constant_form(const FbankOptions& options) noexcept {
+// accepts; see has_rom_form().
+constexpr bool has_rom_form(const FbankOptions& options) noexcept {
   return options.fft == FftChoice::own && options.log_max != LogMax::global &&
          is_constant_fft(unchecked_shape_of(options).fft_size);
 }
@@ -21,7 +21,7 @@ struct ConstantGrid {
 
 template <class Recipe>
 class RomFbank : public FbankSteps<RomFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>> {
-  static_assert(has_constant_form(Recipe::kOptions) && Recipe::kTables.lanes == 1);
+  static_assert(has_rom_form(Recipe::kOptions) && Recipe::kTables.lanes == 1);
   using Steps = FbankSteps<RomFbank<Recipe>, FramerOf<ConstantGrid<Recipe>>>;
 
  public:

@@ -25,7 +25,7 @@ struct FftPlan {
 namespace fft {
 
 // A larger prime factor costs more by definition of the DFT than by Bluestein's three larger transforms.
-inline constexpr std::size_t kMostDirect = 31;
+inline constexpr std::size_t kMaxDirect = 31;
 
 // Arrays begin at multiples of 64 bytes.
 constexpr std::size_t padded(std::size_t floats) noexcept { return align_up(floats, 16); }
@@ -46,7 +46,7 @@ constexpr bool find_passes(std::size_t n, FftPlan& plan) noexcept {
   // times as far from double precision.)
   while (rest % 4 == 0) add(4);
   for (std::size_t radix = 2; rest > 1; ++radix) {
-    if (radix > kMostDirect) return false;
+    if (radix > kMaxDirect) return false;
     while (rest % radix == 0) add(radix);
   }
   return true;

@@ -5,11 +5,11 @@
 namespace runnel::features {
 
 Status FrameHistory::init(std::size_t dims, std::size_t capacity, Memory& memory) noexcept {
-  constexpr std::size_t kMost = std::size_t{1} << 28;
-  if (dims < 1 || capacity < 1 || capacity > kMost / dims) {
+  constexpr std::size_t kMax = std::size_t{1} << 28;
+  if (dims < 1 || capacity < 1 || capacity > kMax / dims) {
     return Status(Code::invalid_argument)
            << capacity << " frames of " << dims << " values: expected at least one of each, and at most "
-           << kMost << " values";
+           << kMax << " values";
   }
   data_ = memory.array<float>(dims * capacity);
   if (data_ == nullptr)

@@ -9,9 +9,9 @@
 namespace runnel::features {
 namespace {
 
-constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
-constexpr std::int64_t kMostChannels = 4096;
-constexpr std::int64_t kMostValues = std::int64_t{1} << 24;  // of a window and of a hop, all channels
+constexpr std::int64_t kMaxSamples = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxChannels = 4096;
+constexpr std::int64_t kMaxValues = std::int64_t{1} << 24;  // of a window and of a hop, all channels
 
 constexpr std::size_t padded(std::size_t count) noexcept { return align_up(count, 16); }
 constexpr std::size_t fft_size_of(std::int64_t window) noexcept {
@@ -33,9 +33,9 @@ Status check(const WindowStatisticsOptions& options) noexcept {
   const auto wrong = [](std::string_view name, std::int64_t value, std::int64_t most) {
     return Status(Code::invalid_argument) << name << '=' << value << ": expected 1 to " << most;
   };
-  if (options.channels < 1 || options.channels > kMostChannels)
-    return wrong("channels", options.channels, kMostChannels);
-  const std::int64_t most = std::min(kMostSamples, kMostValues / options.channels);
+  if (options.channels < 1 || options.channels > kMaxChannels)
+    return wrong("channels", options.channels, kMaxChannels);
+  const std::int64_t most = std::min(kMaxSamples, kMaxValues / options.channels);
   if (options.window < 1 || options.window > most) return wrong("window", options.window, most);
   if (options.hop < 1 || options.hop > most) return wrong("hop", options.hop, most);
   if (options.statistics.empty() || options.statistics.size() > 64)

@@ -29,10 +29,10 @@ Result<ResamplerShape> Resampler::shape_of(const ResamplerSpec& spec) noexcept {
            << "stop_band_db " << percent(spec.stop_band_db) << "/100: expected 20 to 120";
   }
   const ResamplerShape shape = unchecked_shape_of(spec);
-  if (shape.row() > kMostCoefficients / static_cast<std::size_t>(shape.up)) {
+  if (shape.row() > kMaxCoefficients / static_cast<std::size_t>(shape.up)) {
     return Status(Code::unsupported) << "resampling from " << spec.in_rate << " to " << spec.out_rate
                                      << " Hz: " << shape.up << " phases of " << shape.row()
-                                     << " coefficients, expected at most " << kMostCoefficients << " in all";
+                                     << " coefficients, expected at most " << kMaxCoefficients << " in all";
   }
   return shape;
 }

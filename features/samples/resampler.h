@@ -79,7 +79,7 @@ constexpr ResamplerShape unchecked_shape_of(const ResamplerSpec& spec) noexcept 
 class Resampler {
  public:
   // Errors: invalid_argument with the parameter, its value and range; unsupported when the rates have so
-  // little in common that the filter would need more than kMostCoefficients; out_of_memory with the bytes
+  // little in common that the filter would need more than kMaxCoefficients; out_of_memory with the bytes
   // needed.
   static Result<Resampler> make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept;
   // The same with taps that make_taps() has made, 64-byte aligned for speed; they must outlive the stream.
@@ -91,7 +91,7 @@ class Resampler {
 
   // The filter. Error: invalid_argument unless `taps` has room for exactly ResamplerShape::taps().
   static Status make_taps(const ResamplerSpec& spec, std::span<float> taps) noexcept;
-  static constexpr std::size_t kMostCoefficients = std::size_t{1} << 23;
+  static constexpr std::size_t kMaxCoefficients = std::size_t{1} << 23;
 
   Resampler(Resampler&&) noexcept = default;
   Resampler& operator=(Resampler&&) noexcept = default;

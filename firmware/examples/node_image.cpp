@@ -33,11 +33,11 @@ alignas(RUNNEL_ALIGNMENT) unsigned char fast[RUNNEL_PROGRAM_FAST];
 constexpr std::size_t kPiece = RUNNEL_PROGRAM_HOP,
                       kSampleBytes = RUNNEL_PROGRAM_SAMPLE_BYTES * RUNNEL_PROGRAM_CHANNELS;
 #ifdef RUNNEL_PROGRAM_OBSERVED
-constexpr std::size_t kMostHops = 64;  // of a burst
+constexpr std::size_t kMaxHops = 64;  // of a burst
 #else
-constexpr std::size_t kMostHops = 2;  // two halves
+constexpr std::size_t kMaxHops = 2;  // two halves
 #endif
-alignas(16) unsigned char samples[kMostHops * kPiece * kSampleBytes];
+alignas(16) unsigned char samples[kMaxHops * kPiece * kSampleBytes];
 
 struct Outputs {
   HostFile events, features, output;
@@ -240,7 +240,7 @@ int runnel::firmware::image_main() noexcept {
   if (piece == 0 || piece > kPiece) piece = kPiece;
 #ifdef RUNNEL_PROGRAM_OBSERVED
   if (const std::uint64_t hops = number(arguments, "burst", 0); hops > 0)
-    piece = kPiece * static_cast<std::size_t>(hops < kMostHops ? hops : kMostHops);
+    piece = kPiece * static_cast<std::size_t>(hops < kMaxHops ? hops : kMaxHops);
 #endif
   for (std::size_t got = 0; (got = in.read(samples, piece * kSampleBytes)) >= kSampleBytes;) {
     const std::uint64_t start = instructions();

@@ -10,13 +10,13 @@ namespace runnel::firmware {
 namespace {
 
 constexpr std::uint32_t kPattern = 0xA5C35A3C;
-constexpr std::size_t kMost = 64 * 1024;  // no image needs more, and painting megabytes is slow
+constexpr std::size_t kMax = 64 * 1024;  // no image needs more, and painting megabytes is slow
 
 // As integers: to the compiler these addresses belong to no object.
 std::uintptr_t top() noexcept { return reinterpret_cast<std::uintptr_t>(__stack_top_word); }
 std::uint32_t* lowest() noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(__bss_end);
-  return reinterpret_cast<std::uint32_t*>(top() - end > kMost ? top() - kMost : end);
+  return reinterpret_cast<std::uint32_t*>(top() - end > kMax ? top() - kMax : end);
 }
 
 }  // namespace

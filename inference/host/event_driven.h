@@ -30,7 +30,7 @@ class EventDriven {
 
   // `count` frames of each input, in the input's layout (frames contiguous). Any count, also 0.
   void push(std::span<const std::byte* const> inputs, std::int64_t count);
-  // The recording ended: everything that is left comes out.
+  // The recording ended: all remaining output comes out.
   void finish();
 
  private:

@@ -10,7 +10,7 @@ namespace runnel {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::int64_t kMostRuns = 10'000'000;
+constexpr std::int64_t kMaxRuns = 10'000'000;
 // Times that are kept for a median: later runs replace earlier ones.
 constexpr std::size_t kKept = 4096;
 
@@ -80,8 +80,8 @@ StepProfile describe_step(const Prepared& prepared, int index) {
 }  // namespace
 
 Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const ProfileOptions& options) {
-  if (options.runs < 1 || options.runs > kMostRuns)
-    return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMostRuns;
+  if (options.runs < 1 || options.runs > kMaxRuns)
+    return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMaxRuns;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned,
                                                 {.mode = options.mode,
                                                  .frames = options.frames,

@@ -58,7 +58,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run(int parts, void (*task)(const void* argument, int part) noexcept,
                      const void* argument) noexcept {
-  if (parts < 2 || parts > kMostParts) {
+  if (parts < 2 || parts > kMaxParts) {
     for (int part = 0; part < parts; ++part) task(argument, part);
     return;
   }
@@ -84,7 +84,7 @@ bool ThreadPool::take(std::uint64_t round, int thread) noexcept {
   for (;;) {
     const auto free = static_cast<std::uint32_t>(state);
     if (round_of(state) != round || free == 0) return false;
-    const int part = thread < kMostParts && (free >> thread & 1) != 0 ? thread : std::countr_zero(free);
+    const int part = thread < kMaxParts && (free >> thread & 1) != 0 ? thread : std::countr_zero(free);
     const auto task = task_.load(std::memory_order_relaxed);
     const void* const argument = argument_.load(std::memory_order_relaxed);
     // Succeeds only while this part is free, so that what was read belongs to its round: no other begins

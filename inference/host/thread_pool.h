@@ -17,7 +17,7 @@ namespace runnel {
 // whatever no other has begun.
 class ThreadPool final : public Workers {
  public:
-  static constexpr int kMostParts = 32;
+  static constexpr int kMaxParts = 32;
 
   // `threads`: in all, the calling one included; at least 1. Fails with `io_error` when the system gives no
   // more threads.
@@ -28,7 +28,7 @@ class ThreadPool final : public Workers {
 
   // One thread at a time may call this. Thread i takes part i when it is free, and any other part after that:
   // what a thread wrote in one operator is in its cache when it reads on in the next one. More than
-  // kMostParts parts run in the calling thread.
+  // kMaxParts parts run in the calling thread.
   void run(int parts, void (*task)(const void* argument, int part) noexcept,
            const void* argument) noexcept override;
 

@@ -5,7 +5,7 @@
 namespace runnel {
 namespace {
 
-constexpr std::int64_t kMostFrames = 1 << 24;
+constexpr std::int64_t kMaxFrames = 1 << 24;
 
 Status bad() noexcept { return Status(Code::invalid_data) << "usage "; }
 
@@ -134,9 +134,9 @@ Status read_numbers(const fb::Pipeline& pipeline, ModelUsage& usage) noexcept {
       {"context", pipeline.context(), usage.kind == UsageKind::step},
       {"step", pipeline.step(), usage.kind == UsageKind::step}};
   for (const auto& number : numbers) {
-    if (number.value < 0 || number.value > kMostFrames)
+    if (number.value < 0 || number.value > kMaxFrames)
       return bad() << name << ": " << number.what << " of " << number.value << " frames, expected 0 to "
-                   << kMostFrames;
+                   << kMaxFrames;
     if (number.value > 0 && !number.allowed)
       return bad() << name << ": a " << number.what << " of " << number.value
                    << " frames, which belongs to another usage";

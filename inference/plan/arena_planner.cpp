@@ -18,8 +18,8 @@ enum class Order : std::uint8_t { size, area, lifetime, forwards, backwards };
 
 // Bytes times steps, as far as 64 bits go.
 std::uint64_t area(const ArenaItem& item) noexcept {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
-  return std::min<std::uint64_t>(item.bytes, kMost - 1) *
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 32;
+  return std::min<std::uint64_t>(item.bytes, kMax - 1) *
          static_cast<std::uint64_t>(std::int64_t{item.last} - item.first + 1);
 }
 

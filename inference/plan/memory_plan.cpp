@@ -9,8 +9,8 @@ bool in_arena(const Placement& place) noexcept { return !place.constant && place
 
 // Operator i also computes the operator after it.
 bool is_absorbing(std::span<const std::int32_t> absorbed_by, int i) noexcept {
-  const auto behind = static_cast<std::size_t>(i) + 1;
-  return behind < absorbed_by.size() && absorbed_by[behind] == i;
+  const auto next = static_cast<std::size_t>(i) + 1;
+  return next < absorbed_by.size() && absorbed_by[next] == i;
 }
 
 bool same_numbers(const TensorView& a, const TensorView& b) noexcept {

@@ -42,7 +42,7 @@ struct StreamStep {
   }
 };
 
-// Told about every operator that prevents streaming.
+// Receives every operator that prevents streaming.
 class RefusalSink {
  public:
   virtual void refuse(int op, const Status& why) noexcept = 0;

@@ -9,7 +9,7 @@ namespace runnel::kernels {
 namespace {
 
 // |sum of products| <= 32768 * sum of |weights| < 2^31.
-constexpr std::int64_t kMostWeight = 65535;
+constexpr std::int64_t kMaxWeight = 65535;
 
 // The window as pieces that are contiguous in x: rows of taps, or single taps.
 struct Pieces {
@@ -53,7 +53,7 @@ bool split_runs(const ConvSpec& spec, const Pieces& pieces, std::int64_t* sums, 
           const std::int64_t a = weight(spec, pieces, c, piece, 2 * pair),
                              b = weight(spec, pieces, c, piece, 2 * pair + 1);
           sums[c] += (a < 0 ? -a : a) + (b < 0 ? -b : b);
-          fits = fits && sums[c] <= kMostWeight;
+          fits = fits && sums[c] <= kMaxWeight;
         }
         if (fits || pair == first) break;
         // A new run starts with this pair.

@@ -9,7 +9,7 @@ namespace {
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>;
 
-// Calls f(i, tap) for every input and tap that contribute to output `f` of an axis.
+// Calls f(i, tap) for every input and tap that contribute to `output` on an axis.
 template <class F>
 void each_tap(const TransposedAxis& axis, std::int32_t output, F&& f) noexcept {
   const std::int64_t m = output + axis.offset;

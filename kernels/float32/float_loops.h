@@ -154,14 +154,14 @@ void one_row(const FloatMatrix& m, std::int64_t panels, const float* w, const fl
 }
 
 // All rows times one panel, in tiles of nearly equal size.
-template <int W, int kVectors, int kMostRows, bool kOne>
+template <int W, int kVectors, int kMaxRows, bool kOne>
 void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const float* x,
                 std::ptrdiff_t x_step, const float* bias, bool relu, float* y, std::ptrdiff_t y_step,
                 std::int64_t columns) noexcept {
-  for (std::int64_t tiles = (rows + kMostRows - 1) / kMostRows; tiles > 0; --tiles) {
+  for (std::int64_t tiles = (rows + kMaxRows - 1) / kMaxRows; tiles > 0; --tiles) {
     const std::int64_t n = (rows + tiles - 1) / tiles;
     const auto run = [&]<int kRows>() __attribute__((always_inline)) {
-      if constexpr (kRows <= kMostRows)
+      if constexpr (kRows <= kMaxRows)
         tile<W, kRows, kVectors, kOne>(m, w, x, x_step, bias, relu, y, y_step, columns);
     };
     switch (n) {
@@ -192,7 +192,7 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
 
 // Panels as pack_float_matrix() lays them out: as few as possible of at most kPanel vectors, the first ones
 // one vector wider than the others.
-template <int W, int kPanel, int kMostRows>
+template <int W, int kPanel, int kMaxRows>
 void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y,
              std::ptrdiff_t y_step, bool relu) noexcept {
   const std::int64_t vectors = (m.columns + W - 1) / W, panels = (vectors + kPanel - 1) / kPanel,
@@ -210,11 +210,11 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
       }
       for (std::int64_t i = 0; i < count; ++i, w += panel, at += kVectors * W) {
         if (m.segments == 1)
-          panel_rows<W, kVectors, kMostRows, true>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step,
-                                                   m.columns - at);
+          panel_rows<W, kVectors, kMaxRows, true>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step,
+                                                  m.columns - at);
         else
-          panel_rows<W, kVectors, kMostRows, false>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step,
-                                                    m.columns - at);
+          panel_rows<W, kVectors, kMaxRows, false>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step,
+                                                   m.columns - at);
       }
     }
   };
@@ -339,11 +339,11 @@ void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
   }
 }
 
-template <int W, int kPanel, int kMostRows>
+template <int W, int kPanel, int kMaxRows>
 constexpr FloatKernels table() noexcept {
   return {W,
           kPanel,
-          product<W, kPanel, kMostRows>,
+          product<W, kPanel, kMaxRows>,
           depthwise<W, kPanel>,
           lstm_gates<W>,
           gru_gates<W>,

@@ -75,15 +75,15 @@ Result<std::span<const std::byte>> data_of(const Block& block, std::span<const N
 
 // The product of a shape and the size of its elements.
 Result<std::size_t> bytes_of(const VelaTensor& tensor, const std::string& place) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 31;
   std::uint64_t bytes = static_cast<std::uint64_t>(tensor.element);
   bool empty = false;
   for (const std::int32_t size : tensor.shape) {
     if (size < 0)
       return Status(Code::invalid_data) << place << ": a size of " << size << ", expected 0 or more";
     empty = empty || size == 0;
-    if (!checked_mul(bytes, static_cast<std::uint64_t>(size), bytes) || bytes > kMost)
-      return Status(Code::invalid_data) << place << ": more than " << kMost << " bytes";
+    if (!checked_mul(bytes, static_cast<std::uint64_t>(size), bytes) || bytes > kMax)
+      return Status(Code::invalid_data) << place << ": more than " << kMax << " bytes";
   }
   return empty ? 0 : static_cast<std::size_t>(bytes);
 }

@@ -8,9 +8,9 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5,
-                        kMostZeroDivisor = 3;
-constexpr std::int32_t kMostMagnitude = 255;
+constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMaxDivisor = 5,
+                        kMaxZeroDivisor = 3;
+constexpr std::int32_t kMaxMagnitude = 255;
 constexpr int kSymbols = 12, kFewSymbols = 8;  // in a chunk
 
 // Least significant bit first. Past the end it reads zeros and sets `past`.
@@ -98,8 +98,8 @@ class WeightDecoder {
 
   Status slice(std::uint32_t zero_divisor) {
     const bool has_runs = zero_divisor != kNoZeroRuns;
-    if (has_runs && zero_divisor > kMostZeroDivisor)
-      return fail() << "zero runs of divisor " << zero_divisor << ", expected 0 to " << kMostZeroDivisor
+    if (has_runs && zero_divisor > kMaxZeroDivisor)
+      return fail() << "zero runs of divisor " << zero_divisor << ", expected 0 to " << kMaxZeroDivisor
                     << " or none";
     const std::size_t count = reader_.take(15) + 1;
     std::uint32_t divisor = reader_.take(3);
@@ -109,8 +109,8 @@ class WeightDecoder {
     else if (!has_palette_)
       return fail() << "a first slice without palette";
     const bool uncompressed = divisor == kUncompressed;
-    if (!uncompressed && divisor > kMostDivisor)
-      return fail() << "weights of divisor " << divisor << ", expected 0 to " << kMostDivisor
+    if (!uncompressed && divisor > kMaxDivisor)
+      return fail() << "weights of divisor " << divisor << ", expected 0 to " << kMaxDivisor
                     << " or uncompressed";
     if (uncompressed)
       divisor =
@@ -134,7 +134,7 @@ class WeightDecoder {
   // Both lanes alternate; zero runs may lag by only a few.
   Status chunks(bool has_runs, std::uint32_t zero_divisor, bool uncompressed, std::uint32_t divisor,
                 bool truncated) {
-    const int index_symbols = uncompressed && divisor > kMostDivisor ? kFewSymbols : kSymbols,
+    const int index_symbols = uncompressed && divisor > kMaxDivisor ? kFewSymbols : kSymbols,
               run_symbols = zero_divisor == 3 ? kFewSymbols : kSymbols;
     for (;;) {
       const std::int64_t lead =
@@ -173,8 +173,8 @@ class WeightDecoder {
                                      ? palette_[index]
                                      : index - static_cast<std::uint32_t>(palette_.size()) + direct_offset_;
       const auto magnitude = static_cast<std::int32_t>(code >> 1);
-      if (magnitude > kMostMagnitude)
-        return fail() << "a weight of magnitude " << magnitude << ", expected at most " << kMostMagnitude;
+      if (magnitude > kMaxMagnitude)
+        return fail() << "a weight of magnitude " << magnitude << ", expected at most " << kMaxMagnitude;
       if (weights_.size() == most_) return too_many();
       weights_.push_back(static_cast<std::int16_t>((code & 1) != 0 ? -magnitude : magnitude));
       if (!zeros()) return too_many();

@@ -51,9 +51,9 @@ ScaleRecord read_scale_record(const std::byte* bytes) noexcept;
 
 template <class Visit>
 void WeightOrder::walk(const Visit& visit) const {
-  constexpr std::int32_t kUblock = Accelerator::ifm_ublock_depth(), kMostSubKernel = 8;
+  constexpr std::int32_t kUblock = Accelerator::ifm_ublock_depth(), kMaxSubKernel = 8;
   const std::int32_t ifm_block = part_kernel || wide ? 16 : 32;
-  const std::int32_t sub_height = kMostSubKernel / dilation_y, sub_width = kMostSubKernel / dilation_x;
+  const std::int32_t sub_height = kMaxSubKernel / dilation_y, sub_width = kMaxSubKernel / dilation_x;
   const auto round_up = [](std::int32_t value, std::int32_t step) {
     return (value + step - 1) / step * step;
   };

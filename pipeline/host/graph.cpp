@@ -319,11 +319,11 @@ void Graph::find_actions() {
 void Graph::keep_pace() {
   if (started_ == 0) started_ = steady_nanoseconds();
   const auto due = started_ + static_cast<std::int64_t>(1e9 * executor_->seconds() / options_.speed);
-  constexpr std::int64_t kMost = 50'000'000;  // nanoseconds between two checks of the stop flag
+  constexpr std::int64_t kMax = 50'000'000;  // nanoseconds between two checks of the stop flag
   while (options_.stop == nullptr || !options_.stop->load(std::memory_order_relaxed)) {
     const std::int64_t left = due - steady_nanoseconds();
     if (left <= 0) return;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kMost)));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kMax)));
   }
 }
 

@@ -9,7 +9,7 @@
 namespace runnel::pipeline {
 
 Result<std::int64_t> read_length(std::string_view name, std::string_view text, const Clock& clock) noexcept {
-  constexpr double kMost = 1 << 20;
+  constexpr double kMax = 1 << 20;
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -21,7 +21,7 @@ Result<std::int64_t> read_length(std::string_view name, std::string_view text, c
     frames = std::round(value * clock.hz());
   else if (error == std::errc() && unit == "ms")
     frames = std::round(value * clock.hz() / 1000);
-  if (frames >= 1 && frames <= kMost) return static_cast<std::int64_t>(frames);
+  if (frames >= 1 && frames <= kMax) return static_cast<std::int64_t>(frames);
   return Status(Code::invalid_argument)
          << name << '=' << text
          << ": expected 1 to 1048576 frames of the input, as a whole number or as a time (2.56s, 40ms)";

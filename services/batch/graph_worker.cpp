@@ -22,7 +22,7 @@ std::string seconds_text(const char* key, double seconds) {
 }
 
 // The most formats whose graphs are cached: more than a corpus has, and a few megabytes.
-constexpr std::size_t kMostLines = 32;
+constexpr std::size_t kMaxLines = 32;
 
 bool is_raw_name(const std::filesystem::path& path) {
   return path.extension() == ".raw" || path.extension() == ".pcm";
@@ -52,13 +52,13 @@ Result<std::string> source_text(const Recording& recording, const SourceOptions&
          seconds_text("duration", recording.duration) + seconds_text("tail", options.tail);
 }
 
-Result<std::string> frame_header(const std::string& behind, const pipeline::GraphOptions& options) {
+Result<std::string> frame_header(const std::string& after_source, const pipeline::GraphOptions& options) {
   const auto nodes =
       pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type});
   pipeline::GraphOptions with = options;
   with.nodes = nodes;
   with.note = {};
-  RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("sound ! " + behind, with));
+  RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("sound ! " + after_source, with));
   for (int i = 0; i < graph->size(); ++i) {
     if (const auto* const frames = dynamic_cast<FrameRows*>(graph->stage(i).node); frames != nullptr)
       return frames->header();
@@ -66,9 +66,9 @@ Result<std::string> frame_header(const std::string& behind, const pipeline::Grap
   return Status(Code::invalid_argument, "the graph gives no frames");
 }
 
-GraphWorker::GraphWorker(std::string behind, SourceOptions sources, const pipeline::GraphOptions& options,
-                         SplitGraph split)
-    : behind_(std::move(behind)),
+GraphWorker::GraphWorker(std::string after_source, SourceOptions sources,
+                         const pipeline::GraphOptions& options, SplitGraph split)
+    : after_source_(std::move(after_source)),
       sources_(std::move(sources)),
       options_(options),
       nodes_(pipeline::with_nodes(
@@ -85,9 +85,9 @@ Result<GraphWorker::Line*> GraphWorker::line_for(const OpenRecording& recording)
     std::rotate(known, known + 1, lines_.end());
     return lines_.back().get();
   }
-  RUNNEL_ASSIGN(auto line, make_line(source + " ! " + behind_));
+  RUNNEL_ASSIGN(auto line, make_line(source + " ! " + after_source_));
   line->source = source;
-  if (lines_.size() == kMostLines) lines_.erase(lines_.begin());
+  if (lines_.size() == kMaxLines) lines_.erase(lines_.begin());
   lines_.push_back(std::move(line));
   return lines_.back().get();
 }

@@ -31,10 +31,10 @@ Result<std::string> source_text(const Recording& recording, const SourceOptions&
 
 // The CSV header for the frames of such a graph. Errors: those of Graph::build; invalid_argument when it has
 // no node `frame_rows`.
-Result<std::string> frame_header(const std::string& behind, const pipeline::GraphOptions& options);
+Result<std::string> frame_header(const std::string& after_source, const pipeline::GraphOptions& options);
 
-// How long recordings are split over several threads (pieces.h). The graph `behind` in two parts: the part
-// with bounded context, and the rest.
+// How long recordings are split over several threads (pieces.h). The graph `after_source` in two parts: the
+// part with bounded context, and the rest.
 struct SplitGraph {
   std::string front;  // "fbank ... ! infer ..."
   std::string rest;   // "pieces ! detect ... ! jsonl"; the node `pieces` gives the output of the front
@@ -44,10 +44,10 @@ struct SplitGraph {
 
 class GraphWorker final : public Worker {
  public:
-  // `behind`: the graph after the source, with its sinks: jsonl, event_rows and frame_rows. Other sinks write
-  // their own output, and a graph with them is built anew for every recording. `options.models` must be
+  // `after_source`: the graph after the source, with its sinks: jsonl, event_rows and frame_rows. Other sinks
+  // write their own output, and a graph with them is built anew for every recording. `options.models` must be
   // usable from any thread; everything that the arguments refer to outlives the worker.
-  GraphWorker(std::string behind, SourceOptions sources, const pipeline::GraphOptions& options,
+  GraphWorker(std::string after_source, SourceOptions sources, const pipeline::GraphOptions& options,
               SplitGraph split = {});
 
   Outcome process(const Recording& recording) override;
@@ -78,7 +78,7 @@ class GraphWorker final : public Worker {
   Status run(Line& line, const Recording& recording, Outcome& outcome);
   Status process(const Recording& recording, Outcome& outcome);
 
-  std::string behind_;
+  std::string after_source_;
   SourceOptions sources_;
   pipeline::GraphOptions options_;
   std::vector<const pipeline::NodeType*> nodes_;

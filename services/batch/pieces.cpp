@@ -42,7 +42,7 @@ std::string seconds_text(const char* key, std::int64_t samples, std::int64_t rat
 }  // namespace
 
 std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
-  double before = 0, behind = 0;  // seconds
+  double before = 0, after = 0;  // seconds
   int last = 0;
   std::int64_t up = 1;
   for (int i = 1; i < graph.size(); ++i) {
@@ -62,7 +62,7 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
       if (spec.in_rate < 1) return {};
       const double seconds = static_cast<double>(features::unchecked_shape_of(spec).half + 1) / spec.in_rate;
       before += seconds;
-      behind += seconds;
+      after += seconds;
     } else if (const auto* const fbank = dynamic_cast<pipeline::Fbank*>(stage.node); fbank != nullptr) {
       const features::FbankOptions& options = fbank->options;
       if (options.dither > 0 ||
@@ -73,14 +73,14 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
                                      static_cast<double>(options.win_length) / in.clock.hz()) +
                             static_cast<double>(options.n_fft) / in.clock.hz();
       before += 2 * window + 2 / graph.format(i).clock.hz();
-      behind += 2 * window + 2 / graph.format(i).clock.hz();
+      after += 2 * window + 2 / graph.format(i).clock.hz();
     } else if (const auto* const infer = dynamic_cast<pipeline::Infer*>(stage.node); infer != nullptr) {
       if (infer->streamed() == nullptr) return {};
       const ReceptiveField field =
           receptive_fields(*infer->streamed())[static_cast<std::size_t>(infer->output_tensor())];
       if (field.unbounded) return {};
       before += (std::max(0.0, -field.first) + 1) / in.clock.hz();
-      behind += (std::max(0.0, field.last) + 1) / in.clock.hz();
+      after += (std::max(0.0, field.last) + 1) / in.clock.hz();
       up = std::lcm(up, std::max<std::int64_t>(
                             1, static_cast<std::int64_t>(std::ceil(1 / std::min(1.0, field.stride)))));
     } else {
@@ -94,9 +94,9 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
   context.unit = std::lcm(clock.denominator / std::gcd(clock.hop, clock.denominator), up);
   context.samples = context.unit * clock.hop / clock.denominator;
   context.before = static_cast<std::int64_t>(std::ceil(before * clock.hz())) + 1;
-  context.behind = static_cast<std::int64_t>(std::ceil(behind * clock.hz())) + 1;
+  context.after = static_cast<std::int64_t>(std::ceil(after * clock.hz())) + 1;
   context.before = (context.before + context.unit - 1) / context.unit * context.unit;
-  context.behind = (context.behind + context.unit - 1) / context.unit * context.unit;
+  context.after = (context.after + context.unit - 1) / context.unit * context.unit;
   return context;
 }
 
@@ -145,7 +145,7 @@ Status PieceRunner::prepare(double tail) {
       1, static_cast<std::int64_t>(piece_seconds_ * static_cast<double>(rate_)) / context_.samples);
   length_ = units * context_.unit;
   // Pieces that are mostly context save no time.
-  if (context_.before + context_.behind > length_)
+  if (context_.before + context_.after > length_)
     return Status(Code::unsupported, "the context is longer than a piece");
   lanes_.push_back(std::move(lane));
   return {};
@@ -159,7 +159,7 @@ PieceRunner::Piece PieceRunner::piece(std::int64_t index) const {
   const std::int64_t first = index * length_, begin = std::max<std::int64_t>(0, first - context_.before);
   piece.from = samples_of(begin);
   piece.drop = first - begin;
-  const std::int64_t end = samples_of(first + length_ + context_.behind);
+  const std::int64_t end = samples_of(first + length_ + context_.after);
   if (end >= frames_) return piece;
   piece.samples = end - piece.from;
   piece.keep = length_;
@@ -199,9 +199,9 @@ Status PieceRunner::work(Lane& lane, const Piece& piece) {
 }
 
 Status PieceRunner::next_wave(SpareThreads& spare) {
-  constexpr int kMostHelpers = 256;
+  constexpr int kMaxHelpers = 256;
   std::vector<Piece> pieces = {piece(next_)};
-  const int taken = spare.take(kMostHelpers);
+  const int taken = spare.take(kMaxHelpers);
   while (pieces.back().keep >= 0 && static_cast<int>(pieces.size()) <= taken)
     pieces.push_back(piece(next_ + static_cast<std::int64_t>(pieces.size())));
   while (lanes_.size() < pieces.size()) lanes_.push_back(std::make_unique<Lane>());

@@ -19,10 +19,10 @@ namespace runnel::batch {
 
 // The context of an output frame of the front part, and its grid. In output frames, except for `samples`.
 struct PieceContext {
-  std::int64_t before = 0, behind = 0;  // frames that are not exact next to a start and an end of samples
-                                        // that are not those of the recording
-  std::int64_t unit = 1;                // pieces begin at multiples of this many frames,
-  std::int64_t samples = 1;             // which are this many samples of the recording
+  std::int64_t before = 0, after = 0;  // frames that are not exact next to a start and an end of samples
+                                       // that are not those of the recording
+  std::int64_t unit = 1;               // pieces begin at multiples of this many frames,
+  std::int64_t samples = 1;            // which are this many samples of the recording
 };
 
 // The context of a graph from sound files to frames. nullopt: unbounded, or unknown for a node.

@@ -14,10 +14,10 @@ Status store_front_end(const std::string& text, int sample_rate, compiler::Graph
   const compiler::Tensor& input = graph.tensors[static_cast<std::size_t>(graph.inputs[0])];
   const std::int32_t values = front_end.frames.channels;
   // A frame is one axis of the input, all axes after time, or a part of a clip in a single row.
-  std::int64_t behind_time = 1;
-  for (std::size_t i = 2; i < input.shape.size(); ++i) behind_time *= input.shape[i];
+  std::int64_t after_time = 1;
+  for (std::size_t i = 2; i < input.shape.size(); ++i) after_time *= input.shape[i];
   const bool clip = input.shape.size() == 2 && values > 0 && input.shape[1] % values == 0;
-  if (!clip && behind_time != values &&
+  if (!clip && after_time != values &&
       std::find(input.shape.begin(), input.shape.end(), values) == input.shape.end()) {
     RUNNEL_TRY(pipeline::check_frame_size(front_end.frames, input.shape.empty() ? 0 : input.shape.back(),
                                           "input \"" + input.name + "\""));
@@ -31,8 +31,8 @@ Status store_labels(const std::string& file, std::vector<std::string> names, com
   const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
   const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
   // Models from other tools may have channels before time.
-  const bool in_front = shape.size() == 3 && names.size() == static_cast<std::size_t>(shape[1]);
-  if (names.size() != channels && !in_front)
+  const bool before_time = shape.size() == 3 && names.size() == static_cast<std::size_t>(shape[1]);
+  if (names.size() != channels && !before_time)
     return Status(Code::mismatch) << file << ": " << names.size() << " labels for an output of " << channels
                                   << " channels";
   graph.pipeline.labels = std::move(names);
@@ -52,18 +52,18 @@ Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::f
           ? model.plan()->tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor))->time_axis()
           : -1;
   const int axis = planned >= 0 ? planned : std::min(1, shape.rank - 1);
-  const std::int64_t front = shape.product(0, axis), behind = shape.product(axis + 1, shape.rank),
+  const std::int64_t front = shape.product(0, axis), after = shape.product(axis + 1, shape.rank),
                      values = frames.format.channels;
-  const bool in_front = front == values && behind == 1 && values != 1;
-  if (!in_front && (front != 1 || behind != values)) {
-    return pipeline::check_frame_size(frames.format, front == 1 ? behind : front,
+  const bool before_time = front == values && after == 1 && values != 1;
+  if (!before_time && (front != 1 || after != values)) {
+    return pipeline::check_frame_size(frames.format, front == 1 ? after : front,
                                       "input \"" + std::string(model.tensor_name(tensor)) + "\"");
   }
   NpyArray out;
   out.dtype = frames.format.dtype;
   for (int i = 0; i < shape.rank; ++i) out.shape.push_back(i == axis ? frames.frames : shape[i]);
   out.data = std::move(frames.data);
-  if (!in_front) return out;
+  if (!before_time) return out;
   const std::vector<std::byte> rows = std::move(out.data);
   out.data.resize(rows.size());
   const std::size_t element = size_of(out.dtype), count = static_cast<std::size_t>(frames.frames),

@@ -82,11 +82,11 @@ void Feed::connect(const Graph& graph) {
 
 // In the log for current readers, and here for later ones.
 void Feed::remember(const std::string& message) {
-  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kMax = 100;
   log_.add(message);
   const std::lock_guard lock(mutex_);
   latest_.push_back(message);
-  if (latest_.size() > kMost) latest_.pop_front();
+  if (latest_.size() > kMax) latest_.pop_front();
 }
 
 std::vector<std::string> Feed::beginning() const {

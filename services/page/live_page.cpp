@@ -14,12 +14,12 @@
 namespace runnel::page {
 namespace {
 
-constexpr int kMostReaders = 6;
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of queued messages for slow readers
+constexpr int kMaxReaders = 6;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // of queued messages for slow readers
 
 class Page final : public LivePage {
  public:
-  Page() : log_(kMostBytes), feed_(log_, recordings_) {}
+  Page() : log_(kMaxBytes), feed_(log_, recordings_) {}
   ~Page() override {
     log_.close();  // ends the readers' requests
     server_.reset();
@@ -30,7 +30,7 @@ class Page final : public LivePage {
   Status listen(const net::Address& address, std::string token) {
     // One thread per reader of messages; two more serve everything else.
     RUNNEL_ASSIGN(server_, net::HttpServer::start(
-                               {.address = address, .token = std::move(token), .threads = kMostReaders + 2},
+                               {.address = address, .token = std::move(token), .threads = kMaxReaders + 2},
                                [this](httplib::Server& server) { say_routes(server); }));
     return {};
   }
@@ -59,7 +59,7 @@ class Page final : public LivePage {
   }
 
   void stream(httplib::Response& response) {
-    if (readers_.fetch_add(1) >= kMostReaders) {
+    if (readers_.fetch_add(1) >= kMaxReaders) {
       readers_.fetch_sub(1);
       response.status = 503;
       response.set_content("six readers are looking already\n", "text/plain");

@@ -33,7 +33,7 @@ std::uint64_t MessageLog::next() const {
 
 std::vector<MessageLog::Message> MessageLog::read(std::uint64_t from, std::chrono::milliseconds patience,
                                                   bool& closed) const {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMax = 64;
   std::unique_lock lock(mutex_);
   added_.wait_for(lock, patience, [&] { return closed_ || next_ > from; });
   closed = closed_ && next_ <= from;
@@ -41,7 +41,7 @@ std::vector<MessageLog::Message> MessageLog::read(std::uint64_t from, std::chron
   if (messages_.empty()) return found;
   // Numbers are consecutive.
   const std::uint64_t first = std::max(from, messages_.front().number);
-  for (std::uint64_t number = first; number < next_ && found.size() < kMost; ++number)
+  for (std::uint64_t number = first; number < next_ && found.size() < kMax; ++number)
     found.push_back(messages_[static_cast<std::size_t>(number - messages_.front().number)]);
   return found;
 }

@@ -11,7 +11,7 @@ namespace {
 
 using namespace pipeline;
 
-NodeText watch_behind(const GraphText& graph, std::size_t node, std::string_view what) {
+NodeText watch_after(const GraphText& graph, std::size_t node, std::string_view what) {
   NodeText watch;
   watch.type = Watch::type.name;
   watch.parameters.push_back({"what", std::string(what), 0});
@@ -42,7 +42,7 @@ void add_watches(GraphText& graph, NodeTable nodes) {
     if (!type.ok()) continue;
     const std::string_view what = watched_of(**type, source);
     source = source || what == kWatchedSource;
-    if (!what.empty()) watched.push_back(watch_behind(graph, i, what));
+    if (!what.empty()) watched.push_back(watch_after(graph, i, what));
   }
   for (NodeText& node : watched) {
     if (node.input >= 0) node.input = place[static_cast<std::size_t>(node.input)];

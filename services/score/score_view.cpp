@@ -67,7 +67,7 @@ std::int64_t count_of(const Score& score, const std::string& truth, const std::s
 std::string shown(const std::string& label) { return label.empty() ? "-" : label; }
 
 // More cells would be too small to read.
-constexpr std::size_t kMostLabels = 64;
+constexpr std::size_t kMaxLabels = 64;
 constexpr int kCell = 44, kMargin = 24, kPlot = 320, kAxis = 72;
 
 // Pixels for labels on the left and, one letter under the other, on top.
@@ -188,8 +188,8 @@ std::string score_table(const Score& score) {
 
 Picture draw_score(const Score& score) {
   Labels labels = labels_of(score);
-  labels.truths.resize(std::min(labels.truths.size(), kMostLabels));
-  labels.found.resize(std::min(labels.found.size(), kMostLabels));
+  labels.truths.resize(std::min(labels.truths.size(), kMaxLabels));
+  labels.found.resize(std::min(labels.found.size(), kMaxLabels));
   const int left = kMargin + label_letters(labels.truths) * Picture::kLetterWidth, top = 48;
   const int cells = static_cast<int>(labels.found.size()) * kCell,
             rows = static_cast<int>(labels.truths.size()) * kCell;

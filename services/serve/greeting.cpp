@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kMostChannels = 8;
+constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kMaxChannels = 8;
 // All usual rates are multiples of this. The table of a resampler grows with the denominator of the ratio of
 // rates: for 44101 to 16000 Hz it takes a tenth of a second to make, too long for a mere greeting.
 constexpr std::int64_t kRateStep = 25;
@@ -52,7 +52,7 @@ Status read(const std::string& key, const Json& value, Greeting& greeting) {
   }
   if (key == "channels") {
     std::int64_t channels = 0;
-    RUNNEL_TRY(read_integer(key, value, 1, kMostChannels, channels));
+    RUNNEL_TRY(read_integer(key, value, 1, kMaxChannels, channels));
     greeting.channels = static_cast<std::int32_t>(channels);
     return {};
   }

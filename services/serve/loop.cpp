@@ -25,9 +25,9 @@ using pipeline::json_string;
 using State = Connection::State;
 using std::chrono::milliseconds;
 
-constexpr int kMostEvents = 512;
-constexpr int kMostAccepted = 64;  // in one round
-constexpr int kMostOpenings = 8;   // streams made in one round
+constexpr int kMaxEvents = 512;
+constexpr int kMaxAccepted = 64;  // in one round
+constexpr int kMaxOpenings = 8;   // streams made in one round
 constexpr milliseconds kSweep{250};
 // The time before a connection may be closed to make room: a well-behaved client has sent its greeting by
 // then, or taken its answers.
@@ -157,10 +157,10 @@ void Loop::wait() {
     timeout = static_cast<int>(
         std::clamp<std::int64_t>(nanoseconds(next_sweep_ - clock_now()) / 1'000'000 + 1, 0, kSweep.count()));
   }
-  epoll_event events[kMostEvents];
-  const int count = epoll_wait(epoll_, events, kMostEvents, timeout);
+  epoll_event events[kMaxEvents];
+  const int count = epoll_wait(epoll_, events, kMaxEvents, timeout);
   now_ = clock_now();
-  openings_left_ = kMostOpenings;
+  openings_left_ = kMaxOpenings;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[i];
     switch (event.data.u64) {
@@ -181,7 +181,7 @@ void Loop::wait() {
 
 void Loop::accept_some() {
   if (stopped_) return;
-  for (int i = 0; i < kMostAccepted; ++i) {
+  for (int i = 0; i < kMaxAccepted; ++i) {
     // Clients not accepted yet wait in the listen queue, in order.
     if (!has_room()) return wait_for_room();
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -33,8 +33,8 @@ struct Metrics {
   struct Times {
     Quantiles step, lateness;
   };
-  static constexpr int kMostThreads = 32;
-  std::array<Times, kMostThreads> times{};
+  static constexpr int kMaxThreads = 32;
+  std::array<Times, kMaxThreads> times{};
   int threads = 1;
 
   void end(Reason reason) noexcept {

@@ -20,10 +20,10 @@ Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
                                              "clients must show, or listen at 127.0.0.1";
   }
   if (options.max_streams < 1 || options.max_streams > 65536 || options.threads < 1 ||
-      options.threads > Metrics::kMostThreads) {
+      options.threads > Metrics::kMaxThreads) {
     return Status(Code::invalid_argument)
            << options.max_streams << " streams in " << options.threads
-           << " threads: expected 1 to 65536 streams, 1 to " << Metrics::kMostThreads << " threads";
+           << " threads: expected 1 to 65536 streams, 1 to " << Metrics::kMaxThreads << " threads";
   }
   std::unique_ptr<Server> server(new Server(std::move(options)));
   server->metrics_.threads = server->options_.threads;

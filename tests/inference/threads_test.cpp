@@ -20,7 +20,7 @@ TEST(ThreadPool, RunsEveryPartOnce) {
     const auto pool = ThreadPool::make(threads);
     ASSERT_TRUE(pool.ok()) << pool.status().text();
     for (int round = 0; round < 3000; ++round) {
-      const int parts = 1 + round % (2 * ThreadPool::kMostParts);
+      const int parts = 1 + round % (2 * ThreadPool::kMaxParts);
       // Plain memory: what the parts wrote is visible afterwards.
       std::vector<int> times(static_cast<std::size_t>(parts), 0);
       (*pool)->run(

@@ -54,13 +54,13 @@ TEST(ConstantKernels, DenseIsTheConvolutionOfOnePosition) {
   for (const std::int32_t taps : {1, 5}) {
     const Case of = conv(12, 10, taps, 1, 1, 9);
     RomDense dense;
-    ASSERT_TRUE(as_constant(of.spec, dense));
+    ASSERT_TRUE(as_rom(of.spec, dense));
     EXPECT_EQ(dense.inputs, 12 * taps);
     std::vector<std::int8_t> y(10);
-    constant_dense_int8(&dense, of.x.data(), nullptr, y.data());
+    rom_dense_int8(&dense, of.x.data(), nullptr, y.data());
     EXPECT_EQ(y, defined(of));
     RomDepthwise depthwise;
-    EXPECT_FALSE(as_constant(of.spec, depthwise));
+    EXPECT_FALSE(as_rom(of.spec, depthwise));
   }
 }
 
@@ -68,21 +68,19 @@ TEST(ConstantKernels, DepthwiseIsTheConvolutionOfOnePosition) {
   for (const std::int32_t distance : {1, 4}) {
     const Case of = conv(12, 12, 9, distance, 12, 7);
     RomDepthwise depthwise;
-    ASSERT_TRUE(as_constant(of.spec, depthwise));
+    ASSERT_TRUE(as_rom(of.spec, depthwise));
     std::vector<std::int8_t> y(12);
-    constant_depthwise_int8(&depthwise, of.x.data(), nullptr, y.data());
+    rom_depthwise_int8(&depthwise, of.x.data(), nullptr, y.data());
     EXPECT_EQ(y, defined(of));
     RomDense dense;
-    EXPECT_FALSE(as_constant(of.spec, dense));
+    EXPECT_FALSE(as_rom(of.spec, dense));
   }
 }
 
 TEST(ConstantKernels, OtherConvolutionsHaveNoShortForm) {
   RomDense dense;
   RomDepthwise depthwise;
-  const auto none = [&](const ConvSpec& spec) {
-    return !as_constant(spec, dense) && !as_constant(spec, depthwise);
-  };
+  const auto none = [&](const ConvSpec& spec) { return !as_rom(spec, dense) && !as_rom(spec, depthwise); };
   EXPECT_TRUE(none(conv(12, 10, 3, 2, 1, 9).spec)) << "inputs in several pieces";
   EXPECT_TRUE(none(conv(12, 10, 3, 1, 2, 9).spec)) << "groups";
   const Case unshifted = conv(12, 10, 1, 1, 1, 0), far = conv(12, 10, 1, 1, 1, 31);
@@ -104,8 +102,8 @@ TEST(ConstantKernels, PlainSumsAreThoseOfBytes) {
   spec.high = 90;
   ASSERT_TRUE(is_plain_sum(spec));
   std::vector<std::int8_t> y(50), expected(50);
-  constant_sum_int8(&spec, a.data(), b.data(), y.data());
-  ASSERT_TRUE((constant_binary<BinaryOp::add, std::int8_t>(spec, a.data(), b.data(), expected.data())));
+  rom_sum_int8(&spec, a.data(), b.data(), y.data());
+  ASSERT_TRUE((rom_binary<BinaryOp::add, std::int8_t>(spec, a.data(), b.data(), expected.data())));
   EXPECT_EQ(y, expected);
   spec.b_exponent = 1;
   EXPECT_FALSE(is_plain_sum(spec));

@@ -49,9 +49,9 @@ void each(const Constant& constant, F f) {
 }
 
 std::int64_t to_integer(double value) {
-  constexpr double kMost = 9223372036854774784.0;  // the largest double below 2^63
+  constexpr double kMax = 9223372036854774784.0;  // the largest double below 2^63
   if (value != value) return 0;
-  return static_cast<std::int64_t>(std::clamp(value, -kMost, kMost));
+  return static_cast<std::int64_t>(std::clamp(value, -kMax, kMax));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void append(const List& list, std::vector<std::byte>& data) {
   }
 }
 
-// Elements that stand in the list of their type instead of raw_data.
+// Elements in the list of their type instead of raw_data.
 void read_list(const TensorProto& tensor, DType type, std::vector<std::byte>& data) {
   switch (type) {
     case DType::float32:

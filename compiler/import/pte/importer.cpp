@@ -93,7 +93,7 @@ Status add_output(Builder& builder, const Method& method, std::size_t index) {
 Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable operators) {
   PteImport out;
   const bool bundled = has_identifier(file, "BP08");
-  std::vector<std::byte> inner;  // aligned, wherever it lies in the bundle
+  std::vector<std::byte> inner;  // an aligned copy
   if (bundled) {
     RUNNEL_ASSIGN(const auto program, bundled_program(file));
     inner.assign(program.begin(), program.end());

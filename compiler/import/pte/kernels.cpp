@@ -124,11 +124,11 @@ Result<Pair> read_pair(Builder& builder, const Call& call, std::size_t position,
   if (numbers.empty() && otherwise != nullptr) return *otherwise;
   if (numbers.empty() || numbers.size() > 2)
     return call.fail() << "operand " << position << " has " << numbers.size() << " numbers, expected 1 or 2";
-  constexpr std::int64_t kMost = 1 << 16;
+  constexpr std::int64_t kMax = 1 << 16;
   for (const std::int64_t number : numbers) {
-    if (number < low || number > kMost)
+    if (number < low || number > kMax)
       return call.fail() << "operand " << position << " has " << number << ", expected " << low << " to "
-                         << kMost;
+                         << kMax;
   }
   return Pair{static_cast<int>(numbers.front()), static_cast<int>(numbers.back())};
 }

@@ -306,7 +306,7 @@ class Reader {
         out.args = {from.args_as_FreeCall()->value_index()};
         break;
       case pte::InstructionArguments::NONE:
-        return Status(Code::invalid_data) << place << ": does nothing that is known";
+        return Status(Code::invalid_data) << place << ": is of no known kind";
     }
     const bool calls = out.kind == Instruction::Kind::kernel || out.kind == Instruction::Kind::delegate;
     if (calls && (which < 0 || static_cast<std::size_t>(which) >= of)) {

@@ -28,8 +28,8 @@ Status check_operators(const Subgraph& graph) {
   return obstacle_status(obstacles, "operators", "times");
 }
 
-// An output that is an input or is listed twice gets a copy, so that every output is computed. One of uint8
-// becomes that again.
+// An output that is an input or is listed twice gets a copy, so that every output is computed. A uint8
+// output is converted back.
 Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
   TensorId id = builder.find(tensor);
   const std::string& name = builder.source().tensors[static_cast<std::size_t>(tensor)].name;
@@ -74,7 +74,7 @@ Result<Graph> build(const Model& model, const Windows& windows, OperatorTable op
 
 Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators, const InputShapes& shapes,
                      std::vector<std::string>& notes) {
-  // Aligned, wherever the caller's bytes lie.
+  // A copy, which is aligned.
   const std::vector<std::byte> file(bytes.begin(), bytes.end());
   RUNNEL_ASSIGN(Model model, read_model(file));
   RUNNEL_TRY(check_operators(model.subgraphs[0]));

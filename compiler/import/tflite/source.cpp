@@ -216,9 +216,9 @@ Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Mo
 }  // namespace
 
 Result<Model> read_model(std::span<const std::byte> file) {
-  constexpr std::size_t kMost = std::size_t{1} << 31;
-  if (file.size() >= kMost)
-    return Status(Code::unsupported) << file.size() << " bytes, expected less than " << kMost;
+  constexpr std::size_t kMax = std::size_t{1} << 31;
+  if (file.size() >= kMax)
+    return Status(Code::unsupported) << file.size() << " bytes, expected less than " << kMax;
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size(), 16,
                                  4'000'000);
   if (file.size() < 8 || !tflite::VerifyModelBuffer(verifier)) {

@@ -19,7 +19,7 @@ using Json = ordered_json;
 
 constexpr std::string_view kFormat = "runnel calibration table";
 constexpr int kVersion = 1;
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 constexpr double kLargest = 1e30;
 
 // Of everything that computes: the operators and their constants, in order.
@@ -244,9 +244,9 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
 }
 
 Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
-  if (text.size() > kMostBytes)
+  if (text.size() > kMaxBytes)
     return Status(Code::invalid_data)
-           << "calibration table: " << text.size() << " bytes, expected " << kMostBytes << " or fewer";
+           << "calibration table: " << text.size() << " bytes, expected " << kMaxBytes << " or fewer";
   const Json json = Json::parse(text, nullptr, false);
   const Reader root(json, "/");
   if (json.is_discarded()) return root.wrong("JSON");

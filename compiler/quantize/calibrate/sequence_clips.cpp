@@ -8,7 +8,7 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr std::size_t kMostStateBytes = std::size_t{512} << 20;
+constexpr std::size_t kMaxStateBytes = std::size_t{512} << 20;
 
 // Place of a tensor among some; their number when it is not there.
 std::size_t place_of(const std::vector<TensorId>& ids, TensorId id) {
@@ -67,9 +67,9 @@ Result<std::unique_ptr<Clips>> sequence_clips(const Graph& graph, std::unique_pt
     bytes += element_count(to.shape) * sizeof(float);
   }
   const std::size_t count = steps->size();
-  if (bytes > 0 && count > kMostStateBytes / bytes) {
+  if (bytes > 0 && count > kMaxStateBytes / bytes) {
     return Status(Code::unsupported) << count << " steps with " << bytes
-                                     << " bytes of state each, expected at most " << kMostStateBytes / bytes
+                                     << " bytes of state each, expected at most " << kMaxStateBytes / bytes
                                      << " steps";
   }
   auto clips = std::make_unique<SequenceClips>(graph, std::move(steps));

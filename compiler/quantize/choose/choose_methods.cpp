@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kHolds[] = {0.02, 0.05, 0.1, 0.2, 0.4, 0.8};
 constexpr double kSumSlacks[] = {1e30, 0.1, 0.02};
-constexpr std::size_t kFewest = 8;  // clips that can be divided into some to fit and some to hold back
+constexpr std::size_t kMin = 8;  // clips that can be divided into some to fit and some to hold back
 
 // What is allowed, without the methods that are tried one by one.
 Methods usual_of(const Methods& offered) {
@@ -133,7 +133,7 @@ class Choice {
 Result<Methods> choose_methods(const QuantizationRun& attempt, const Clips& clips,
                                const std::vector<std::size_t>& which, const Options& options,
                                std::vector<Trial>& trials) {
-  if (which.size() < kFewest) return usual_of(options.offered);
+  if (which.size() < kMin) return usual_of(options.offered);
   return Choice(attempt, clips, which, options, trials).run();
 }
 

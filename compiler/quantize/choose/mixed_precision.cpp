@@ -15,8 +15,8 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr std::size_t kLooked = 16;        // clips that single operators are measured with
-constexpr std::size_t kFewestDivided = 8;  // clips of which some can be held back
+constexpr std::size_t kLooked = 16;     // clips that single operators are measured with
+constexpr std::size_t kMinDivided = 8;  // clips of which some can be held back
 
 struct Candidate {
   std::size_t node = 0;
@@ -59,7 +59,7 @@ class Widening {
   Widening(const Clips& clips, const std::vector<std::size_t>& which, const Options& options,
            const Quantized& start)
       : clips_(clips), options_(options), start_(start), few_(some_of(start.clips, kLooked)) {
-    const bool divided = which.size() >= kFewestDivided;
+    const bool divided = which.size() >= kMinDivided;
     for (std::size_t i = 0; i < which.size(); ++i) (divided && i % 4 == 3 ? held_ : fit_).push_back(which[i]);
     for (const Node& node : start.real.nodes) all_products_ += products_of(start.real, node);
     room_ = options.budget > 0 ? options.budget * static_cast<double>(all_products_)

@@ -62,7 +62,7 @@ Result<ReferenceOutputs> ReferenceOutputs::make(const Graph& graph, const Clips&
   }
   made.which_.assign(which.begin(),
                      which.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                         which.size(), std::max<std::size_t>(1, kMostValues / values))));
+                                         which.size(), std::max<std::size_t>(1, kMaxValues / values))));
   made.expected_.resize(made.which_.size());
   std::map<std::size_t, std::size_t> place;
   for (std::size_t i = 0; i < made.which_.size(); ++i) place[made.which_[i]] = i;

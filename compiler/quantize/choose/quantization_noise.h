@@ -37,7 +37,7 @@ Result<std::vector<QuantizationNoise>> compare_forms(const Graph& graph, const G
 class ReferenceOutputs {
  public:
   // At most this many values are kept; clips beyond them are left out.
-  static constexpr std::size_t kMostValues = std::size_t{24} << 20;
+  static constexpr std::size_t kMaxValues = std::size_t{24} << 20;
 
   static Result<ReferenceOutputs> make(const Graph& graph, const Clips& clips,
                                        std::span<const std::size_t> which, int threads);

@@ -16,7 +16,7 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr double kMostFactor = 16;
+constexpr double kMaxFactor = 16;
 
 void store_floats(Tensor& tensor, const std::vector<float>& values) {
   std::memcpy(tensor.data->data(), values.data(), values.size() * sizeof(float));
@@ -205,7 +205,7 @@ std::vector<double> factors_of(const Graph& graph, const Family& family, const P
     largest = std::max(largest, factors[c] * values[c]);
   }
   for (double& factor : factors)
-    factor = std::clamp(factor / std::max(largest, 1e-30), 1 / kMostFactor, kMostFactor);
+    factor = std::clamp(factor / std::max(largest, 1e-30), 1 / kMaxFactor, kMaxFactor);
   return factors;
 }
 

@@ -11,8 +11,8 @@ namespace runnel::compiler::quantizer {
 namespace {
 
 // The sums of a layer with more weights per channel take too long and too much memory.
-constexpr std::size_t kMostRow = 1536;
-constexpr double kMostWork = 6e9;  // products of one layer's sums
+constexpr std::size_t kMaxRow = 1536;
+constexpr double kMaxWork = 6e9;  // products of one layer's sums
 
 void drop_activation(Node& node) {
   if (auto* conv = std::get_if<ConvOptions>(&node.options)) conv->activation = Activation::none;
@@ -34,7 +34,7 @@ Result<GramMatrix> sums_of(const Graph& graph, int number, const Plan& plan, con
   const LayerShape shape = LayerShape::of(graph, node);
   const double work = static_cast<double>(shape.groups * shape.row * shape.row) +
                       static_cast<double>(shape.channels * shape.row);
-  const double positions = std::max(4.0, kMostWork / work / static_cast<double>(which.size()));
+  const double positions = std::max(4.0, kMaxWork / work / static_cast<double>(which.size()));
   std::array<GramMatrix, ClipRunner::kSlices> slices;
   slices.fill(GramMatrix(shape));
   const DType has = tensor_types(graph, plan)[static_cast<std::size_t>(node.inputs[0])];
@@ -99,7 +99,7 @@ Status fit_recurrent(const Graph& graph, int number, const Clips& clips, std::sp
   const auto frames = static_cast<std::size_t>(x[0]), rows = static_cast<std::size_t>(w[1]),
              inputs = static_cast<std::size_t>(w[2]),
              hidden = static_cast<std::size_t>(shape_of(node.inputs[2])[2]);
-  if (std::max(inputs, hidden) > kMostRow) return {};
+  if (std::max(inputs, hidden) > kMaxRow) return {};
   const bool starts = node.inputs.size() > 4 && node.inputs[4] >= 0 &&
                       !graph.tensors[static_cast<std::size_t>(node.inputs[4])].data;
   // Where only the last state comes out, those between are not known.
@@ -158,7 +158,7 @@ Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::s
       RUNNEL_TRY(fit_recurrent(graph, static_cast<int>(n), clips, which, methods, options, plan));
     const bool fits = plan.roles[n] == Role::weighted && plan.types[n] != DType::float32 &&
                       node.code != OpCode::transposed_conv;
-    if (!fits || LayerShape::of(graph, node).row > kMostRow) continue;
+    if (!fits || LayerShape::of(graph, node).row > kMaxRow) continue;
     plan.layers.erase(static_cast<int>(n));
     RUNNEL_ASSIGN(const GramMatrix gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));
     plan.layers[static_cast<int>(n)] = fit_layer(graph, node, plan, gram, methods);

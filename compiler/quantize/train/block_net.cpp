@@ -9,8 +9,8 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-// Adam moves a parameter by about its rate per step: weights by a fiftieth of their integers' step,
-// logarithms by a hundredth.
+// Adam moves a parameter by about its rate per step: weights by 1/50 of an integer step,
+// logarithms by 1/100.
 constexpr float kWeightRate = 0.02f, kScaleRate = 0.01f, kBiasRate = 0.02f;
 
 // log2 of the largest magnitude on a grid of this exponent, from values up to `largest`: in (bits - 1 +

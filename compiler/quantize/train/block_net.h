@@ -1,5 +1,5 @@
 // A block of a graph as a network that can be trained: its weights and activations are rounded as in the
-// integer model, and errors find their way back through that.
+// integer model, and gradients pass through the rounding (straight-through estimator).
 #pragma once
 
 #include <cstddef>

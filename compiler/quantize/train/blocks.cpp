@@ -33,10 +33,10 @@ std::vector<Block> blocks_of(const Graph& graph, const Plan& plan, int layers) {
   Block open;  // [first, end): empty when it has no nodes
   const auto close = [&] {
     if (open.end > open.first && layers_in(plan, open.first, open.end) > 0) {
-      const std::set<TensorId> behind = passing(graph, open.end);
+      const std::set<TensorId> needed_later = passing(graph, open.end);
       for (std::size_t n = open.first; n < open.end; ++n) {
         for (const TensorId id : graph.nodes[n].outputs) {
-          if (behind.contains(id) ||
+          if (needed_later.contains(id) ||
               std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end())
             open.outputs.push_back(id);
         }

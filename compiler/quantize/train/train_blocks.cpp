@@ -23,7 +23,7 @@ constexpr int kLayers = 2;                // of a block, where it can have as ma
 constexpr int kSteps = 240, kLooks = 12;  // of the training; how often it is looked at
 constexpr std::size_t kBatch = 8;         // clips for a step
 constexpr std::size_t kSlices = ClipRunner::kSlices;
-constexpr std::size_t kMostValues = std::size_t{16} << 20;  // inputs and results of a block that are kept
+constexpr std::size_t kMaxValues = std::size_t{16} << 20;  // inputs and results of a block that are kept
 
 struct Example {
   std::vector<float> x, wanted;
@@ -41,7 +41,7 @@ Result<std::vector<Example>> examples_of(const Graph& graph, const Plan& plan, c
   std::size_t values = elements(block.input);
   for (const TensorId id : block.outputs) values += elements(id);
   std::vector<std::size_t> taken;
-  const std::size_t most = std::max<std::size_t>(5, kMostValues / std::max<std::size_t>(values, 1));
+  const std::size_t most = std::max<std::size_t>(5, kMaxValues / std::max<std::size_t>(values, 1));
   for (std::size_t i = 0; i < std::min(which.size(), most); ++i)
     taken.push_back(which[i * which.size() / std::min(which.size(), most)]);
   const TensorId inputs[] = {block.input};

@@ -1,4 +1,4 @@
-// What the ways back of single operators share: from operators of a graph to nodes of an .espdl model. The
+// What the conversions of single operators share: from operators of a graph to nodes of an .espdl model. The
 // counterpart of builder.h.
 #pragma once
 
@@ -24,7 +24,7 @@ class Lowering {
   Lowering(const Graph& graph, EspdlTarget target);
 
   Model model;                     // what has been written so far
-  std::vector<std::string> notes;  // things worth telling, one sentence each
+  std::vector<std::string> notes;  // for people, one sentence each
 
   [[nodiscard]] EspdlTarget target() const { return target_; }
   [[nodiscard]] const std::vector<std::string>& refusals() const { return refusals_; }
@@ -54,7 +54,7 @@ class Lowering {
   [[nodiscard]] bool skipped(const compiler::Node& node) const { return skipped_.contains(&node); }
 
   // ---- operands
-  // The name under which operand `position` is read: a value, or a constant as it lies ("" when it is
+  // The name under which operand `position` is read: a value, or a constant as it is ("" when it is
   // absent).
   std::string operand(const compiler::Node& node, std::size_t position);
   // The name of a tensor in the file.
@@ -94,7 +94,7 @@ class Lowering {
   std::vector<std::string> refusals_;
 };
 
-// ---- the ways back, by kind (lower_*.cpp)
+// ---- conversions, by kind (lower/)
 void lower_conv(Lowering& to, const compiler::Node& node);
 void lower_transposed_conv(Lowering& to, const compiler::Node& node);
 void lower_fully_connected(Lowering& to, const compiler::Node& node);

@@ -273,7 +273,7 @@ class Former {
     const bool height = tensor(x).shape.size() == 4 && at.axis == 1;
     if (crop || pad || !without_padding(out, height)) {
       refuse(node, crop ? "a slice in steps, expected one that cuts frames at the ends"
-                        : "a window that StreamingCache does not stand before");
+                        : "a window without a StreamingCache");
       return;
     }
     if (node.code == OpCode::max_pool && (rule.left > 0 || rule.right > 0) &&

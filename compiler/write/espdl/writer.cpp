@@ -132,8 +132,8 @@ Status add_test_values(const Graph& given, const Plan& plan, const EspdlWriteOpt
 
 // Enough calls that everything that is kept holds real frames in the last ones.
 int calls_for(const StreamingForm& form, int chunk) {
-  constexpr std::int64_t kLeast = 4, kMost = 256;
-  return static_cast<int>(std::clamp(form.context / chunk + 3, kLeast, kMost));
+  constexpr std::int64_t kLeast = 4, kMax = 256;
+  return static_cast<int>(std::clamp(form.context / chunk + 3, kLeast, kMax));
 }
 
 // What was written gives the recorded outputs when it is read and run.

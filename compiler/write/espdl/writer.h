@@ -31,7 +31,7 @@ struct EspdlWritten {
   std::vector<std::byte> bytes;  // empty when there are refusals
   // What the format or the target cannot say, one sentence for each operator and reason, all of them.
   std::vector<std::string> refusals;
-  // Things worth telling people, one sentence each.
+  // Notes for people, one sentence each.
   std::vector<std::string> notes;
   EspdlTarget target = EspdlTarget::c;
 };

@@ -122,12 +122,12 @@ Status check_attention(const Model& model, const fb::Operator& op) noexcept {
   Shape expected = q.shape;
   expected[3] = v.shape[3];
   RUNNEL_TRY(expect_shape(v.shape, expected, "the values"));
-  constexpr std::int32_t kMost = 1 << 20;
-  if (o->left() < 0 || o->right() < 0 || o->chunk() < 1 || o->left() > kMost || o->right() > kMost ||
-      o->chunk() > kMost) {
+  constexpr std::int32_t kMax = 1 << 20;
+  if (o->left() < 0 || o->right() < 0 || o->chunk() < 1 || o->left() > kMax || o->right() > kMax ||
+      o->chunk() > kMax) {
     return Status(Code::invalid_data)
            << "a window of " << o->left() << " frames before chunks of " << o->chunk() << " and "
-           << o->right() << " after, expected at most " << kMost;
+           << o->right() << " after, expected at most " << kMax;
   }
   const std::int32_t largest = q.dtype == DType::int8 ? 127 : 32767;
   if (o->scale() < -largest || o->scale() > largest)

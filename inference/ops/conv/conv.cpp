@@ -113,11 +113,8 @@ std::int32_t from_end(const Shape& shape, int back) noexcept {
   return shape.rank > back ? shape[shape.rank - 1 - back] : 1;
 }
 
-// Version 4 says its multipliers and shifts, operands 3 and 4, one for all or one per output channel; scales
-// then mean nothing to it.
-bool says_multipliers(const fb::Operator& op) noexcept {
-  return arithmetic_of(op) == Arithmetic::multipliers;
-}
+// Multipliers and shifts are operands 3 and 4, one for all or one per output channel; scales are ignored.
+bool has_multipliers(const fb::Operator& op) noexcept { return arithmetic_of(op) == Arithmetic::multipliers; }
 
 std::int32_t integer_at(const TensorView& tensor, std::size_t i) noexcept {
   std::int32_t value = 0;
@@ -164,7 +161,7 @@ Status check_affine_weighted(const Model& model, const fb::Operator& op, std::in
   }
   const bool per_channel =
       static_cast<std::int32_t>(w.scales.size()) == channels && (channels == 1 || w.channel_axis == 0);
-  const bool scaled = w.scales.size() == 1 || per_channel || says_multipliers(op);
+  const bool scaled = w.scales.size() == 1 || per_channel || has_multipliers(op);
   if (!scaled) return Status(Code::unsupported) << "weights without one scale for all or per output channel";
   for (const std::int32_t zero : w.zero_points) {
     if (zero != 0) return Status(Code::unsupported) << "weights with a zero point of " << zero;
@@ -188,7 +185,7 @@ Activation activation_of(const fb::Operator& op) noexcept {
 // output.
 Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
-  if (says_multipliers(op)) RUNNEL_TRY(check_multipliers(model, op, channels));
+  if (has_multipliers(op)) RUNNEL_TRY(check_multipliers(model, op, channels));
   if (!x.scales.empty()) return check_affine_weighted(model, op, channels);
   const bool floats = x.dtype == DType::float32;
   RUNNEL_TRY(check_number(x, floats, "the input"));
@@ -235,7 +232,7 @@ Status bind_multipliers(PrepareContext& context, Activation activation, kernels:
   const fb::Operator& op = context.op();
   const TensorView x = input(context.model(), op, 0), w = input(context.model(), op, 1),
                    y = output(context.model(), op);
-  const bool said = says_multipliers(op);
+  const bool said = has_multipliers(op);
   const std::size_t count =
       said ? static_cast<std::size_t>(input(context.model(), op, 3).shape.elements()) : w.scales.size();
   auto* const multipliers = context.memory().array<std::int32_t>(count);
@@ -350,7 +347,7 @@ std::int64_t output_size(std::int64_t size, std::int64_t before, std::int64_t af
 }
 
 Status check_conv(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_operands(op, 2, says_multipliers(op) ? 5 : 3));
+  RUNNEL_TRY(check_operands(op, 2, has_multipliers(op) ? 5 : 3));
   RUNNEL_ASSIGN(const fb::ConvOptions* const o, options<fb::ConvOptions>(op));
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   if (x.shape.rank < 2 || w.shape.rank != 4 || y.shape.rank != x.shape.rank) {
@@ -358,16 +355,16 @@ Status check_conv(const Model& model, const fb::Operator& op) noexcept {
            << "input rank " << x.shape.rank << ", weights rank " << w.shape.rank << ", output rank "
            << y.shape.rank << ", expected at least 2, exactly 4, and as the input";
   }
-  constexpr std::int32_t kMost = 1 << 16;
+  constexpr std::int32_t kMax = 1 << 16;
   for (const std::int32_t positive :
        {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width(), o->groups()}) {
-    if (positive < 1 || positive > kMost)
+    if (positive < 1 || positive > kMax)
       return Status(Code::invalid_data)
-             << "a stride, dilation or group count of " << positive << ", expected 1 to " << kMost;
+             << "a stride, dilation or group count of " << positive << ", expected 1 to " << kMax;
   }
   for (const std::int32_t pad : {o->pad_top(), o->pad_left(), o->pad_bottom(), o->pad_right()}) {
-    if (pad < -kMost || pad > kMost)
-      return Status(Code::invalid_data) << "padding of " << pad << ", expected at most " << kMost;
+    if (pad < -kMax || pad > kMax)
+      return Status(Code::invalid_data) << "padding of " << pad << ", expected at most " << kMax;
   }
   const std::int32_t channels = from_end(x.shape, 0);
   if (channels % o->groups() != 0 || w.shape[0] % o->groups() != 0 || w.shape[3] != channels / o->groups()) {
@@ -462,7 +459,7 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
 // -------------------------------------------------------------
 
 Status check_fully_connected(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_operands(op, 2, says_multipliers(op) ? 5 : 3));
+  RUNNEL_TRY(check_operands(op, 2, has_multipliers(op) ? 5 : 3));
   RUNNEL_TRY(options<fb::FullyConnectedOptions>(op).status());
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   if (x.shape.rank < 1 || w.shape.rank != 2 || w.shape[1] != x.shape[x.shape.rank - 1]) {

@@ -76,16 +76,16 @@ Status check_conv(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   if (x.shape.rank != 4 || w.shape.rank != 4 || y.shape.rank != 4)
     return Status(Code::invalid_data) << "input rank " << x.shape.rank << ", expected 4";
-  constexpr std::int32_t kMost = 1 << 16;
+  constexpr std::int32_t kMax = 1 << 16;
   for (const std::int32_t value :
        {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width(), o->groups()}) {
-    if (value < 1 || value > kMost)
+    if (value < 1 || value > kMax)
       return Status(Code::invalid_data)
-             << "a stride, dilation or group count of " << value << ", expected 1 to " << kMost;
+             << "a stride, dilation or group count of " << value << ", expected 1 to " << kMax;
   }
   for (const std::int32_t value : {o->pad_top(), o->pad_left(), o->pad_bottom(), o->pad_right()}) {
-    if (value < 0 || value > kMost)
-      return Status(Code::invalid_data) << "padding of " << value << ", expected 0 to " << kMost;
+    if (value < 0 || value > kMax)
+      return Status(Code::invalid_data) << "padding of " << value << ", expected 0 to " << kMax;
   }
   if (x.shape[3] % o->groups() != 0 || w.shape[0] % o->groups() != 0 ||
       w.shape[3] != x.shape[3] / o->groups()) {

@@ -84,21 +84,21 @@ Status check_transposed(const Model& model, const fb::Operator& op) noexcept {
     return Status(Code::unsupported) << "an input of rank " << x.shape.rank << " and weights of rank "
                                      << w.shape.rank << ", expected 3 or 4, and 4";
   }
-  constexpr std::int32_t kMost = 1 << 12;
+  constexpr std::int32_t kMax = 1 << 12;
   for (const std::int32_t positive :
        {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width()}) {
-    if (positive < 1 || positive > kMost)
+    if (positive < 1 || positive > kMax)
       return Status(Code::invalid_data)
-             << "a stride or dilation of " << positive << ", expected 1 to " << kMost;
+             << "a stride or dilation of " << positive << ", expected 1 to " << kMax;
   }
   // Frames made of nothing but the bias can be added after the result, not before it.
   for (const std::int32_t crop : {o->crop_top(), o->crop_left()}) {
-    if (crop < 0 || crop > kMost)
-      return Status(Code::unsupported) << "a crop of " << crop << " in front, expected 0 to " << kMost;
+    if (crop < 0 || crop > kMax)
+      return Status(Code::unsupported) << "a crop of " << crop << " in front, expected 0 to " << kMax;
   }
   for (const std::int32_t crop : {o->crop_bottom(), o->crop_right()}) {
-    if (crop < -kMost || crop > kMost)
-      return Status(Code::unsupported) << "a crop of " << crop << " after, expected at most " << kMost;
+    if (crop < -kMax || crop > kMax)
+      return Status(Code::unsupported) << "a crop of " << crop << " after, expected at most " << kMax;
   }
   const std::int32_t channels = x.shape[x.shape.rank - 1], groups = o->groups();
   if (groups < 1 || channels % groups != 0 || w.shape[0] % groups != 0 || w.shape[3] != channels / groups) {

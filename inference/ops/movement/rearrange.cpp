@@ -213,10 +213,10 @@ Status check_insert_zeros(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_moved(x, y));
   if (x.shape.rank != 3 && x.shape.rank != 4)
     return Status(Code::unsupported) << "an input of rank " << x.shape.rank << ", expected 3 or 4";
-  constexpr std::int32_t kMost = 1 << 12;
+  constexpr std::int32_t kMax = 1 << 12;
   for (const std::int32_t stride : {o->stride_height(), o->stride_width()}) {
-    if (stride < 1 || stride > kMost)
-      return Status(Code::invalid_data) << "stride " << stride << ", expected 1 to " << kMost;
+    if (stride < 1 || stride > kMax)
+      return Status(Code::invalid_data) << "stride " << stride << ", expected 1 to " << kMax;
   }
   if (o->after_height() < 0 || o->after_height() >= o->stride_height() || o->after_width() < 0 ||
       o->after_width() >= o->stride_width()) {

@@ -233,11 +233,11 @@ Status check_recurrent(const Model& model, const fb::Operator& op) noexcept {
   }
   const std::int32_t directions = native(o->direction()) == Direction::bidirectional ? 2 : 1,
                      gates = is_lstm(op) ? 4 : 3;
-  constexpr std::int32_t kMost = 1 << 16;
+  constexpr std::int32_t kMax = 1 << 16;
   const std::int32_t inputs = x.shape[2], hidden = r.shape.rank == 3 ? r.shape[2] : 0;
-  if (hidden < 1 || hidden > kMost / 4 || inputs > kMost)
+  if (hidden < 1 || hidden > kMax / 4 || inputs > kMax)
     return Status(Code::unsupported) << "a state of " << hidden << " and an input of " << inputs
-                                     << ", expected at most " << kMost / 4 << " and " << kMost;
+                                     << ", expected at most " << kMax / 4 << " and " << kMax;
   RUNNEL_TRY(expect_shape(w.shape, shape_of({directions, gates * hidden, inputs}), "the weights"));
   RUNNEL_TRY(expect_shape(r.shape, shape_of({directions, gates * hidden, hidden}), "the hidden weights"));
   for (const TensorView& weights : {w, r}) {

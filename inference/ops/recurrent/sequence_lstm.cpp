@@ -1,5 +1,5 @@
-// LSTM that keeps h and c from call to call (version 3; 4: with powers of two). Inputs: x, weights of x for
-// the input, forget, cell and output gates, weights of h for them, their biases.
+// LSTM that keeps h and c from call to call (TensorFlow Lite's arithmetic, or with powers of two). Inputs: x,
+// weights of x for the input, forget, cell and output gates, weights of h for them, their biases.
 #include "kernels/recurrent/sequence_lstm.h"
 
 #include <algorithm>

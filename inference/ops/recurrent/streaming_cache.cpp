@@ -58,9 +58,9 @@ Status check_cache(const Model& model, const fb::Operator& op) noexcept {
     return Status(Code::unsupported) << name_of(x.dtype) << " with a zero point";
   if (o->axis() < 0 || o->axis() >= x.shape.rank)
     return Status(Code::invalid_data) << "axis " << o->axis() << " of a tensor of rank " << x.shape.rank;
-  constexpr std::int32_t kMost = 1 << 24;
-  if (o->frames() < 1 || o->frames() > kMost)
-    return Status(Code::invalid_data) << "keeps " << o->frames() << " frames, expected 1 to " << kMost;
+  constexpr std::int32_t kMax = 1 << 24;
+  if (o->frames() < 1 || o->frames() > kMax)
+    return Status(Code::invalid_data) << "keeps " << o->frames() << " frames, expected 1 to " << kMax;
   Shape expected = x.shape;
   if (expected[o->axis()] > (1 << 30))
     return Status(Code::invalid_data) << "blocks of " << expected[o->axis()] << " frames";

@@ -15,7 +15,7 @@ struct BoundVariable : BoundOperator {
   std::size_t state = 0, bytes = 0, element = 1;
   std::int64_t zero_point = 0;  // its first bytes are those of a narrower type
 };
-constexpr std::int32_t kMostVariables = 256;  // bounds the work of comparing them
+constexpr std::int32_t kMaxVariables = 256;  // bounds the work of comparing them
 
 void run_read(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundVariable&>(self);
@@ -71,9 +71,9 @@ Status check_variable(const Model& model, const fb::Operator& op) noexcept {
   const bool read = code_of(op) == OpCode::read_variable;
   RUNNEL_TRY(check_operands(op, read ? 0 : 1, 1));
   RUNNEL_TRY(options<fb::VariableOptions>(op).status());
-  if (variable_of(op) < 0 || variable_of(op) >= kMostVariables) {
+  if (variable_of(op) < 0 || variable_of(op) >= kMaxVariables) {
     return Status(Code::invalid_data)
-           << "variable " << variable_of(op) << ", expected 0 to " << kMostVariables - 1;
+           << "variable " << variable_of(op) << ", expected 0 to " << kMaxVariables - 1;
   }
   const TensorView y = output(model, op);
   if (y.zero_points.size() > 1)

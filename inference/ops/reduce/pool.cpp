@@ -75,16 +75,16 @@ Status check_pool(const Model& model, const fb::Operator& op) noexcept {
                                      << ", expected one type";
   if (x.shape.rank != 3 && x.shape.rank != 4)
     return Status(Code::unsupported) << "input rank " << x.shape.rank << ", expected 3 or 4";
-  constexpr std::int32_t kMost = 1 << 16;
+  constexpr std::int32_t kMax = 1 << 16;
   for (const std::int32_t v : {o->kernel_height(), o->kernel_width(), o->stride_height(), o->stride_width(),
                                o->dilation_height(), o->dilation_width()}) {
-    if (v < 1 || v > kMost)
+    if (v < 1 || v > kMax)
       return Status(Code::invalid_data)
-             << "a kernel, stride or dilation of " << v << ", expected 1 to " << kMost;
+             << "a kernel, stride or dilation of " << v << ", expected 1 to " << kMax;
   }
   for (const std::int32_t v : {o->pad_top(), o->pad_left(), o->pad_bottom(), o->pad_right()}) {
-    if (v < 0 || v > kMost)
-      return Status(Code::invalid_data) << "padding of " << v << ", expected 0 to " << kMost;
+    if (v < 0 || v > kMax)
+      return Status(Code::invalid_data) << "padding of " << v << ", expected 0 to " << kMax;
   }
   const Sizes s = sizes_of(*o, x.shape);
   const auto size = [](std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation,

@@ -15,7 +15,8 @@ namespace runnel::ops {
 
 enum class Reduction : std::uint8_t { mean, sum, max, min, l1, l2, prod, log_sum, log_sum_exp, sum_square };
 
-// How a sum becomes a mean: as reductions do, or as average_pool version 1 or 3 does.
+// How a sum becomes a mean: as reductions do, or as average_pool in ESP-DL's or TensorFlow Lite's arithmetic
+// does.
 enum class MeanOrder : std::uint8_t { reduction, pool, integers };
 
 struct BoundReduce : BoundOperator {
@@ -33,7 +34,7 @@ struct BoundReduce : BoundOperator {
   MeanOrder order = MeanOrder::reduction;
   const kernels::FloatPairKernels* kernels = nullptr;
   bool beside = false;  // float means and sums: neighbouring results from neighbouring elements
-  bool affine = false;  // version 3: multiplier, zero points
+  bool affine = false;  // TensorFlow Lite's arithmetic: multiplier, zero points
   kernels::Multiplier ratio, multiplier;  // of the scales; with the division by the count
   std::int32_t x_zero = 0, y_zero = 0;
 };
@@ -129,7 +130,7 @@ double real_result(const BoundReduce& op, const T* x, std::int64_t base) noexcep
   }
 }
 
-// Sums of floats, of their sizes or of their squares.
+// Sums of floats, of their magnitudes or of their squares.
 inline kernels::Term term_of(Reduction kind) noexcept {
   if (kind == Reduction::sum_square || kind == Reduction::l2) return kernels::Term::square;
   return kind == Reduction::l1 ? kernels::Term::size : kernels::Term::value;
@@ -140,7 +141,7 @@ inline float finish_sum(const BoundReduce& op, const kernels::FloatSum& sum) noe
                                     : sum.value();
 }
 
-// Sums that leave the numbers of which FloatSum keeps the rests: once more with terms that stay inside.
+// Sums beyond the range in which FloatSum's rounding errors are floats: added again with scaled terms.
 [[gnu::noinline]] inline float extreme_result(const BoundReduce& op, const float* x, std::int64_t base,
                                               bool large) noexcept {
   constexpr float kDown = 0x1p-80f, kUp = 0x1p80f;
@@ -164,7 +165,8 @@ inline bool is_ordinary(const BoundReduce& op, const kernels::FloatSum& sum) noe
   return sum.has_rest() &&
          ((op.kind != Reduction::sum_square && op.kind != Reduction::l2) || sum.sum > 1e-25f);
 }
-// In the order of memory, rounded once: the nearest float, but for what is beyond twice a float's bits.
+// In the order of memory, rounded once: the nearest float, except where that takes more than twice a float's
+// bits.
 inline float float_result(const BoundReduce& op, const float* x, std::int64_t base) noexcept {
   float best = x[base];
   switch (op.kind) {

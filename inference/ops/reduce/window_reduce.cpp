@@ -1,4 +1,4 @@
-// Reductions over windows of time (versions 2, 4, 5 and 6): sums, means and extremes of the last frames, or
+// Reductions over windows of time: sums, means and extremes of the last frames, or
 // of all frames so far. Integers cost the same per frame whatever the window: sums take in what enters and
 // give back what leaves; extremes keep the window's frames themselves, in place of which the extremes of its
 // older part are put whenever it has filled up once more.
@@ -255,15 +255,15 @@ Status check_window_reduce(const Model& model, const fb::Operator& op) noexcept 
       (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point()))
     return Status(Code::unsupported) << "input and output of different scales or zero points";
   const int time = o.time_axis();
-  constexpr std::int32_t kMost = 1 << 20;
+  constexpr std::int32_t kMax = 1 << 20;
   if (time < 0 || time >= x.shape.rank || !is_reduced(o, time))
     return Status(Code::invalid_data) << "time axis " << time << ", expected one of the axes";
   if (x.shape.product(0, time) != 1)
     return Status(Code::unsupported) << "time after dimensions of more than 1";
-  if (o.window() != kSoFar && (o.window() < 1 || o.window() > kMost))
+  if (o.window() != kSoFar && (o.window() < 1 || o.window() > kMax))
     return Status(Code::invalid_data)
-           << "a window of " << o.window() << " frames, expected 1 to " << kMost << ", or -1";
-  if (o.hop() < 1 || o.hop() > kMost || (o.window() == kSoFar && o.hop() != 1))
+           << "a window of " << o.window() << " frames, expected 1 to " << kMax << ", or -1";
+  if (o.hop() < 1 || o.hop() > kMax || (o.window() == kSoFar && o.hop() != 1))
     return Status(Code::invalid_data) << "a hop of " << o.hop() << " frames";
   if (o.before() < 0 || o.before() >= std::max<std::int32_t>(o.window(), 1))
     return Status(Code::invalid_data) << o.before() << " frames in front, expected less than the window";

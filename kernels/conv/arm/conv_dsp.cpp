@@ -130,10 +130,10 @@ void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x,
   run_device<Dsp<true>, std::int16_t, std::int64_t>(spec, part, x, y);
 }
 
-void constant_dense_int8(const void* of, const void* x, const void*, void* y) noexcept {
+void rom_dense_int8(const void* of, const void* x, const void*, void* y) noexcept {
   run_constant<Dsp<false>>(*static_cast<const RomDense*>(of), x, y);
 }
-void constant_depthwise_int8(const void* of, const void* x, const void*, void* y) noexcept {
+void rom_depthwise_int8(const void* of, const void* x, const void*, void* y) noexcept {
   run_constant<Dsp<false>>(*static_cast<const RomDepthwise*>(of), x, y);
 }
 

@@ -12,7 +12,7 @@ namespace runnel::npu {
 namespace {
 
 constexpr std::int32_t kFirstBank = 2, kDepthStep = 16;
-constexpr Block kMost{32, 64, 128};
+constexpr Block kMax{32, 64, 128};
 
 std::int32_t round_up(std::int32_t value, std::int32_t step) noexcept {
   return static_cast<std::int32_t>(ceil_div(value, step)) * step;
@@ -26,9 +26,9 @@ Block search_space(const Operation& op, const Accelerator& accelerator) noexcept
   const auto limit = [](std::int32_t size, std::int32_t most, std::int32_t ublock) {
     return round_up(std::min(size, most), ublock);
   };
-  return {limit(op.ofm.height, kMost.height, accelerator.ublock_height),
-          limit(op.ofm.width, kMost.width, accelerator.ublock_width),
-          limit(op.ofm.depth, kMost.depth, accelerator.ublock_depth)};
+  return {limit(op.ofm.height, kMax.height, accelerator.ublock_height),
+          limit(op.ofm.width, kMax.width, accelerator.ublock_width),
+          limit(op.ofm.depth, kMax.depth, accelerator.ublock_depth)};
 }
 // Depths in order; where channels are cut, multiples of 16.
 std::int32_t first_depth(const Operation& op, const Accelerator& accelerator, const Block& space) noexcept {
@@ -61,9 +61,9 @@ Result<BlockConfig> layout_of(const Operation& op, const Accelerator& accelerato
     return Status(Code::invalid_argument)
            << "block of " << op.block_height << " x " << op.block_width << " x " << op.block_depth << ": ";
   };
-  if (!legal(op.block_height, kMost.height, accelerator.ublock_height) ||
-      !legal(op.block_width, kMost.width, accelerator.ublock_width) ||
-      !legal(op.block_depth, kMost.depth, accelerator.ublock_depth)) {
+  if (!legal(op.block_height, kMax.height, accelerator.ublock_height) ||
+      !legal(op.block_width, kMax.width, accelerator.ublock_width) ||
+      !legal(op.block_depth, kMax.depth, accelerator.ublock_depth)) {
     return fail() << "expected multiples of " << accelerator.ublock_height << " x "
                   << accelerator.ublock_width << " x " << accelerator.ublock_depth << " up to 32 x 64 x 128";
   }

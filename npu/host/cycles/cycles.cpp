@@ -9,8 +9,8 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kMostSubKernel = 8;  // taps of a kernel processed at a time along an axis
-constexpr double kScaleBurst = 256;         // bytes of scales per latency
+constexpr std::int32_t kMaxSubKernel = 8;  // taps of a kernel processed at a time along an axis
+constexpr double kScaleBurst = 256;        // bytes of scales per latency
 
 // Cycles per output element, by what computes it and by its activation function.
 enum OutputKind : std::uint8_t {
@@ -164,10 +164,10 @@ double CycleModel::convolution(const Operation& op, MemoryArea scales) const noe
   std::int64_t delay = u55_32 ? (acc40(op) ? 7 : 3) : acc40(op) && accelerator_->banks <= 24 ? 3 : 2;
 
   std::int64_t sum = 0;
-  for (std::int32_t top = 0; top < taps_y; top += kMostSubKernel) {
-    for (std::int32_t left = 0; left < taps_x; left += kMostSubKernel) {
+  for (std::int32_t top = 0; top < taps_y; top += kMaxSubKernel) {
+    for (std::int32_t left = 0; left < taps_x; left += kMaxSubKernel) {
       const std::int64_t taps =
-          std::int64_t{std::min(taps_y - top, kMostSubKernel)} * std::min(taps_x - left, kMostSubKernel);
+          std::int64_t{std::min(taps_y - top, kMaxSubKernel)} * std::min(taps_x - left, kMaxSubKernel);
       std::int64_t steps = 1, cycles = 0;
       if (op.is(PoolMode::max) || op.is(PoolMode::average)) {
         cycles = std::max<std::int64_t>(4, taps) * x * y * z * (wide && !u55_32 ? 2 : 1);
@@ -241,8 +241,7 @@ ElementAccess CycleModel::access(const Operation& op) const noexcept {
   const bool once = depth_by_depth(op);
   const double blocks = across * (once ? 1 : static_cast<double>(ceil_div(op.ofm.depth, output.depth)));
   const std::int32_t taps_y = op.kernel.taps_y(), taps_x = op.kernel.taps_x();
-  const double parts =
-      static_cast<double>(ceil_div(taps_y, kMostSubKernel) * ceil_div(taps_x, kMostSubKernel));
+  const double parts = static_cast<double>(ceil_div(taps_y, kMaxSubKernel) * ceil_div(taps_x, kMaxSubKernel));
   out.ifm = stored({input.height, input.width, op.ifm.depth}, op.ifm.layout) * parts * blocks;
   if (op.kind == OperationKind::pool) return out;
   const double kernel = static_cast<double>(taps_y) * taps_x * (once ? 1 : op.ifm.depth);

@@ -7,7 +7,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kMostExchanged = 64;  // rows of a kernel that every operation takes
+constexpr std::int32_t kMaxExchanged = 64;  // rows of a kernel that every operation takes
 
 bool by_strides(const FeatureMap& map) noexcept {
   return map.width0 == 0 || (map.layout == Layout::nhwc && map.width0 >= map.width &&
@@ -25,7 +25,7 @@ void exchange(FeatureMap& map) noexcept {
 
 bool can_exchange(const Operation& op) noexcept {
   const Kernel& k = op.kernel;
-  if (!op.computes() || op.upscale != Upscale::none || k.height > kMostExchanged || k.width > kMostExchanged)
+  if (!op.computes() || op.upscale != Upscale::none || k.height > kMaxExchanged || k.width > kMaxExchanged)
     return false;
   return by_strides(op.ifm) && by_strides(op.ofm) && (!op.has_ifm2 || op.scalar || by_strides(op.ifm2));
 }

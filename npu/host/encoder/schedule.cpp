@@ -7,8 +7,8 @@
 namespace runnel::npu {
 namespace {
 
-constexpr int kInternal = -1, kMostDependency = 3;
-constexpr std::size_t kMostKernels = 2, kTableBytes = 2048;
+constexpr int kInternal = -1, kMaxDependency = 3;
+constexpr std::size_t kMaxKernels = 2, kTableBytes = 2048;
 
 bool overlap(const FeatureMap& a, const FeatureMap& b) {
   if (a.width0 == 0 || b.width0 == 0 || a.region != b.region) return false;
@@ -75,13 +75,13 @@ std::uint8_t block_dependency(const Operation& op, const Operation& previous,
              second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);
   // An operation also waits if it writes where the previous one still reads or writes.
   if (overlap(op.ofm, previous.ofm)) return 0;
-  if (!first && !second) return kMostDependency;
+  if (!first && !second) return kMaxDependency;
   if (first && second) return 0;
   if (second && op.broadcast != 0) return 0;
   const FeatureMap& read = first ? op.ifm : op.ifm2;
   if (!same_place(read, previous.ofm) || op.upscale != Upscale::none) return 0;
   const std::int32_t count = blocks_of(previous), own = blocks_of(op);
-  for (std::int32_t dependency = std::min(kMostDependency, count - 1); dependency > 0; --dependency) {
+  for (std::int32_t dependency = std::min(kMaxDependency, count - 1); dependency > 0; --dependency) {
     bool free = true;
     for (std::int32_t i = 0; i < std::min(dependency, own) && free; ++i) {
       const Volume needed = input_of(op, i);
@@ -169,7 +169,7 @@ void Schedule::add(Operation op) {
     op.block_dependency = block_dependency(op, previous_, accelerator_);
     previous_ = op;
     kernels_.push_back(access);
-    if (kernels_.size() > kMostKernels) kernels_.pop_front();
+    if (kernels_.size() > kMaxKernels) kernels_.pop_front();
     if (accelerator_.banks <= 16 && !op.activation.table()) tables_.clear();
   }
   emit(op);

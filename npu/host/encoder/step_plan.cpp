@@ -11,7 +11,7 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kSliceStep = 16, kMostSlices = 8;
+constexpr std::int32_t kSliceStep = 16, kMaxSlices = 8;
 
 using Cost = std::tuple<double, double>;
 
@@ -33,7 +33,7 @@ class Planner {
     const std::int32_t step =
                            std::max(kSliceStep, (op.block_depth + kSliceStep - 1) / kSliceStep * kSliceStep),
                        depth = op.ofm.depth;
-    for (std::int32_t first = step; copied && first < depth && first <= kMostSlices * step; first += step)
+    for (std::int32_t first = step; copied && first < depth && first <= kMaxSlices * step; first += step)
       take({op, exchanged, copied, {first, depth - first}});
     return {};
   }

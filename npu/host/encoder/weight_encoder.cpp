@@ -8,9 +8,9 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5,
-                        kMostZeroDivisor = 3;
-constexpr std::size_t kMostSlice = 32768, kMostPalette = 32, kSymbols = 12, kFewSymbols = 8;
+constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMaxDivisor = 5,
+                        kMaxZeroDivisor = 3;
+constexpr std::size_t kMaxSlice = 32768, kMaxPalette = 32, kSymbols = 12, kFewSymbols = 8;
 constexpr std::size_t kCodes = 512;           // of a weight: twice its magnitude, plus 1 when negative
 constexpr std::uint32_t kShortQuotients = 2;  // the largest truncated quotient of one symbol
 
@@ -119,7 +119,7 @@ class Search {
     const std::vector<std::uint32_t> codes = by_frequency(runs);
     const std::uint32_t most = *std::max_element(codes.begin(), codes.end());
     form.palette_bits = std::max<std::uint32_t>(2, static_cast<std::uint32_t>(std::bit_width(most)));
-    for (std::size_t size = 0; size <= std::min(codes.size(), kMostPalette); ++size) {
+    for (std::size_t size = 0; size <= std::min(codes.size(), kMaxPalette); ++size) {
       if (size == 1) continue;
       form.palette.assign(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(size));
       // Indices past the palette begin at the smallest code not in it.
@@ -152,7 +152,7 @@ class Search {
     } else if (form.palette.size() == codes.size()) {
       offer(form, fixed + count * form.remainder_bits());
     }
-    for (std::uint32_t divisor = 0; divisor <= kMostDivisor; ++divisor) {
+    for (std::uint32_t divisor = 0; divisor <= kMaxDivisor; ++divisor) {
       form.divisor = divisor;
       for (const bool truncated : {false, true}) {
         if (truncated && most >> divisor > kShortQuotients) continue;
@@ -166,7 +166,7 @@ class Search {
 
   std::uint32_t best_run_divisor(std::size_t& bits) const {
     std::uint32_t best = 0;
-    for (std::uint32_t divisor = 0; divisor <= kMostZeroDivisor; ++divisor) {
+    for (std::uint32_t divisor = 0; divisor <= kMaxZeroDivisor; ++divisor) {
       std::size_t sum = 0;
       for (std::size_t run = 0; run < statistics_.runs.size(); ++run)
         sum += statistics_.runs[run] * ((run >> divisor) + 1 + divisor);
@@ -243,7 +243,7 @@ class Writer {
         ++runs.back();
         continue;
       }
-      if (indices.size() == kMostSlice) {
+      if (indices.size() == kMaxSlice) {
         slice(indices, runs, first);
         first = false;
         indices.clear();
@@ -282,7 +282,7 @@ class Writer {
   // Alternates in the decoder's order.
   void chunks(Lane weights, Lane zeros) {
     const std::size_t index_symbols =
-        form_.uncompressed() && form_.remainder_bits() > kMostDivisor ? kFewSymbols : kSymbols;
+        form_.uncompressed() && form_.remainder_bits() > kMaxDivisor ? kFewSymbols : kSymbols;
     const std::size_t run_symbols = form_.zero_divisor == 3 ? kFewSymbols : kSymbols;
     for (;;) {
       const std::int64_t lead =

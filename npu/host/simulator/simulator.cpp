@@ -12,7 +12,7 @@ namespace runnel::npu {
 namespace {
 
 // The limit for maps that name the same bytes repeatedly.
-constexpr std::uint64_t kMostAliases = 64;
+constexpr std::uint64_t kMaxAliases = 64;
 
 Status named(const Operation& op, const Status& status) {
   return Status(status.code()) << "operation " << op.index << " (word " << op.word << "), " << name_of(op)
@@ -84,7 +84,7 @@ Status Simulator::check(const Operation& op) const {
   RUNNEL_TRY(writes(op.ofm.region));
   for (const FeatureMap* map : {&op.ifm, &op.ifm2, &op.ofm}) {
     const std::uint64_t size = sizes[map->region];
-    if (elements_of(*map) > kMostAliases * size + 1)
+    if (elements_of(*map) > kMaxAliases * size + 1)
       return Status(Code::invalid_data)
              << "a map of " << elements_of(*map) << " elements in a region of " << size << " bytes";
   }

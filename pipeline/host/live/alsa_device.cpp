@@ -101,7 +101,7 @@ void AlsaDevice::count_lost() noexcept {
 Status AlsaDevice::recover(int error) noexcept {
   if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
   if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
-  if (++recoveries_ > kMostRecoveries)
+  if (++recoveries_ > kMaxRecoveries)
     return refused("be recovered: it failed repeatedly without giving a sample", error);
   ++(error == -EPIPE ? troubles_.overruns : troubles_.suspends);
   return restart();
@@ -109,7 +109,7 @@ Status AlsaDevice::recover(int error) noexcept {
 
 Status AlsaDevice::restart() noexcept {
   int result = 0;
-  for (int attempt = 0; attempt < kMostRecoveries; ++attempt) {
+  for (int attempt = 0; attempt < kMaxRecoveries; ++attempt) {
     snd_pcm_drop(pcm_);
     result = snd_pcm_prepare(pcm_);
     if (result >= 0) result = snd_pcm_start(pcm_);
@@ -149,7 +149,7 @@ Status AlsaDevice::come_back() noexcept {
                                   << " channels, " << name_of(before.code);
   }
   away_ = false;
-  if (++recoveries_ > kMostRecoveries)
+  if (++recoveries_ > kMaxRecoveries)
     return Status(Code::io_error) << "device " << settings_.name
                                   << ": returned repeatedly without giving a sample";
   ++troubles_.replugs;

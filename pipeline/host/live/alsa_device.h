@@ -36,7 +36,7 @@ class AlsaDevice {
 
   // Up to `most` frames, waiting up to kWaitMilliseconds for them. 0: nothing yet, call again, unless gone().
   // No allocation, lock or system call but those of the device, except to recover it after a failure. Fails
-  // when kMostRecoveries attempts to recover gave no sample, or when the device gives none for
+  // when kMaxRecoveries attempts to recover gave no sample, or when the device gives none for
   // kSilentSeconds.
   Result<std::int64_t> read(std::byte* to, std::int64_t most) noexcept;
   // The device was unplugged, and `replug` seconds have passed.
@@ -57,7 +57,7 @@ class AlsaDevice {
   }
   [[nodiscard]] const AlsaTroubles& troubles() const noexcept { return troubles_; }
 
-  static constexpr int kMostRecoveries = 5;
+  static constexpr int kMaxRecoveries = 5;
   static constexpr int kWaitMilliseconds = 100;
   static constexpr int kSilentSeconds = 5;
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostElements = 1024;
+constexpr std::size_t kMaxElements = 1024;
 
 // The only line of a sysfs file; empty: the file does not exist.
 std::string line_of(const fs::path& path) {
@@ -99,7 +99,7 @@ Status read_element(const fs::path& device, const fs::path& elements, const std:
   RUNNEL_TRY(read_format(elements / (name + "_type"), element));
   const fs::path index = elements / (name + "_index");
   RUNNEL_ASSIGN(const double order, number_of(index, -1));
-  if (order < 0 || order >= static_cast<double>(kMostElements))
+  if (order < 0 || order >= static_cast<double>(kMaxElements))
     return wrong(index, "a number from 0 to 1023", line_of(index));
   element.index = static_cast<std::int64_t>(order);
   if (name == "in_timestamp") return {};
@@ -144,7 +144,7 @@ Result<IioLayout> read_iio_layout(const fs::path& device) {
   std::vector<std::string> names;
   for (fs::directory_iterator at(elements, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename();
-    if (name.size() > 3 && name.ends_with("_en") && names.size() < kMostElements)
+    if (name.size() > 3 && name.ends_with("_en") && names.size() < kMaxElements)
       names.push_back(name.substr(0, name.size() - 3));
   }
   if (names.empty())

@@ -57,7 +57,7 @@ std::string tick_text(double value, double step) {
 
 HeatMap::HeatMap(std::size_t dims, std::size_t columns)
     : dims_(dims),
-      rows_(std::min<std::size_t>(dims, kMostRows)),
+      rows_(std::min<std::size_t>(dims, kMaxRows)),
       columns_(columns),
       sums_(columns * rows_),
       counts_(columns) {}

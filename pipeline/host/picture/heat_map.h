@@ -23,12 +23,12 @@ struct ValueAxis {
   double low = 0, high = 0;                            // Hz
 };
 
-// Memory is bounded: there are at most `columns` columns and kMostRows rows. When a recording is longer, a
+// Memory is bounded: there are at most `columns` columns and kMaxRows rows. When a recording is longer, a
 // column is the mean of 2, 4, 8, ... frames; when frames have more values, a row is the mean of neighbouring
 // ones.
 class HeatMap {
  public:
-  static constexpr int kMostRows = 1024;
+  static constexpr int kMaxRows = 1024;
 
   HeatMap(std::size_t dims, std::size_t columns);
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 22;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
 
 bool is_statistics(const json& object) {
   return object.is_object() && object.contains("mean") && object.contains("std");
@@ -127,13 +127,13 @@ Result<TrainingStatistics> read_statistics(std::string_view bytes, std::string_v
 Result<TrainingStatistics> read_statistics_file(const std::string& path, std::string_view section) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return Status(Code::not_found) << path << ": cannot be read";
-  std::string bytes(kMostBytes + 1, '\0');
+  std::string bytes(kMaxBytes + 1, '\0');
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (in.bad()) return Status(Code::io_error) << path << ": cannot be read";
   bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > kMostBytes)
+  if (bytes.size() > kMaxBytes)
     return Status(Code::invalid_data)
-           << path << ": more than " << kMostBytes << " bytes, expected a file of statistics";
+           << path << ": more than " << kMaxBytes << " bytes, expected a file of statistics";
   Result<TrainingStatistics> out = read_statistics(bytes, section);
   if (!out.ok()) return out.status().at(path);
   return out;

@@ -70,7 +70,7 @@ std::string_view next_piece(std::string_view& list) noexcept {
 // A decimal number from 0 to 1 of at most nine digits; -1: not such a number. (The library's parser would be
 // the largest part of the detector in firmware.)
 double share_from(std::string_view text) noexcept {
-  constexpr std::size_t kMostDigits = 9;
+  constexpr std::size_t kMaxDigits = 9;
   std::int64_t digits = 0, scale = 1;
   std::size_t count = 0;
   bool fraction = false;
@@ -79,7 +79,7 @@ double share_from(std::string_view text) noexcept {
       fraction = true;
       continue;
     }
-    if (letter < '0' || letter > '9' || ++count > kMostDigits) return -1;
+    if (letter < '0' || letter > '9' || ++count > kMaxDigits) return -1;
     digits = 10 * digits + (letter - '0');
     if (fraction) scale *= 10;
   }

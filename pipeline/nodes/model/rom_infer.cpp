@@ -42,22 +42,20 @@ void copy_floats(const void*, const std::byte* from, std::int64_t values, std::b
   std::memcpy(to, from, 4 * static_cast<std::size_t>(values));
 }
 void quantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
-  kernels::constant_quantize<std::int8_t>(static_cast<std::size_t>(values),
-                                          reinterpret_cast<const float*>(from), to, of(self).in_exponent,
-                                          of(self).rounding);
+  kernels::rom_quantize<std::int8_t>(static_cast<std::size_t>(values), reinterpret_cast<const float*>(from),
+                                     to, of(self).in_exponent, of(self).rounding);
 }
 void quantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
-  kernels::constant_quantize<std::int16_t>(static_cast<std::size_t>(values),
-                                           reinterpret_cast<const float*>(from), to, of(self).in_exponent,
-                                           of(self).rounding);
+  kernels::rom_quantize<std::int16_t>(static_cast<std::size_t>(values), reinterpret_cast<const float*>(from),
+                                      to, of(self).in_exponent, of(self).rounding);
 }
 void dequantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
-  kernels::constant_dequantize<std::int8_t>(static_cast<std::size_t>(values), from,
-                                            reinterpret_cast<float*>(to), of(self).out_exponent);
+  kernels::rom_dequantize<std::int8_t>(static_cast<std::size_t>(values), from, reinterpret_cast<float*>(to),
+                                       of(self).out_exponent);
 }
 void dequantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
-  kernels::constant_dequantize<std::int16_t>(static_cast<std::size_t>(values), from,
-                                             reinterpret_cast<float*>(to), of(self).out_exponent);
+  kernels::rom_dequantize<std::int16_t>(static_cast<std::size_t>(values), from, reinterpret_cast<float*>(to),
+                                        of(self).out_exponent);
 }
 
 Status RomInfer::prepare(NodeContext& context) noexcept {

@@ -22,8 +22,8 @@ constexpr Parameter kParameters[] = {
 };
 
 // A long gap is reported in parts of this many frames, so that a run can be stopped within it.
-constexpr std::int64_t kMostLost = 1 << 16;
-constexpr std::int64_t kMostBuffer = std::int64_t{1} << 28;  // bytes
+constexpr std::int64_t kMaxLost = 1 << 16;
+constexpr std::int64_t kMaxBuffer = std::int64_t{1} << 28;  // bytes
 
 }  // namespace
 
@@ -45,9 +45,9 @@ Status JoinInput::prepare(NodeContext& context) noexcept {
   label_ = context.input_label;
   const double frames =
       std::ceil(buffer * format_.clock.hz()) + 2 * static_cast<double>(context.max_input) + 2;
-  if (!(frames * static_cast<double>(format_.channels) <= static_cast<double>(kMostBuffer / 4))) {
+  if (!(frames * static_cast<double>(format_.channels) <= static_cast<double>(kMaxBuffer / 4))) {
     return Status(Code::invalid_argument) << "buffer=" << shortest_text(buffer).view() << " s: more than "
-                                          << kMostBuffer << " bytes of " << describe(format_).view();
+                                          << kMaxBuffer << " bytes of " << describe(format_).view();
   }
   capacity_ = static_cast<std::int64_t>(frames);
   frames_ = context.memory.array<float>(static_cast<std::size_t>(capacity_ * format_.channels));
@@ -98,8 +98,7 @@ const NodeType Join::type = {
 };
 
 Status Join::add_input(Executor& from, JoinInput& input) noexcept {
-  if (count_ == kMostInputs)
-    return Status(Code::unsupported) << "join: more than " << kMostInputs << " inputs";
+  if (count_ == kMaxInputs) return Status(Code::unsupported) << "join: more than " << kMaxInputs << " inputs";
   inputs_[count_].from = &from;
   inputs_[count_++].stream = &input;
   return {};
@@ -186,15 +185,15 @@ Join::Found Join::read(const Input& input, float* to) const noexcept {
   return Found::values;
 }
 
-// `behind`: with Found::wait, the input that must advance.
-Join::Found Join::read_all(float* to, const Input*& behind) const noexcept {
+// `lagging`: with Found::wait, the input that must advance.
+Join::Found Join::read_all(float* to, const Input*& lagging) const noexcept {
   Found all = Found::values;
   for (int k = 0; k < count_; ++k) {
     const Found found = read(inputs_[k], to);
     to += inputs_[k].stream->format().channels;
     if (found == Found::nothing_more) return found;
     if (found == Found::wait) {
-      behind = &inputs_[k];
+      lagging = &inputs_[k];
       return found;
     }
     if (found == Found::missing) all = found;
@@ -212,11 +211,11 @@ void Join::advance() noexcept {
 Status Join::process(const Block&, Output& out) noexcept {
   std::size_t channels = 0;
   for (int k = 0; k < count_; ++k) channels += static_cast<std::size_t>(inputs_[k].stream->format().channels);
-  while (out.count < out.capacity && out.lost < kMostLost) {
-    const Input* behind = nullptr;
-    switch (read_all(out.as<float>() + static_cast<std::size_t>(out.count) * channels, behind)) {
+  while (out.count < out.capacity && out.lost < kMaxLost) {
+    const Input* lagging = nullptr;
+    switch (read_all(out.as<float>() + static_cast<std::size_t>(out.count) * channels, lagging)) {
       case Found::wait:
-        RUNNEL_TRY(pull(*behind));
+        RUNNEL_TRY(pull(*lagging));
         continue;
       case Found::nothing_more:
         out.end = true;

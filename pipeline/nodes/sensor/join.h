@@ -50,7 +50,7 @@ class JoinInput final : public Node {
 class Join final : public Node {
  public:
   static const NodeType type;
-  static constexpr int kMostInputs = 16;
+  static constexpr int kMaxInputs = 16;
 
   std::string_view method = "exact";
   std::string_view align = "start";
@@ -77,10 +77,10 @@ class Join final : public Node {
   Status align_input(Input& input) const noexcept;
   Status pull(const Input& input) noexcept;
   Found read(const Input& input, float* to) const noexcept;
-  Found read_all(float* to, const Input*& behind) const noexcept;
+  Found read_all(float* to, const Input*& lagging) const noexcept;
   void advance() noexcept;
 
-  Input inputs_[kMostInputs];
+  Input inputs_[kMaxInputs];
   int count_ = 0;
   bool linear_ = false;
 };

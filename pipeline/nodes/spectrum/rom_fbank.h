@@ -30,7 +30,7 @@ class RomFbank final : public RomFbankOf<FbankBlocks> {
   }
 };
 
-// For a Recipe that features::has_constant_form(): only the code that the recipe uses is linked.
+// For a Recipe that features::has_rom_form(): only the code that the recipe uses is linked.
 template <class Recipe>
 class RecipeFbank final : public RomFbankOf<FbankBlocksOf<features::RomFbank<Recipe>>> {
  public:

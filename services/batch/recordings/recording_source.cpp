@@ -10,14 +10,14 @@ namespace {
 
 using pipeline::parameter;
 
-constexpr double kMost = 9e15;
+constexpr double kMax = 9e15;
 
 constexpr pipeline::Parameter kParameters[] = {
-    parameter<&RecordingSource::sample_rate>("sample_rate", "Hz", 1, kMost, "units of time per second"),
-    parameter<&RecordingSource::hop>("hop", "", 1, kMost, "units from sample to sample"),
-    parameter<&RecordingSource::begin>("begin", "", -kMost, kMost, "unit at which the first sample begins"),
-    parameter<&RecordingSource::span>("span", "", 1, kMost, "units of a sample"),
-    parameter<&RecordingSource::denominator>("denominator", "", 1, kMost, "of the three above"),
+    parameter<&RecordingSource::sample_rate>("sample_rate", "Hz", 1, kMax, "units of time per second"),
+    parameter<&RecordingSource::hop>("hop", "", 1, kMax, "units from sample to sample"),
+    parameter<&RecordingSource::begin>("begin", "", -kMax, kMax, "unit at which the first sample begins"),
+    parameter<&RecordingSource::span>("span", "", 1, kMax, "units of a sample"),
+    parameter<&RecordingSource::denominator>("denominator", "", 1, kMax, "of the three above"),
     parameter<&RecordingSource::channels>("channels", "", 1, 4096, "channels"),
 };
 

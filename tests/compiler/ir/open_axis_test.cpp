@@ -24,9 +24,9 @@ TEST(OpenAxis, HasTheLengthThatTheDataGives) {
 
 // Multiplied without looking, these give 1.
 TEST(OpenAxis, DimensionsOfAFileMayBeAnything) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(length({kMost, kMost, -1}, 98), 0);
-  EXPECT_EQ(length({kMost, -1}, kMost), 1);
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(length({kMax, kMax, -1}, 98), 0);
+  EXPECT_EQ(length({kMax, -1}, kMax), 1);
 }
 
 }  // namespace

@@ -87,10 +87,10 @@ TYPED_TEST(RomFbankOf, SaysWhenItsMemoryIsTooSmall) {
 }
 
 TEST(ConstantForm, IsNotForEveryRecipe) {
-  EXPECT_TRUE(has_constant_form(Kaldi40::kOptions));
+  EXPECT_TRUE(has_rom_form(Kaldi40::kOptions));
   FbankOptions options = Kaldi40::kOptions;
   options.log_max = LogMax::global;
-  EXPECT_FALSE(has_constant_form(options));
+  EXPECT_FALSE(has_rom_form(options));
   EXPECT_TRUE(is_constant_fft(512));
   EXPECT_TRUE(is_constant_fft(400));
   EXPECT_FALSE(is_constant_fft(401));

@@ -62,9 +62,9 @@ TEST(Recordings, ComeOutAsTheyWentIn) {
 
 TEST(Recordings, TakeExtremeNumbers) {
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
-                         kMost = std::numeric_limits<std::int64_t>::max();
+                         kMax = std::numeric_limits<std::int64_t>::max();
   std::vector<Recording> list;
-  for (const std::int64_t value : {kMost, kLeast, std::int64_t{0}, kMost, std::int64_t{-1}, kLeast}) {
+  for (const std::int64_t value : {kMax, kLeast, std::int64_t{0}, kMax, std::int64_t{-1}, kLeast}) {
     Recording recording;
     recording.path = "a";
     recording.bytes = recording.modified = recording.index = value;

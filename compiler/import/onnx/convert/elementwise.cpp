@@ -209,10 +209,10 @@ Status convert_clip(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const std::optional<Value> high, limit(builder, node, 2, "max"));
   const auto known = [](const std::optional<Value>& value) { return !value || value->constant != nullptr; };
   if (known(low) && known(high)) {
-    constexpr float kMost = std::numeric_limits<float>::max();
+    constexpr float kMax = std::numeric_limits<float>::max();
     ClipOptions options;
-    options.low_value = low ? static_cast<float>(reals_of(*low->constant)[0]) : -kMost;
-    options.high_value = high ? static_cast<float>(reals_of(*high->constant)[0]) : kMost;
+    options.low_value = low ? static_cast<float>(reals_of(*low->constant)[0]) : -kMax;
+    options.high_value = high ? static_cast<float>(reals_of(*high->constant)[0]) : kMax;
     RUNNEL_ASSIGN(y, unary(builder, node, OpCode::clip, y, options));
   } else {
     if (low) {

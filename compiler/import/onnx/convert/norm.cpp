@@ -12,10 +12,10 @@ Result<Value> standardized(Builder& builder, const Node& node, const Value& x) {
   NormOptions options;
   options.axis = static_cast<int>(x.rank()) - 1;
   options.epsilon = node.real("epsilon", 1e-5f);
-  constexpr std::int64_t kMost = 1 << 22;  // elements that are normalized together: each has a factor
+  constexpr std::int64_t kMax = 1 << 22;  // elements that are normalized together: each has a factor
   const std::int64_t length = x.dims.back();
-  if (length > kMost)
-    return node.fail(Code::unsupported) << length << " elements in a group, expected at most " << kMost;
+  if (length > kMax)
+    return node.fail(Code::unsupported) << length << " elements in a group, expected at most " << kMax;
   const TensorId ones = builder.add_constant(
       make_reals(DType::float32, {length}, std::vector<double>(static_cast<std::size_t>(length), 1.0)),
       node.name + ".ones");

@@ -7,7 +7,7 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-constexpr std::int64_t kMostSteps = 64;  // that are written out
+constexpr std::int64_t kMaxSteps = 64;  // that are written out
 
 struct Recurrence {
   bool lstm = false, reset_last = true;
@@ -280,16 +280,15 @@ Status write_out(Builder& builder, const Node& node, const Recurrence& r) {
 Status convert_recurrent(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Recurrence r, read(builder, node));
   if (r.x.dims[1] == 1 && r.reset_last) return emit_operator(builder, node, r);
-  if (r.x.dims[0] <= kMostSteps) return write_out(builder, node, r);
+  if (r.x.dims[0] <= kMaxSteps) return write_out(builder, node, r);
   if (!r.reset_last) {
     return node.fail(Code::unsupported)
            << "linear_before_reset 0 over " << r.x.dims[0]
-           << " steps, expected 1 (the reset gate after the product with the state) or at most " << kMostSteps
+           << " steps, expected 1 (the reset gate after the product with the state) or at most " << kMaxSteps
            << " steps";
   }
-  return node.fail(Code::unsupported)
-         << "a batch of " << r.x.dims[1] << " over " << r.x.dims[0]
-         << " steps, expected a batch of 1 or at most " << kMostSteps << " steps";
+  return node.fail(Code::unsupported) << "a batch of " << r.x.dims[1] << " over " << r.x.dims[0]
+                                      << " steps, expected a batch of 1 or at most " << kMaxSteps << " steps";
 }
 
 }  // namespace runnel::compiler::onnx_source

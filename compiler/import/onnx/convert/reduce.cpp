@@ -49,10 +49,10 @@ Status convert_softmax(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", node.opset >= 13 ? -1 : 1), x.rank()));
   const Perm perm = x.constant != nullptr ? identity_perm(x.rank()) : x.perm;
   // Before opset 13 all axes from this one on are one.
-  const auto behind = x.dims.begin() + axis + 1;
-  if (node.opset < 13 && std::any_of(behind, x.dims.end(), [](std::int64_t dim) { return dim != 1; })) {
+  const auto after = x.dims.begin() + axis + 1;
+  if (node.opset < 13 && std::any_of(after, x.dims.end(), [](std::int64_t dim) { return dim != 1; })) {
     Dims flat(x.dims.begin(), x.dims.begin() + axis + 1);
-    for (auto dim = behind; dim != x.dims.end(); ++dim) flat.back() *= *dim;
+    for (auto dim = after; dim != x.dims.end(); ++dim) flat.back() *= *dim;
     RUNNEL_ASSIGN(const TensorId plain, builder.plain(node, x));
     RUNNEL_ASSIGN(const auto flat_shape, shape_of(node, flat, identity_perm(flat.size())));
     RUNNEL_ASSIGN(const TensorId joined, builder.emit(node, OpCode::reshape, {plain}, {}, flat_shape));
@@ -146,11 +146,11 @@ Status convert_cumulative_sum(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const auto given, builder.integers(node, 1, "axis"));
   if (given.size() != 1) return node.fail() << given.size() << " axes, expected 1";
   RUNNEL_ASSIGN(const int axis, axis_of(node, given[0], x.rank()));
-  constexpr std::int64_t kMost = 1024;
+  constexpr std::int64_t kMax = 1024;
   const std::int64_t length = x.dims[static_cast<std::size_t>(axis)];
-  if (length > kMost || x.dtype != DType::float32)
+  if (length > kMax || x.dtype != DType::float32)
     return node.fail(Code::unsupported)
-           << length << " elements of " << name_of(x.dtype) << ", expected float32 and at most " << kMost;
+           << length << " elements of " << name_of(x.dtype) << ", expected float32 and at most " << kMax;
   const bool exclusive = node.integer("exclusive", 0) != 0, backwards = node.integer("reverse", 0) != 0;
   std::vector<double> ones;
   for (std::int64_t to = 0; to < length; ++to) {

@@ -8,7 +8,7 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-constexpr double kMostAlongAxis = 1 << 20;
+constexpr double kMaxAlongAxis = 1 << 20;
 
 // The sizes that Resize and Upsample ask for: scales or sizes, for all axes or those of `axes`.
 Result<Dims> resized_dims(const Builder& builder, const Node& node, const Value& x) {
@@ -41,7 +41,7 @@ Result<Dims> resized_dims(const Builder& builder, const Node& node, const Value&
     double size = scaled ? static_cast<double>(dim) * wanted[i] : wanted[i];
     if (std::abs(size - std::nearbyint(size)) < 1e-6 * size)
       size = std::nearbyint(size);  // 5 * 0.8f is not 4
-    if (!(size >= 1) || size > kMostAlongAxis)
+    if (!(size >= 1) || size > kMaxAlongAxis)
       return node.fail() << "a size or scale of " << std::to_string(wanted[i]) << " on axis " << axis;
     // With a scale that does not give a whole number, positions follow from the scale instead of the sizes.
     if (size != std::floor(size))

@@ -121,7 +121,7 @@ TensorId add_kernel(Builder& builder, const Node& node, const Constant& weights)
   return builder.add_constant(kernel, node.name + ".weights");
 }
 
-// [C][M/g][k..] of a transposed convolution as [M][C/g][k..] of a convolution, the kernel turned round.
+// [C][M/g][k..] of a transposed convolution as [M][C/g][k..] of a convolution, the kernel reversed.
 Constant turned_round(const Constant& weights, std::int64_t groups) {
   const std::int64_t channels = weights.dims[0], each = weights.dims[1],
                      taps = weights.count() / (channels * each), in_group = channels / groups;
@@ -183,7 +183,7 @@ Status convert_conv(Builder& builder, const Node& node) {
   return {};
 }
 
-// Zeros between the elements, then a convolution of stride 1 with the kernel turned round.
+// Zeros between the elements, then a convolution of stride 1 with the kernel reversed.
 Status convert_transposed_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(const ConstantPtr weights, weights_of(builder, node, x));

@@ -49,7 +49,7 @@ void to_signed(Graph& graph) {
     std::replace(ids.begin(), ids.end(), from, to);
   };
   // Inputs and outputs stay: a twin does what is inside.
-  std::vector<Node> in_front, behind;
+  std::vector<Node> before, after;
   const auto twin = [&](TensorId id) {
     Tensor made = graph.tensors[static_cast<std::size_t>(id)];
     made.name += ".int8";
@@ -74,12 +74,12 @@ void to_signed(Graph& graph) {
   std::vector<bool> stays(count, false);
   for (const TensorId id : graph.inputs) {
     stays[static_cast<std::size_t>(id)] = true;
-    if (shifted(graph.tensors[static_cast<std::size_t>(id)])) requantize(id, twin(id), in_front);
+    if (shifted(graph.tensors[static_cast<std::size_t>(id)])) requantize(id, twin(id), before);
   }
   for (const TensorId id : graph.outputs) {
     if (stays[static_cast<std::size_t>(id)]) continue;
     stays[static_cast<std::size_t>(id)] = true;
-    if (shifted(graph.tensors[static_cast<std::size_t>(id)])) requantize(twin(id), id, behind);
+    if (shifted(graph.tensors[static_cast<std::size_t>(id)])) requantize(twin(id), id, after);
   }
   for (Node& node : graph.nodes) {
     auto* const pad = std::get_if<PadOptions>(&node.options);
@@ -95,8 +95,8 @@ void to_signed(Graph& graph) {
     if (!tensor.data) continue;
     for (std::byte& value : *tensor.data) value ^= std::byte{0x80};
   }
-  graph.nodes.insert(graph.nodes.begin(), in_front.begin(), in_front.end());
-  graph.nodes.insert(graph.nodes.end(), behind.begin(), behind.end());
+  graph.nodes.insert(graph.nodes.begin(), before.begin(), before.end());
+  graph.nodes.insert(graph.nodes.end(), after.begin(), after.end());
 }
 
 Status to_integers(Graph& graph, const Grids& grids) {

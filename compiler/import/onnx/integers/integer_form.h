@@ -7,8 +7,8 @@
 
 namespace runnel::compiler {
 
-// Integers with one scale are int8, uint8 or int16 here, quantize and dequantize of version 3; shapes must be
-// known.
+// Integers with one scale are int8, uint8 or int16 here, quantize and dequantize in TensorFlow Lite's
+// arithmetic; shapes must be known.
 //   1. uint8 tensors become int8 ones with a zero point 128 lower; inputs and outputs of the graph keep their
 //   type after a requantize.
 //   2. Operators that only move data take the integers instead of the floats (move_integers).

@@ -207,11 +207,11 @@ class Planner {
     if (scales.size() != 1 && scales.size() != outputs) return std::nullopt;
     const std::vector<float> values = floats_of(tensor(w));
     const std::size_t row = values.size() / outputs;
-    constexpr std::int64_t kMost = 32767;
+    constexpr std::int64_t kMax = 32767;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const float scale = scales[scales.size() == 1 ? 0 : i / row];
       const std::int64_t value = kernels::to_integer(values[i], scale, 0);
-      if (value < -kMost || value > kMost || static_cast<float>(value) * scale != values[i])
+      if (value < -kMax || value > kMax || static_cast<float>(value) * scale != values[i])
         return std::nullopt;
       plan.weights.wide = plan.weights.wide || value < -128 || value > 127;
       plan.weights.values.push_back(static_cast<std::int32_t>(value));

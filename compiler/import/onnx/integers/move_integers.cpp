@@ -84,14 +84,14 @@ class Movement {
         continue;
       // Where others read x in float32, or it is dequantized already, nothing is gained.
       if (uses.readers[static_cast<std::size_t>(x)] != 1) continue;
-      const auto behind = std::find_if(
+      const auto next = std::find_if(
           graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i), graph_.nodes.end(),
           [&](const Node& node) { return node.code == OpCode::quantize && node.inputs[0] == moved; });
-      if (behind == graph_.nodes.end()) continue;
-      Node quantize = *behind, move = graph_.nodes[i];
+      if (next == graph_.nodes.end()) continue;
+      Node quantize = *next, move = graph_.nodes[i];
       const TensorId y = quantize.outputs[0];
       if (!set_padding(move, y, false)) continue;
-      graph_.nodes.erase(behind);
+      graph_.nodes.erase(next);
       const TensorId early = like(x, y, ".quantized");
       quantize.inputs = {x};
       quantize.outputs = {early};

@@ -9,7 +9,7 @@
 namespace runnel::compiler {
 namespace {
 
-constexpr std::size_t kMostNodes = 32;
+constexpr std::size_t kMaxNodes = 32;
 
 const Tensor& tensor_of(const Graph& graph, TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)];
@@ -41,7 +41,7 @@ class Search {
     if (std::find(found.nodes.begin(), found.nodes.end(), static_cast<std::size_t>(maker)) !=
         found.nodes.end())
       return true;
-    if (!is_pointwise(node) || found.nodes.size() >= kMostNodes) return false;
+    if (!is_pointwise(node) || found.nodes.size() >= kMaxNodes) return false;
     for (const TensorId input : node.inputs) {
       if (input < 0 || !visit(input)) return false;
     }

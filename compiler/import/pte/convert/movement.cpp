@@ -41,11 +41,11 @@ Status convert_full(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const auto sizes, builder.integers(call, 0));
   RUNNEL_ASSIGN(const double value, builder.number(call, 1));
   RUNNEL_ASSIGN(const Tensor* const out, builder.tensor(call, 2));
-  constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::size_t kMax = std::size_t{1} << 20;
   if (!std::ranges::equal(sizes, out->sizes) || out->bytes == 0)
     return call.fail() << "a size that its output does not have";
-  if (out->bytes > kMost)
-    return call.fail(Code::unsupported) << out->bytes << " bytes of one number, expected at most " << kMost;
+  if (out->bytes > kMax)
+    return call.fail(Code::unsupported) << out->bytes << " bytes of one number, expected at most " << kMax;
   Constant constant{out->dtype, out->sizes, {}};
   const auto count = static_cast<std::size_t>(count_of(out->sizes));
   switch (out->dtype) {

@@ -100,10 +100,10 @@ Status convert_pad(Builder& builder, const Operator& op) {
   const std::size_t rank = builder.at(x).shape.size();
   if (pads.size() != 2 * rank) return Builder::fail(op) << pads.size() << " paddings for " << rank << " axes";
   PadOptions options;
-  constexpr std::int64_t kMost = 1 << 24;
+  constexpr std::int64_t kMax = 1 << 24;
   for (std::size_t i = 0; i < pads.size(); ++i) {
-    if (pads[i] < 0 || pads[i] > kMost)
-      return Builder::fail(op) << "a padding of " << pads[i] << ", expected 0 to " << kMost;
+    if (pads[i] < 0 || pads[i] > kMax)
+      return Builder::fail(op) << "a padding of " << pads[i] << ", expected 0 to " << kMax;
     (i % 2 == 0 ? options.before : options.after).push_back(static_cast<std::int32_t>(pads[i]));
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));

@@ -21,10 +21,10 @@ Pads pads_of(std::int8_t padding, std::int32_t size, std::int32_t kernel, std::i
 }
 
 Status check_steps(const Operator& op, std::initializer_list<std::int32_t> steps, std::int8_t padding) {
-  constexpr std::int32_t kMost = 1 << 16;
+  constexpr std::int32_t kMax = 1 << 16;
   for (const std::int32_t step : steps) {
-    if (step < 1 || step > kMost)
-      return Builder::fail(op) << "a stride, dilation or kernel of " << step << ", expected 1 to " << kMost;
+    if (step < 1 || step > kMax)
+      return Builder::fail(op) << "a stride, dilation or kernel of " << step << ", expected 1 to " << kMax;
   }
   if (padding != 0 && padding != 1)
     return Builder::fail(op) << "padding " << static_cast<int>(padding) << ", expected SAME (0) or VALID (1)";
@@ -180,7 +180,7 @@ Status emit_conv(Builder& builder, const Operator& op, const Table& o, bool dept
   return finish_activated(builder, op, how, y);
 }
 
-// The operand with its last two axes turned round where the options say so.
+// The operand with its last two axes transposed where the options say so.
 Result<TensorId> turned(Builder& builder, const Operator& op, std::size_t position, bool adjoint) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, position));
   const std::size_t rank = builder.at(x).shape.size();

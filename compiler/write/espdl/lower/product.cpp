@@ -152,7 +152,7 @@ void lower_conv(Lowering& to, const compiler::Node& node) {
   write_conv(to, node, to.operand(node, 0), to.input(node, 1), window, o.groups, o.activation);
 }
 
-// As exporters take them apart: zeros between the frames, then a convolution with the kernel turned round.
+// As exporters decompose them: zeros between the frames, then a convolution with the kernel reversed.
 void lower_transposed_conv(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<TransposedConvOptions>(node.options);
   if (!check_rank(to, node) || !check_weights(to, node)) return;

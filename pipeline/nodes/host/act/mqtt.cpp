@@ -45,7 +45,7 @@ constexpr int kDefaultPort = 1883;
 constexpr int kLoopMilliseconds = 500;
 constexpr int kGoodbyeLoops = 4;
 // The library's own queue stays short, so that records are dropped here, where they are counted.
-constexpr std::size_t kMostSent = 20;
+constexpr std::size_t kMaxSent = 20;
 
 struct Library {
   Library() { mosquitto_lib_init(); }
@@ -190,7 +190,7 @@ void Mqtt::acknowledged(int number) {
 // Call with the mutex held. The library delivers a message that it has accepted, even when the connection is
 // lost.
 void Mqtt::publish_waiting() {
-  while (connected_ && !waiting_.empty() && sent_.size() < kMostSent) {
+  while (connected_ && !waiting_.empty() && sent_.size() < kMaxSent) {
     const Message& message = waiting_.front();
     int number = 0;
     const int code =

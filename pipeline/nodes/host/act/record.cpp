@@ -69,7 +69,7 @@ Status Record::prepare(NodeContext& context) noexcept {
 
 Status Record::begin_clip(const Event& event) {
   const Clock& clock = history_->format().clock;
-  if (clips_.size() >= kMostAtOnce) {
+  if (clips_.size() >= kMaxAtOnce) {
     ++left_out_;
     return {};
   }
@@ -135,7 +135,7 @@ Status Record::complete_all() noexcept {
 Text Record::note() const noexcept {
   Text text;
   if (left_out_ > 0)
-    text << left_out_ << " events were not recorded: " << kMostAtOnce << " files were being written already";
+    text << left_out_ << " events were not recorded: " << kMaxAtOnce << " files were being written already";
   return text;
 }
 

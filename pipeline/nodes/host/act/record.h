@@ -20,7 +20,7 @@ namespace runnel::pipeline {
 class Record final : public Node, public HistoryListener {
  public:
   static const NodeType type;
-  static constexpr std::size_t kMostAtOnce = 16;
+  static constexpr std::size_t kMaxAtOnce = 16;
 
   std::string_view folder;
   double before = 1, after = 1;  // s

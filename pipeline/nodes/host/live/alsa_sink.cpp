@@ -17,7 +17,7 @@ constexpr Parameter kParameters[] = {
                                  "of the device: how long the program may stall before it falls silent"),
 };
 
-constexpr int kMostRecoveries = 5;
+constexpr int kMaxRecoveries = 5;
 constexpr int kWaitMilliseconds = 100;
 constexpr int kSilentWaits = 50;  // 5 s
 constexpr timespec kMoment{0, 1000000};
@@ -71,7 +71,7 @@ Status AlsaSink::prepare(NodeContext& context) noexcept {
 // Prepares the device, so that playback can start again.
 Status AlsaSink::recover(int error) noexcept {
   if (error != -EPIPE && error != -ESTRPIPE) return alsa_refuses(device, "play", error);
-  if (++recoveries_ > kMostRecoveries)
+  if (++recoveries_ > kMaxRecoveries)
     return alsa_refuses(device, "be recovered: it failed repeatedly without taking a sample", error);
   ++underruns_;
   snd_pcm_drop(pcm_);

@@ -22,7 +22,7 @@ Status LiveInfer::prepare(NodeContext& context) noexcept {
 }
 
 std::int64_t LiveInfer::reset(std::int64_t first) noexcept {
-  behind_ = false;
+  lagging_ = false;
   next_ = Infer::reset(first);
   return next_;
 }
@@ -42,24 +42,24 @@ void LiveInfer::count(const Output& out) noexcept {
 }
 
 Status LiveInfer::process(const Block& in, Output& out) noexcept {
-  if (!skip_blocks_ && behind_) {
+  if (!skip_blocks_ && lagging_) {
     // As many as are missing, but leaving room for the model's output.
     const bool all = fill_up(std::min(resume_, next_ + out.capacity - normal_), out);
-    behind_ = !all || next_ < resume_;
-    if (behind_) resume_ = Infer::reset(in.first + in.count);
+    lagging_ = !all || next_ < resume_;
+    if (lagging_) resume_ = Infer::reset(in.first + in.count);
   } else if (skip_blocks_) {
-    behind_ = true;
+    lagging_ = true;
     resume_ = Infer::reset(in.first + in.count);
     fill_up(resume_, out);
   }
-  if (behind_) return {};
+  if (lagging_) return {};
   RUNNEL_TRY(Infer::process(in, out));
   count(out);
   return {};
 }
 
 Status LiveInfer::flush(Output& out) noexcept {
-  if (behind_ && next_ < resume_) {
+  if (lagging_ && next_ < resume_) {
     out.end = false;
     if (!fill_up(resume_, out)) return {};
   }

@@ -28,9 +28,9 @@ class LiveInfer final : public Infer {
   void count(const Output& out) noexcept;
 
   bool skip_blocks_ = false;
-  bool behind_ = false;      // frames were skipped, and the model has been reset since
+  bool lagging_ = false;     // frames were skipped, and the model has been reset since
   std::int64_t next_ = 0;    // index of the next output frame to give
-  std::int64_t resume_ = 0;  // when behind_: index of the first frame that the model will give
+  std::int64_t resume_ = 0;  // when lagging_: index of the first frame that the model will give
   std::int64_t normal_ = 0;  // most frames per block of the model
   std::size_t frame_bytes_ = 0;
   std::int64_t skipped_ = 0;

@@ -9,7 +9,7 @@
 namespace runnel::pipeline {
 namespace {
 
-constexpr std::size_t kMostChannels = 4096;
+constexpr std::size_t kMaxChannels = 4096;
 
 // Words for a missing value.
 bool is_absent(std::string_view text) {
@@ -186,16 +186,16 @@ Status CsvTable::find_columns(std::string_view what, std::string_view list, std:
       return Status(Code::invalid_argument)
              << what << '=' << item << ": " << path() << " has the columns 1 to " << width_;
     }
-    if (indices.size() + (high - low + 1) > kMostChannels)
-      return Status(Code::unsupported) << what << ": more than " << kMostChannels << " channels";
+    if (indices.size() + (high - low + 1) > kMaxChannels)
+      return Status(Code::unsupported) << what << ": more than " << kMaxChannels << " channels";
     for (; low <= high; ++low) indices.push_back(low - 1);
   }
   if (indices.empty())
     return Status(Code::invalid_data)
            << path() << ": has no column but the time stamps, expected at least one channel";
-  if (indices.size() > kMostChannels)
+  if (indices.size() > kMaxChannels)
     return Status(Code::unsupported) << path() << ": " << indices.size() << " channels, expected at most "
-                                     << kMostChannels;
+                                     << kMaxChannels;
   return {};
 }
 

@@ -64,10 +64,10 @@ std::int64_t convolved(std::int64_t bias, int value, std::uint32_t multiplier, i
 }
 
 TEST(OutputStage, AccumulatorsOverflowAtTheirWidth) {
-  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
-  EXPECT_EQ(convolved(kMost, 0, 1, 24, false), 127);
-  EXPECT_EQ(convolved(kMost, 1, 1, 24, false), -128) << "8 more are too many for 32 bits";
-  EXPECT_EQ(convolved(kMost, 1, 1, 26, false, 1), 32) << "but not for 40";
+  constexpr std::int64_t kMax = (std::int64_t{1} << 31) - 1;
+  EXPECT_EQ(convolved(kMax, 0, 1, 24, false), 127);
+  EXPECT_EQ(convolved(kMax, 1, 1, 24, false), -128) << "8 more are too many for 32 bits";
+  EXPECT_EQ(convolved(kMax, 1, 1, 26, false, 1), 32) << "but not for 40";
 }
 
 TEST(OutputStage, OneScaleForAllChannelsOrOneForEach) {

@@ -178,7 +178,7 @@ TEST(HeatMap, TakesFramesFarApartAndManyValues) {
   EXPECT_EQ(map.frames_per_column(), std::int64_t{1} << 37);
   const Picture picture =
       map.draw({.title = "a", .values = "b", .begin_s = 0, .frame_s = 0.01, .axis = {}, .low = 0, .high = 2});
-  EXPECT_EQ(picture.height(), HeatMap::kTop + HeatMap::kMostRows + HeatMap::kBottom);
+  EXPECT_EQ(picture.height(), HeatMap::kTop + HeatMap::kMaxRows + HeatMap::kBottom);
   EXPECT_EQ(picture.at(HeatMap::kLeft, HeatMap::kTop), heat(0.5));
   EXPECT_EQ(picture.at(HeatMap::kLeft + 2 * map.column_width(), HeatMap::kTop), kNoData);
 }
