@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/host/heap_memory.h"
 #include "pipeline/host/registry.h"
 #include "tests/pipeline/support.h"
@@ -76,31 +74,6 @@ TEST(Parameter, DefaultsOfAllNodesAreAllowed) {
     }
     node->~Node();
   }
-}
-
-// The reference part of docs/pipeline.md.
-TEST(Documentation, ListsTheNodesAsTheyAre) {
-  const NodeTable nodes = host_nodes();
-  for (const std::string_view name : {"alsa", "mqtt"}) {
-    if (std::none_of(nodes.begin(), nodes.end(), [&](const NodeType* type) { return type->name == name; }))
-      GTEST_SKIP() << "SKIPPED: the documentation describes a build with " << name;
-  }
-  const std::string written = read_text(RUNNEL_SOURCE_FOLDER "/docs/pipeline.md"),
-                    made = nodes_as_markdown(nodes);
-  EXPECT_TRUE(written.ends_with(
-      "\n## Nodes\n\nWhat follows is made from the parameter tables; a test keeps it true.\n\n" + made))
-      << "the end of docs/pipeline.md should be:\n"
-      << made;
-}
-
-TEST(Documentation, DescribesANode) {
-  const Result<const NodeType*> type = find_node(host_nodes(), "detect", true);
-  ASSERT_TRUE(type.ok());
-  const std::string text = describe_node(**type);
-  EXPECT_NE(text.find("threshold                 smoothed posterior at which an event is made [a number from "
-                      "0 to 1; 0.85]"),
-            std::string::npos)
-      << text;
 }
 
 }  // namespace
