@@ -202,24 +202,12 @@ void log(float* x, std::size_t count, float floor) noexcept {
   }
 }
 
+// Single loads: the gather instruction is slower on many processors and faster on few.
 template <int W>
 RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
-#if defined(__AVX512F__)
-  if constexpr (W == 16) {
-    // Masked, because the plain form reads an uninitialised register as its unused default.
-    return (F<16>)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, _mm512_loadu_si512(index), base, 4);
-  }
-#endif
-#if defined(__AVX2__)
-  if constexpr (W == 8) {
-    // Eight loads: the gather instruction is slower on many processors and faster on none.
-    return F<8>{base[index[0]], base[index[1]], base[index[2]], base[index[3]],
-                base[index[4]], base[index[5]], base[index[6]], base[index[7]]};
-  }
-#endif
-  float v[W];
+  F<W> v;
   for (int i = 0; i < W; ++i) v[i] = base[index[i]];
-  return load<W>(v);
+  return v;
 }
 
 // Rows first .. last of W filters, added to `energy`.
@@ -241,35 +229,34 @@ RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::
 RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first,
                                            std::int32_t last) {
   const std::size_t top = static_cast<std::size_t>(first) * 8;
-  const __m256i bins = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows.bins + top));
-  const __m256i starts = _mm256_andnot_si256(_mm256_cmpeq_epi32(bins, _mm256_set1_epi32(rows.zero_bin)),
-                                             bins);  // 0 without a filter
-  alignas(32) std::int32_t start[8];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(start), starts);
   const float* from[8];
-  for (int lane = 0; lane < 8; ++lane) from[lane] = power + start[lane];
-  __m128i most = _mm_max_epi32(_mm256_castsi256_si128(starts), _mm256_extracti128_si256(starts, 1));
-  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0x4e));
-  const std::int32_t furthest = _mm_cvtsi128_si32(_mm_max_epi32(most, _mm_shuffle_epi32(most, 0xb1)));
-  const std::int32_t readable = rows.zero_bin + 1 - furthest;
-  const std::int32_t fours = (last - first < readable ? last - first : readable) / 4;
-  F<8> energy = {};
-  for (std::int32_t four = 0; four < fours; ++four) {
-    const auto pair = [&](int lane) __attribute__((always_inline)) {
-      const std::int32_t at = four * 4;
-      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)),
-                                  _mm_loadu_ps(from[lane + 4] + at), 1);
-    };
-    const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
-    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d),
-                 ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
-    const float* const weights = rows.weights + top + static_cast<std::size_t>(four) * 32;
-    energy += load<8>(weights) * (F<8>)_mm256_shuffle_ps(ab, cd, 0x44);
-    energy += load<8>(weights + 8) * (F<8>)_mm256_shuffle_ps(ab, cd, 0xee);
-    energy += load<8>(weights + 16) * (F<8>)_mm256_shuffle_ps(ab_high, cd_high, 0x44);
-    energy += load<8>(weights + 24) * (F<8>)_mm256_shuffle_ps(ab_high, cd_high, 0xee);
+  std::int32_t furthest = 0;
+  for (std::size_t lane = 0; lane < 8; ++lane) {
+    const std::int32_t bin = rows.bins[top + lane];
+    const std::int32_t start = bin == rows.zero_bin ? 0 : bin;  // 0 without a filter
+    from[lane] = power + start;
+    furthest = start > furthest ? start : furthest;
   }
-  energy = add_rows<8>(rows, power, first + fours * 4, last, energy);
+  const std::int32_t count = last - first, readable = rows.zero_bin + 1 - furthest;
+  F<8> energy = {};
+  // Rows `at` to `at` + 3, of which `most` are added.
+  const auto add_four = [&](std::int32_t at, std::int32_t most) __attribute__((always_inline)) {
+    const auto pair = [&](int lane) __attribute__((always_inline)) {
+      return (F<8>)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)),
+                                        _mm_loadu_ps(from[lane + 4] + at), 1);
+    };
+    F<8> row[4];
+    transpose_quads<8>(pair(0), pair(1), pair(2), pair(3), row);
+    const float* const weights = rows.weights + top + static_cast<std::size_t>(at) * 8;
+    for (std::int32_t k = 0; k < 4 && k < most; ++k) energy += load<8>(weights + k * 8) * row[k];
+  };
+  std::int32_t row = 0;
+  for (; row + 4 <= count && row + 4 <= readable; row += 4) add_four(row, 4);
+  if (row < count && row + 4 <= readable) {
+    add_four(row, count - row);
+    row = count;
+  }
+  energy = add_rows<8>(rows, power, first + row, last, energy);
   if (_mm256_movemask_ps((__m256)(energy - energy != F<8>{})) != 0)
     return add_rows<8>(rows, power, first, last, F<8>{});
   return energy;

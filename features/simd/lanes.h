@@ -75,20 +75,35 @@ RUNNEL_LANES_INLINE void zip_quads(F<W> a, F<W> b, F<W>& low, F<W>& high) {
   }
 }
 
+// In each half: a0 b0 a1 b1, and a2 b2 a3 b3 (W == 8). Eight lanes are two halves on AVX2, and shuffles
+// between them are slow.
+template <int W>
+RUNNEL_LANES_INLINE F<W> zip_low(F<W> a, F<W> b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+}
+template <int W>
+RUNNEL_LANES_INLINE F<W> zip_high(F<W> a, F<W> b) {
+  return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+}
+// Four lanes by four transposed in each half: to[k] = a[k] b[k] c[k] d[k] a[4+k] b[4+k] c[4+k] d[4+k] (W ==
+// 8).
+template <int W>
+RUNNEL_LANES_INLINE void transpose_quads(F<W> a, F<W> b, F<W> c, F<W> d, F<W>* to) {
+  const F<W> ab[2] = {zip_low<W>(a, b), zip_high<W>(a, b)}, cd[2] = {zip_low<W>(c, d), zip_high<W>(c, d)};
+  for (int half = 0; half < 2; ++half) {
+    to[2 * half] = __builtin_shufflevector(ab[half], cd[half], 0, 1, 8, 9, 4, 5, 12, 13);
+    to[2 * half + 1] = __builtin_shufflevector(ab[half], cd[half], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+}
+
 // a0 b0 c0 d0 a1 b1 c1 d1 ... (W > 1)
 template <int W>
 RUNNEL_LANES_INLINE void zip_four(F<W> a, F<W> b, F<W> c, F<W> d, F<W>* to) {
   if constexpr (W == 8) {
-    // Eight lanes are two halves on AVX2, and shuffles between them are slow: only the last ones cross.
-    const auto low = [](F<8> x, F<8> y) __attribute__((always_inline)) {
-      return __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
-    };
-    const auto high = [](F<8> x, F<8> y) __attribute__((always_inline)) {
-      return __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
-    };
-    const F<8> ac[2] = {low(a, c), high(a, c)}, bd[2] = {low(b, d), high(b, d)};
-    zip_quads<8>(low(ac[0], bd[0]), high(ac[0], bd[0]), to[0], to[2]);
-    zip_quads<8>(low(ac[1], bd[1]), high(ac[1], bd[1]), to[1], to[3]);
+    // Only the last shuffles cross halves.
+    const F<8> ac[2] = {zip_low<W>(a, c), zip_high<W>(a, c)}, bd[2] = {zip_low<W>(b, d), zip_high<W>(b, d)};
+    zip_quads<8>(zip_low<W>(ac[0], bd[0]), zip_high<W>(ac[0], bd[0]), to[0], to[2]);
+    zip_quads<8>(zip_low<W>(ac[1], bd[1]), zip_high<W>(ac[1], bd[1]), to[1], to[3]);
   } else {
     F<W> ac[2], bd[2];
     zip<W>(a, c, ac[0], ac[1]);
@@ -128,8 +143,15 @@ RUNNEL_LANES_INLINE F<W> load_quadrupled(const float* p) {
     return F<8>{p[0], p[0], p[0], p[0], p[1], p[1], p[1], p[1]};
 #endif
   } else {
+#ifdef __AVX512F__
+    // The same: the masked form, because the plain one reads an uninitialised register as its unused default.
+    return (F<16>)_mm512_maskz_permutexvar_ps(
+        0xffff, _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),
+        _mm512_castps128_ps512(_mm_loadu_ps(p)));
+#else
     const F<4> v = load<4>(p);
     return __builtin_shufflevector(v, v, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+#endif
   }
 }
 
