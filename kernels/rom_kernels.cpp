@@ -121,7 +121,8 @@ bool rom_binary(const BinarySpec& spec, const void* a, const void* b, void* y) n
     if (add_bytes_device(spec, a, b, y)) return true;
   }
 #endif
-  return binary32<kOp>(spec, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y));
+  return binary32<kOp, T, false>(spec, static_cast<const T*>(a), static_cast<const T*>(b),
+                                 static_cast<T*>(y));
 }
 #define RUNNEL_ROM_BINARY(op)                                                                       \
   template bool rom_binary<BinaryOp::op, std::int8_t>(const BinarySpec&, const void*, const void*,  \

@@ -43,7 +43,7 @@ template <BinaryOp kOp, class T>
 bool rom_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
 // DirectRun: `spec` is a BinarySpec.
 template <BinaryOp kOp, class T>
-void run_constant_binary(const void* spec, const void* a, const void* b, void* y) noexcept {
+void run_rom_binary(const void* spec, const void* a, const void* b, void* y) noexcept {
   rom_binary<kOp, T>(*static_cast<const BinarySpec*>(spec), a, b, y);
 }
 // int8 sums whose exponents and counts are all equal: the test, and the sums.

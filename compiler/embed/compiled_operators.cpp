@@ -73,7 +73,7 @@ Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operat
         name_of(s.dtype), s.in_height, s.in_width, s.in_channels, s.out_height, s.out_width, s.out_channels,
         s.kernel_height, s.kernel_width, s.stride_height, s.stride_width, s.dilation_height, s.dilation_width,
         s.pad_top, s.pad_left, s.groups, weights, bias, s.in_zero_point, requant, s.input_non_negative);
-    out.run = fmt::format("kernels::constant_conv_{}", suffix(s.dtype));
+    out.run = fmt::format("kernels::rom_conv_{}", suffix(s.dtype));
   }
   return out;
 }
@@ -99,6 +99,8 @@ bool fits(const kernels::BinarySpec& spec) {
       return fits<kernels::BinaryOp::max>(spec);
     case kernels::BinaryOp::min:
       return fits<kernels::BinaryOp::min>(spec);
+    case kernels::BinaryOp::prelu:
+      break;
   }
   return false;
 }
@@ -114,6 +116,8 @@ std::string_view name_of(kernels::BinaryOp op) {
       return "max";
     case kernels::BinaryOp::min:
       return "min";
+    case kernels::BinaryOp::prelu:
+      break;
   }
   return {};
 }
@@ -138,7 +142,7 @@ Result<CompiledOperator> compile_binary(const ops::BoundBinary& bound, TensorNum
       static_cast<int>(s.rounding), s.exact, s.low, s.high);
   out.run = kernels::is_plain_sum(s)
                 ? std::string("kernels::rom_sum_int8")
-                : fmt::format("kernels::run_constant_binary<kernels::BinaryOp::{}, std::{}_t>", name_of(s.op),
+                : fmt::format("kernels::run_rom_binary<kernels::BinaryOp::{}, std::{}_t>", name_of(s.op),
                               suffix(s.dtype));
   return out;
 }

@@ -29,10 +29,16 @@ void each(const PairSpec& spec, const void* a_bytes, const void* b_bytes, void* 
     const X left = a[0];
     for (std::size_t i = 0; i < spec.count; ++i) y[i] = f(left, b[i]);
   } else {
-    for (std::size_t i = 0, j = 0, k = 0; i < spec.count; ++i) {
-      y[i] = f(a[j], b[k]);
-      if (++j == spec.a_count) j = 0;
-      if (++k == spec.b_count) k = 0;
+    // Pieces in which both are contiguous.
+    std::size_t j = 0, k = 0;
+    for (std::size_t i = 0; i < spec.count;) {
+      std::size_t n = spec.count - i;
+      if (spec.a_count - j < n) n = spec.a_count - j;
+      if (spec.b_count - k < n) n = spec.b_count - k;
+      for (std::size_t at = 0; at < n; ++at) y[i + at] = f(a[j + at], b[k + at]);
+      i += n;
+      j = j + n == spec.a_count ? 0 : j + n;
+      k = k + n == spec.b_count ? 0 : k + n;
     }
   }
 }
@@ -90,15 +96,6 @@ void integers(const PairSpec& spec, const void* a, const void* b, void* y) noexc
       return each<T, T>(spec, a, b, y, [&](T p, T q) {
         const std::int64_t rest = remainder(common.left(p), common.right(q), spec.op == PairOp::mod_floor);
         return clamped<T>(spec, round_shift(rest, spec.y_exponent - common.exponent, spec.rounding));
-      });
-    }
-    case PairOp::prelu: {
-      const int negative = spec.y_exponent - spec.a_exponent - spec.b_exponent,
-                positive = spec.y_exponent - spec.a_exponent;
-      return each<T, T>(spec, a, b, y, [&](T p, T q) {
-        const std::int64_t value = p < 0 ? round_shift(std::int64_t{p} * q, negative, spec.rounding)
-                                         : round_shift(p, positive, spec.rounding);
-        return clamped<T>(spec, value);
       });
     }
     default:
@@ -171,7 +168,10 @@ void floats(const PairSpec& spec, const void* a, const void* b, void* y) noexcep
         return static_cast<float>(pow_of(static_cast<double>(p), static_cast<double>(q)));
       });
     case PairOp::prelu:
-      return float_each(spec, a, b, y, [](float p, float q) { return p < 0 ? p * q : p; });
+      return float_each(spec, a, b, y, [](float p, float q) {
+        const float below = p * q;  // outside the choice, so that it becomes a vector loop
+        return p < 0 ? below : p;
+      });
     default:
       return;
   }

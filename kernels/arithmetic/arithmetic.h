@@ -19,7 +19,7 @@ enum class PairOp : std::uint8_t {
   mod,
   mod_floor,
   pow,    // mod: sign of the dividend; mod_floor: sign of the divisor
-  prelu,  // a < 0: a * b, else a
+  prelu,  // float32 (integers: elementwise.h): a < 0: a * b, else a
   equal,
   greater,
   greater_or_equal,
@@ -37,7 +37,6 @@ enum class PairOp : std::uint8_t {
 //               div is (float(a) / float(b)) * 2^(ea - eb - ey); 0 / 0 gives 0, others the type's limit;
 //               pow is of the real values, rounded to float32 once.
 //   mod         exact in a common exponent, rounded once to y's; a remainder by 0 is 0.
-//   prelu       negative values: a * b exactly, rounded once; others moved to y's exponent.
 //   comparisons exact, whatever the exponents are.
 struct PairSpec {
   PairOp op = PairOp::add;

@@ -10,7 +10,7 @@
 
 namespace runnel::kernels {
 
-enum class BinaryOp : std::uint8_t { add, sub, mul, max, min };
+enum class BinaryOp : std::uint8_t { add, sub, mul, max, min, prelu };
 
 // One operand may be repeated: element i of y uses a[i % a_count] and b[i % b_count] (count of y:
 // `count`). This covers equal shapes, a scalar, and a row of channels over many frames; callers
@@ -24,6 +24,7 @@ struct BinarySpec {
   // false (ESP-DL): add, sub, max, min first round each operand to y's exponent, then combine and saturate;
   // mul goes through float32: round(float(a*b) * 2^(ea + eb - ey)). true (native): the exact result, rounded
   // once (a's and b's exponents may differ by 45 at most).
+  // prelu is always exact: a < 0: a * b, else a, rounded once.
   bool exact = false;
   std::int32_t low = -128, high = 127;  // clamp of the result (activation and type range in one)
 };

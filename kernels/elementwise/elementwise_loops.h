@@ -36,6 +36,18 @@ struct Shift32 {
   }
 };
 
+// round_shift for -up <= shift <= 30, where |value| * 2^up < 2^30: a shift below 0 multiplies.
+struct Move32 {
+  std::int32_t factor;
+  Shift32 round;
+  Move32(int shift, Rounding rounding) noexcept
+      : factor(shift < 0 ? 1 << -shift : 1), round(shift < 0 ? 0 : shift, rounding) {}
+  [[gnu::always_inline]] std::int32_t operator()(std::int32_t value) const noexcept {
+    return round(value * factor);
+  }
+  static bool fits(int shift, int up) noexcept { return shift >= -up && shift <= 30; }
+};
+
 // Calls body(i, a_index, b_index, n) for pieces in which both operands are contiguous.
 template <class Body>
 [[gnu::always_inline]] inline void pieces(const BinarySpec& spec, Body body) noexcept {
@@ -52,8 +64,10 @@ template <class Body>
 }
 
 #ifdef __linux__
+constexpr bool kManyLoops = true;
 constexpr std::size_t kRepeated = 1024;
 #else
+constexpr bool kManyLoops = false;     // flash is scarce: what is rare is left to the specification
 constexpr std::size_t kRepeated = 64;  // on the stack; little is gained without vectors
 #endif
 
@@ -117,12 +131,36 @@ template <BinaryOp op>
     return a < b ? a : b;
 }
 
+// How far a value of T can be scaled up so that the sum of two stays below 2^30.
+template <class T>
+constexpr int kMaxUp = sizeof(T) == 1 ? 21 : 13;
+
+// a < 0: a * b, else a. The product of two int16 reaches 2^30, and 2^30 + half is still below 2^31.
+template <class T>
+bool prelu32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
+  const int product = spec.y_exponent - spec.a_exponent - spec.b_exponent,
+            plain = spec.y_exponent - spec.a_exponent;
+  if (!Move32::fits(product, sizeof(T) == 1 ? 15 : 0) || !Move32::fits(plain, kMaxUp<T>)) return false;
+  const Move32 negative(product, spec.rounding), positive(plain, spec.rounding);
+  for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+    const std::int32_t below = negative(p * q), above = positive(p);
+    return p < 0 ? below : above;
+  });
+  return true;
+}
+
 // int16 fits: |a * 2^left| < 2^15 * 2^13, sums of two below 2^29; products reach 2^30, and 2^30 + half is
 // still below 2^31.
-template <BinaryOp op, class T>
+// kAll false: only what device builds have, too.
+template <BinaryOp op, class T, bool kAll = kManyLoops>
 bool binary32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
   if constexpr (op == BinaryOp::mul) {
     const int shift = spec.y_exponent - spec.a_exponent - spec.b_exponent;
+    if (kAll && sizeof(T) == 1 && spec.exact && shift < 0 && shift >= -15) {
+      const std::int32_t scale = 1 << -shift;
+      for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept { return p * q * scale; });
+      return true;
+    }
     if (!spec.exact || shift < 0 || shift > 30) return false;
     const Shift32 round(shift, spec.rounding);
     for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept { return round(p * q); });
@@ -134,6 +172,13 @@ bool binary32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
       return true;
     }
     if (!spec.exact) {
+      if (kAll && (a_shift < 0 || b_shift < 0) && Move32::fits(a_shift, kMaxUp<T>) &&
+          Move32::fits(b_shift, kMaxUp<T>)) {
+        const Move32 left(a_shift, spec.rounding), right(b_shift, spec.rounding);
+        for_each(spec, a, b, y,
+                 [=](std::int32_t p, std::int32_t q) noexcept { return combine32<op>(left(p), right(q)); });
+        return true;
+      }
       if (a_shift < 0 || a_shift > 30 || b_shift < 0 || b_shift > 30) return false;
       const Shift32 left(a_shift, spec.rounding), right(b_shift, spec.rounding);
       for_each(spec, a, b, y,
@@ -143,6 +188,13 @@ bool binary32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
     const int common = spec.a_exponent < spec.b_exponent ? spec.a_exponent : spec.b_exponent;
     const int a_up = spec.a_exponent - common, b_up = spec.b_exponent - common,
               shift = spec.y_exponent - common;
+    if (kAll && shift < 0 && (a_up > b_up ? a_up : b_up) - shift <= kMaxUp<T>) {
+      const std::int32_t a_scale = 1 << (a_up - shift), b_scale = 1 << (b_up - shift);
+      for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+        return combine32<op>(p * a_scale, q * b_scale);
+      });
+      return true;
+    }
     if (a_up > 13 || b_up > 13 || shift < 0 || shift > 30) return false;
     const Shift32 round(shift, spec.rounding);
     const std::int32_t a_scale = 1 << a_up, b_scale = 1 << b_up;
@@ -196,6 +248,8 @@ bool binary_typed(const BinarySpec& spec, const void* a_void, const void* b_void
       return binary32<BinaryOp::max>(spec, a, b, y);
     case BinaryOp::min:
       return binary32<BinaryOp::min>(spec, a, b, y);
+    case BinaryOp::prelu:
+      return kManyLoops && prelu32(spec, a, b, y);
     case BinaryOp::mul:
       break;
   }

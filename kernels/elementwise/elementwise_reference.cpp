@@ -35,6 +35,8 @@ std::int64_t combine(BinaryOp op, std::int64_t a, std::int64_t b) noexcept {
       return a > b ? a : b;
     case BinaryOp::min:
       return a < b ? a : b;
+    case BinaryOp::prelu:
+      break;  // binary_value()
   }
   return 0;
 }
@@ -45,6 +47,10 @@ std::int64_t binary_value(const BinarySpec& spec, std::int64_t a, std::int64_t b
       return round_shift(a * b, spec.y_exponent - spec.a_exponent - spec.b_exponent, spec.rounding);
     const float scale = power_of_two(spec.a_exponent + spec.b_exponent - spec.y_exponent);
     return round_float(static_cast<float>(a * b) * scale, spec.rounding);
+  }
+  if (spec.op == BinaryOp::prelu) {
+    return a < 0 ? round_shift(a * b, spec.y_exponent - spec.a_exponent - spec.b_exponent, spec.rounding)
+                 : round_shift(a, spec.y_exponent - spec.a_exponent, spec.rounding);
   }
   if (!spec.exact) {
     // An operand beyond 2^40 saturates every result; the limit keeps the sum inside int64.

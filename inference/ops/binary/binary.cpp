@@ -50,6 +50,7 @@ kernels::PairOp pair_of(kernels::BinaryOp op) noexcept {
     case kernels::BinaryOp::max:
       return kernels::PairOp::max;
     case kernels::BinaryOp::min:
+    case kernels::BinaryOp::prelu:  // pair.cpp
       break;
   }
   return kernels::PairOp::min;

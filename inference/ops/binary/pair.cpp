@@ -3,6 +3,7 @@
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/arithmetic/arithmetic.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::ops {
 namespace {
@@ -94,6 +95,35 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   return static_cast<const BoundOperator*>(bound);
 }
 
+// Integers have a kernel of each instruction level.
+struct BoundPrelu : BoundPair {
+  kernels::BinarySpec spec;  // of one piece
+  const kernels::Elementwise* kernels = nullptr;
+};
+
+void run_prelu(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundPrelu&>(self);
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { op.kernels->binary(op.spec, x[0], x[1], y); });
+}
+
+Result<const BoundOperator*> prepare_prelu(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
+  if (!is_integer(x.dtype)) return prepare_pair<PairOp::prelu>(context);
+  RUNNEL_ASSIGN(BoundPrelu* const bound, bind_pair<BoundPrelu>(context, run_prelu));
+  bound->kernels = &kernels::elementwise(context.isa());
+  kernels::BinarySpec& spec = bound->spec;
+  spec.op = kernels::BinaryOp::prelu;
+  spec.dtype = x.dtype;
+  spec.a_exponent = x.exponent();
+  spec.b_exponent = input(context.model(), op, 1).exponent();
+  spec.y_exponent = y.exponent();
+  spec.rounding = rounding_of(op);
+  activation_range(y.dtype, 0, Activation::none, spec.low, spec.high);
+  bound->set_counts(spec);
+  return static_cast<const BoundOperator*>(bound);
+}
+
 template <PairOp kOp>
 constexpr OperatorDefinition arithmetic(OpCode code, Arithmetic arithmetic, std::string_view name) noexcept {
   return {code, arithmetic, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
@@ -119,8 +149,8 @@ const OperatorDefinition kDiv = arithmetic<PairOp::div>(OpCode::div, Arithmetic:
 const OperatorDefinition kMod = arithmetic<PairOp::mod>(OpCode::mod, Arithmetic::espdl, "mod");
 const OperatorDefinition kModFloored = arithmetic<PairOp::mod_floor>(OpCode::mod, Arithmetic::floored, "mod");
 const OperatorDefinition kPow = arithmetic<PairOp::pow>(OpCode::pow, Arithmetic::espdl, "pow");
-const OperatorDefinition kPrelu{OpCode::prelu,    Arithmetic::espdl,           "prelu",          check_prelu,
-                                stream_broadcast, prepare_pair<PairOp::prelu>, InPlace::elements};
+const OperatorDefinition kPrelu{OpCode::prelu,    Arithmetic::espdl, "prelu",          check_prelu,
+                                stream_broadcast, prepare_prelu,     InPlace::elements};
 const OperatorDefinition kEqual = comparison<PairOp::equal>(OpCode::equal, "equal");
 const OperatorDefinition kGreater = comparison<PairOp::greater>(OpCode::greater, "greater");
 const OperatorDefinition kGreaterOrEqual =

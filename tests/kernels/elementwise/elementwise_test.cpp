@@ -41,7 +41,7 @@ void binary_cases(unsigned seed) {
   Random random(seed);
   for (int repeat = 0; repeat < 3000; ++repeat) {
     BinarySpec s;
-    s.op = static_cast<BinaryOp>(random.pick(0, 4));
+    s.op = static_cast<BinaryOp>(random.pick(0, 5));
     s.dtype = sizeof(T) == 1 ? DType::int8 : DType::int16;
     s.count = static_cast<std::size_t>(random.pick(0, 300));
     const auto operand = [&] {
@@ -104,6 +104,8 @@ TEST(Elementwise, ReferenceKnowsItsOrders) {
   EXPECT_EQ(one(BinaryOp::mul, false, Rounding::half_up, -1, -1, 0, -5, 2), -2);  // floor(-2.5 + 0.5)
   EXPECT_EQ(one(BinaryOp::mul, false, Rounding::half_even, -1, -1, 0, -5, 2), -2);
   EXPECT_EQ(one(BinaryOp::mul, true, Rounding::half_up, 0, 0, -3, 5, 2), 80);
+  EXPECT_EQ(one(BinaryOp::prelu, true, Rounding::half_up, -1, -1, 0, -5, 2), -2);  // -2.5
+  EXPECT_EQ(one(BinaryOp::prelu, true, Rounding::half_even, -1, -1, 0, 5, 2), 2);  // 2.5
 }
 
 template <class From, class To>
