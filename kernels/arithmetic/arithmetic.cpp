@@ -21,12 +21,15 @@ void each(const PairSpec& spec, const void* a_bytes, const void* b_bytes, void* 
   const auto* b = static_cast<const X*>(b_bytes);
   auto* y = static_cast<Y*>(y_bytes);
   if (spec.a_count == spec.count && spec.b_count == spec.count) {
+    RUNNEL_IN_PLACE_LOOP
     for (std::size_t i = 0; i < spec.count; ++i) y[i] = f(a[i], b[i]);
   } else if (spec.a_count == spec.count && spec.b_count == 1) {
     const X right = b[0];
+    RUNNEL_IN_PLACE_LOOP
     for (std::size_t i = 0; i < spec.count; ++i) y[i] = f(a[i], right);
   } else if (spec.a_count == 1 && spec.b_count == spec.count) {
     const X left = a[0];
+    RUNNEL_IN_PLACE_LOOP
     for (std::size_t i = 0; i < spec.count; ++i) y[i] = f(left, b[i]);
   } else {
     // Pieces in which both are contiguous.
@@ -35,6 +38,7 @@ void each(const PairSpec& spec, const void* a_bytes, const void* b_bytes, void* 
       std::size_t n = spec.count - i;
       if (spec.a_count - j < n) n = spec.a_count - j;
       if (spec.b_count - k < n) n = spec.b_count - k;
+      RUNNEL_IN_PLACE_LOOP
       for (std::size_t at = 0; at < n; ++at) y[i + at] = f(a[j + at], b[k + at]);
       i += n;
       j = j + n == spec.a_count ? 0 : j + n;

@@ -19,6 +19,14 @@ enum class Rounding : std::uint8_t {
 // copy with those instructions for everybody.
 #define RUNNEL_KERNEL_INLINE [[gnu::always_inline]] inline
 
+// Before a loop whose result may lie in the place of an operand, element by element: each turn reads only
+// what no earlier turn wrote. Without it compilers check for overlaps and take the scalar loop then.
+#if defined(__GNUC__) && !defined(__clang__)
+#define RUNNEL_IN_PLACE_LOOP _Pragma("GCC ivdep")
+#else
+#define RUNNEL_IN_PLACE_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#endif
+
 // value / 2^shift, rounded: half_even to nearest with ties to even, every other rounding floor(x + 1/2). Any
 // shift is allowed; shift < 0 multiplies by 2^-shift and saturates to int64.
 RUNNEL_KERNEL_INLINE constexpr std::int64_t round_shift(std::int64_t value, int shift,

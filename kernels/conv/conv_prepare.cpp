@@ -111,6 +111,17 @@ std::int64_t bias_at(const ConvSpec& spec, std::int64_t channel) noexcept {
 std::int64_t inputs_of(const ConvSpec& spec) noexcept {
   return std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
 }
+// Sum of |w| of an output channel.
+std::int64_t weight_sum(const ConvSpec& spec, std::int64_t out) noexcept {
+  const std::int64_t inputs = inputs_of(spec);
+  std::int64_t sum = 0;
+  for (std::int64_t i = out * inputs; i < (out + 1) * inputs; ++i) {
+    const std::int64_t w = spec.dtype == DType::int8 ? static_cast<const std::int8_t*>(spec.weights)[i]
+                                                     : static_cast<const std::int16_t*>(spec.weights)[i];
+    sum += w < 0 ? -w : w;
+  }
+  return sum;
+}
 // The largest |x - zero point|.
 std::int64_t largest_input(const ConvSpec& spec) noexcept {
   return (spec.dtype == DType::int8 ? 128 : 32768) +
@@ -120,16 +131,10 @@ std::int64_t largest_input(const ConvSpec& spec) noexcept {
 }  // namespace
 
 Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
-  const std::int64_t inputs = inputs_of(spec), input = largest_input(spec);
+  const std::int64_t input = largest_input(spec);
   largest = 0;
   for (std::int64_t out = 0; out < spec.out_channels; ++out) {
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      const std::int64_t w = spec.dtype == DType::int8
-                                 ? static_cast<const std::int8_t*>(spec.weights)[out * inputs + i]
-                                 : static_cast<const std::int16_t*>(spec.weights)[out * inputs + i];
-      sum += w < 0 ? -w : w;
-    }
+    const std::int64_t sum = weight_sum(spec, out);
     const std::int64_t bias = bias_at(spec, out);
     constexpr std::int64_t limit = std::int64_t{1} << 62;
     std::int64_t total = 0;
@@ -142,6 +147,64 @@ Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
   }
   return {};
 }
+
+#if !defined(RUNNEL_KERNELS_DEVICE)
+namespace {
+
+// Accumulators up to this fit into int32 with every term that rounding and the zero point add.
+std::int64_t room_of(const Requant& how) noexcept {
+  std::int64_t half = 0;
+  for (std::int32_t i = 0; i < how.count; ++i) {
+    const int shift = how.shift[i] > 31 ? 31 : how.shift[i];
+    if (shift > 0 && half < std::int64_t{1} << (shift - 1)) half = std::int64_t{1} << (shift - 1);
+  }
+  return (std::int64_t{1} << 31) - 1 - 512 - half;
+}
+
+// A bias near 2^31, as quantizers write it for channels that are always at a limit of their type, nearer to
+// zero, so that the sums fit into int32. `swing`: what the products can add to it. Only where every sum gives
+// the same limit before and after: requantize() is monotonic, so the sum nearest to zero decides.
+bool smaller_bias(const ConvSpec& spec, std::int32_t channel, std::int64_t room, std::int64_t swing,
+                  bool negative, std::int32_t& smaller) noexcept {
+  const std::int64_t size = room - swing, nearest = size - swing;
+  if (nearest <= 0) return false;
+  smaller = static_cast<std::int32_t>(negative ? -size : size);
+  return requantize(negative ? -nearest : nearest, spec.requant, channel) ==
+         (negative ? spec.requant.low : spec.requant.high);
+}
+
+// Gives `spec`, of int8, such biases, and `largest` its new bound, where that makes all accumulators fit.
+Status shrink_biases(ConvSpec& spec, Memory& memory, std::int64_t& largest) noexcept {
+  const std::int64_t room = room_of(spec.requant);
+  if (largest <= room || spec.bias == nullptr) return {};
+  const auto* given = static_cast<const std::int32_t*>(spec.bias);
+  const std::int64_t input = largest_input(spec);
+  std::int64_t bound = 0;
+  const auto each = [&](auto&& set) {
+    for (std::int32_t channel = 0; channel < spec.out_channels; ++channel) {
+      const std::int64_t swing = weight_sum(spec, channel) * input, bias = given[channel];
+      std::int64_t total = swing + (bias < 0 ? -bias : bias);
+      std::int32_t smaller = given[channel];
+      if (total > room) {
+        if (!smaller_bias(spec, channel, room, swing, bias < 0, smaller)) return false;
+        total = room;
+      }
+      bound = total > bound ? total : bound;
+      set(channel, smaller);
+    }
+    return true;
+  };
+  if (!each([](std::int32_t, std::int32_t) {})) return {};
+  auto* const biases = memory.array<std::int32_t>(static_cast<std::size_t>(spec.out_channels));
+  if (biases == nullptr) return Status(Code::out_of_memory, "convolution: no memory for its biases");
+  each([&](std::int32_t channel, std::int32_t smaller) { biases[channel] = smaller; });
+  spec.bias = biases;
+  largest = bound;
+  return {};
+}
+
+}  // namespace
+#endif
 
 #if defined(RUNNEL_KERNELS_DEVICE)
 namespace {
@@ -206,12 +269,11 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
 #endif
     return {};
   }
+  RUNNEL_TRY(shrink_biases(conv.spec, memory, largest));
   if (largest >= (std::int64_t{1} << 31)) return {};
   bind_plain<run_generic_int8>(conv);
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx2) return prepare_vector_conv(isa, largest, memory, conv);
-#else
-  static_cast<void>(memory);
 #endif
   return {};
 #endif

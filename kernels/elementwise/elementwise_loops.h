@@ -80,18 +80,21 @@ template <class T, class Value>
   const std::int32_t high = clamp_to<std::int32_t>(spec.high, kLowest, kHighest);
   if (spec.b_count == 1 && spec.a_count == spec.count) {
     const std::int32_t right = b[0];
+    RUNNEL_IN_PLACE_LOOP
     for (std::size_t i = 0; i < spec.count; ++i)
       y[i] = static_cast<T>(clamp_to(value(std::int32_t{a[i]}, right), low, high));
     return;
   }
   if (spec.a_count == 1 && spec.b_count == spec.count) {
     const std::int32_t left = a[0];
+    RUNNEL_IN_PLACE_LOOP
     for (std::size_t i = 0; i < spec.count; ++i)
       y[i] = static_cast<T>(clamp_to(value(left, std::int32_t{b[i]}), low, high));
     return;
   }
   const auto run = [=](const BinarySpec& of, const T* left, const T* right) __attribute__((always_inline)) {
     pieces(of, [=](std::size_t i, std::size_t ia, std::size_t ib, std::size_t n) noexcept {
+      RUNNEL_IN_PLACE_LOOP
       for (std::size_t k = 0; k < n; ++k) {
         y[i + k] = static_cast<T>(
             clamp_to(value(std::int32_t{left[ia + k]}, std::int32_t{right[ib + k]}), low, high));
@@ -281,10 +284,12 @@ void requantize_typed(std::size_t count, const void* x_void, void* y_void, int s
   if (shift < 0) {
     // At most 15 bits in addition to 16.
     const std::int32_t scale = 1 << -shift;
+    RUNNEL_IN_PLACE_LOOP
     for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<To>(clamp_to(x[i] * scale, low, high));
     return;
   }
   const Shift32 round(shift, rounding);
+  RUNNEL_IN_PLACE_LOOP
   for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<To>(clamp_to(round(x[i]), low, high));
 }
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "base/exact_math.h"
+#include "base/float_lanes.h"
 
 namespace runnel::kernels {
 namespace {
@@ -29,17 +30,21 @@ double elu_part(double x) noexcept {  // exp(x) - 1 without cancellation, x <= 0
 }
 
 // The product of two floats is exact in double precision, so that float multiplication gives the same bits.
-// It stands outside the choice: only then is this a vector loop.
+// Vectors by name: compilers branch here, which costs most where signs are mixed.
 void leaky_relu(float alpha, std::size_t count, const float* x, float* y) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    const float below = alpha * x[i];
-    y[i] = x[i] >= 0 ? x[i] : below;
+  constexpr int kLanes = 4;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const lanes::F<kLanes> v = lanes::load<kLanes>(x + i), below = v * alpha;
+    lanes::store<kLanes>(y + i, v >= lanes::F<kLanes>{} ? v : below);
   }
+  for (; i < count; ++i) y[i] = x[i] >= 0 ? x[i] : alpha * x[i];
 }
 
 // One loop per function, so that the simple ones become vector loops.
 template <class F>
 void each(std::size_t count, const float* x, float* y, F f) noexcept {
+  RUNNEL_IN_PLACE_LOOP
   for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<float>(f(static_cast<double>(x[i])));
 }
 

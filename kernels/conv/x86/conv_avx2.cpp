@@ -60,6 +60,7 @@ struct Avx2 {
   RUNNEL_VECTOR Int sub(Int a, Int b) noexcept { return _mm256_sub_epi32(a, b); }
   RUNNEL_VECTOR Int bit_and(Int a, Int b) noexcept { return _mm256_and_si256(a, b); }
   RUNNEL_VECTOR Int shift_right(Int a, Int by) noexcept { return _mm256_srav_epi32(a, by); }
+  RUNNEL_VECTOR Int shift_left(Int a, Int by) noexcept { return _mm256_sllv_epi32(a, by); }
   RUNNEL_VECTOR Int sign(Int a) noexcept { return _mm256_srai_epi32(a, 31); }
   RUNNEL_VECTOR Int half_of(Int a) noexcept { return _mm256_srli_epi32(a, 1); }
   // Clears the lowest bit where `test` is 0.

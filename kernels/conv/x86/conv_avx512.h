@@ -57,6 +57,7 @@ struct Avx512 {
   RUNNEL_VECTOR Int sub(Int a, Int b) noexcept { return _mm512_sub_epi32(a, b); }
   RUNNEL_VECTOR Int bit_and(Int a, Int b) noexcept { return _mm512_and_si512(a, b); }
   RUNNEL_VECTOR Int shift_right(Int a, Int by) noexcept { return _mm512_srav_epi32(a, by); }
+  RUNNEL_VECTOR Int shift_left(Int a, Int by) noexcept { return _mm512_sllv_epi32(a, by); }
   RUNNEL_VECTOR Int sign(Int a) noexcept { return _mm512_srai_epi32(a, 31); }
   RUNNEL_VECTOR Int half_of(Int a) noexcept { return _mm512_srli_epi32(a, 1); }
   // Clears the lowest bit where `test` is 0.

@@ -108,6 +108,7 @@ struct AnyRounding {
       // The half is already in `sum`. No bits left below mean a tie: the result must be even.
       return V::make_even_where_zero(V::shift_right(sum, shift), V::bit_and(sum, V::load(plan.mask + at)));
     }
+    if (plan.left != nullptr) sum = V::shift_left(sum, V::load(plan.left + at));
     const Int high = V::multiply_high31(sum, V::load(plan.multiplier + at), V::load(plan.nudge + at));
     if (plan.finish == Finish::single) return V::shift_right(V::add(high, V::load(plan.half + at)), shift);
     const Int mask = V::load(plan.mask + at);

@@ -107,14 +107,17 @@ void pack(const Packing& packing, std::int8_t* out) noexcept {
   }
 }
 
-// The vector arithmetic is valid for shifts of 0..31; finish_scalar takes others and left shifts.
+// The vector arithmetic is valid for shifts of 0..31, and before a multiplication for left shifts that keep
+// all bits; finish_scalar takes others.
 Finish choose_finish(const ConvSpec& spec, std::int64_t largest) noexcept {
   const Requant& how = spec.requant;
   for (std::int32_t i = 0; i < how.count; ++i) {
-    if (how.shift[i] < 0 || how.shift[i] > 31) return Finish::scalar;
+    if (how.shift[i] > 31 || (how.shift[i] < 0 && how.multiplier == nullptr)) return Finish::scalar;
+    const int left = how.shift[i] < 0 ? -how.shift[i] : 0;
     const std::int64_t half = how.shift[i] > 0 ? std::int64_t{1} << (how.shift[i] - 1) : 0;
-    if (largest + half + 512 >= (std::int64_t{1} << 31))
-      return Finish::scalar;  // 512: room for the zero point
+    // 512: room for the zero point.
+    if (largest >= std::int64_t{1} << (31 - left) || (largest << left) + half + 512 >= std::int64_t{1} << 31)
+      return Finish::scalar;
   }
   switch (how.rounding) {
     case Rounding::half_up:
@@ -145,7 +148,7 @@ std::int32_t folded_bias(const Packing& packing, std::int32_t channel, bool corr
 // The columns of a lane table that a Finish reads. Others take no memory: the data that a stream of single
 // frames visits in a step should fit into the first-level cache.
 struct Columns {
-  std::int32_t *bias, *shift, *mask, *multiplier, *nudge, *half, *channel;
+  std::int32_t *bias, *shift, *mask, *multiplier, *nudge, *half, *left, *channel;
 };
 
 // Equal shifts: the first vector serves all lanes (lanes without a channel do not matter, and are the same
@@ -155,8 +158,8 @@ bool equal_shifts(const Requant& how) noexcept {
                      [&](std::int32_t shift) { return shift == how.shift[0]; });
 }
 
-bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, Memory& memory,
-                  Columns& columns) noexcept {
+bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, bool shifts_left,
+                  Memory& memory, Columns& columns) noexcept {
   bool complete = true;
   const auto take = [&](std::int64_t count) {
     auto* const column = static_cast<std::int32_t*>(
@@ -172,6 +175,7 @@ bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, M
   if (finish == Finish::half_even || finish == Finish::tflite_double) columns.mask = take(lanes);
   if (multiplies) columns.multiplier = take(lanes), columns.nudge = take(lanes);
   if (finish == Finish::single) columns.half = take(lanes);
+  if (multiplies && shifts_left) columns.left = take(lanes);
   if (finish == Finish::scalar) columns.channel = take(lanes);
   return complete;
 }
@@ -181,9 +185,10 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   const bool equal = plan.finish == Finish::scalar || equal_shifts(how);
   plan.shift_stride = equal ? 0 : 1;
   plan.equal_shift = how.shift[0];
+  const bool shifts_left = *std::min_element(how.shift, how.shift + how.count) < 0;
   const std::int64_t shift_lanes = equal ? packing.lanes : lanes;
   Columns columns;
-  if (!take_columns(lanes, shift_lanes, plan.finish, memory, columns)) return false;
+  if (!take_columns(lanes, shift_lanes, plan.finish, shifts_left, memory, columns)) return false;
   std::int64_t at = 0;
   for (std::int32_t first = 0; first < packing.spec.out_channels; first += packing.group()) {
     for (std::int32_t vector = 0; vector < packing.vectors(first); ++vector) {
@@ -194,7 +199,7 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
         columns.bias[at] = folded_bias(packing, channel, true);
         if (plan.finish == Finish::scalar) continue;
         const std::int32_t entry = how.count == 1 ? 0 : channel;
-        const std::int32_t shift = how.shift[entry];
+        const std::int32_t shift = std::max(how.shift[entry], 0);
         const std::int32_t half = shift > 0 ? static_cast<std::int32_t>(std::uint32_t{1} << (shift - 1)) : 0;
         const auto mask = static_cast<std::int32_t>((std::uint32_t{1} << shift) - 1);
         if (at < shift_lanes) columns.shift[at] = shift;
@@ -209,13 +214,15 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
           columns.multiplier[at] = how.multiplier[entry];
           columns.nudge[at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
           if (columns.half != nullptr) columns.half[at] = half;
+          if (columns.left != nullptr) columns.left[at] = std::max(-how.shift[entry], 0);
         }
       }
     }
   }
   plan.bias = columns.bias, plan.shift = columns.shift, plan.mask = columns.mask,
   plan.multiplier = columns.multiplier;
-  plan.nudge = columns.nudge, plan.half = columns.half, plan.channel = columns.channel;
+  plan.nudge = columns.nudge, plan.half = columns.half, plan.left = columns.left,
+  plan.channel = columns.channel;
   return true;
 }
 

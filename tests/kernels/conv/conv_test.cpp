@@ -376,6 +376,35 @@ TEST(Conv, WideAccumulatorsAreExact) {
   }
 }
 
+// Channels that are always at a limit do not keep the others from the vector unit.
+TEST(Conv, ABiasBeyondEverySumChangesNoKernel) {
+  Random random(9);
+  for (const int groups : {1, 21}) {
+    for (int rounding = 0; rounding < 4; ++rounding) {
+      ConvCase c;
+      c.spec.in_channels = c.spec.out_channels = 21;
+      c.spec.groups = groups;
+      c.spec.in_width = c.spec.out_width = 5;
+      c.fill(random.engine(), false);
+      c.spec.bias = c.bias.data();
+      c.set_requant(random.engine(), static_cast<Rounding>(rounding), true, 5, 12);
+      const auto prepared = [&](Isa isa) {
+        HeapMemory memory;
+        Conv conv;
+        EXPECT_TRUE(prepare_conv(c.spec, isa, memory, conv).ok());
+        return std::pair(conv.run, conv.packed != nullptr);
+      };
+      std::vector<std::pair<decltype(Conv::run), bool>> usual;
+      for (const Isa isa : ConvCase::levels()) usual.push_back(prepared(isa));
+      c.bias[3] = 0x7fffffff;
+      c.bias[20] = -0x7fffffff - 1;
+      expect_equal(c);
+      for (std::size_t i = 0; i < usual.size(); ++i)
+        EXPECT_EQ(prepared(ConvCase::levels()[i]), usual[i]) << groups << ' ' << rounding;
+    }
+  }
+}
+
 // Ties and their neighbours at every shift, made by the bias alone, so that the test sets
 // the accumulator exactly.
 TEST(Conv, RoundsEveryTieAsTheSpecificationSays) {

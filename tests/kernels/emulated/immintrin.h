@@ -209,6 +209,9 @@ inline __m512i xor_si512(__m512i a, __m512i b) {
 inline __m512i srav_epi32(__m512i a, __m512i by) {
   return each<i32>(a, by, [](i32 x, i32 n) { return x >> std::min(static_cast<u32>(n), 31U); });
 }
+inline __m512i sllv_epi32(__m512i a, __m512i by) {
+  return each<u32>(a, by, [](u32 x, u32 n) { return n > 31 ? 0 : x << n; });
+}
 inline __m512i srav_epi64(__m512i a, __m512i by) {
   return each<i64>(a, by, [](i64 x, i64 n) { return x >> std::min<u64>(static_cast<u64>(n), 63); });
 }
@@ -404,6 +407,8 @@ inline __m128i cvtepi32_epi8(__m512i a) {
 #define _mm512_srai_epi32 emulated::srai_epi32
 #undef _mm512_srav_epi32
 #define _mm512_srav_epi32 emulated::srav_epi32
+#undef _mm512_sllv_epi32
+#define _mm512_sllv_epi32 emulated::sllv_epi32
 #undef _mm512_srav_epi64
 #define _mm512_srav_epi64 emulated::srav_epi64
 #undef _mm512_srli_epi32
