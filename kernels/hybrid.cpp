@@ -26,8 +26,14 @@ float quantize_row(std::size_t count, const float* x, std::int8_t* q) noexcept {
 void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept {
   const std::int64_t group_inputs = spec.in_channels / spec.groups,
                      group_outputs = spec.out_channels / spec.groups;
-  const float scale = quantize_row(
-      static_cast<std::size_t>(std::int64_t{spec.in_height} * spec.in_width * spec.in_channels), x, scratch);
+  const auto elements =
+      static_cast<std::size_t>(std::int64_t{spec.in_height} * spec.in_width * spec.in_channels);
+  // Taps that are neighbours in memory are one dot product.
+  const bool merged = spec.groups == 1 && spec.dilation_width == 1;
+  const std::int64_t longest = merged ? spec.kernel_width * group_inputs : group_inputs;
+  const Int8Rows* const rows = longest >= 8 && longest <= std::int64_t{kMaxInt8Dot} ? spec.rows : nullptr;
+  const float scale =
+      spec.rows == nullptr ? quantize_row(elements, x, scratch) : spec.rows->quantize(elements, x, scratch);
   const auto* weights = static_cast<const std::int8_t*>(spec.weights);
   const auto* bias = static_cast<const float*>(spec.bias);
   for (std::int64_t row = 0; row < spec.out_height; ++row) {
@@ -37,6 +43,17 @@ void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8
         for (std::int64_t i = 0; i < spec.kernel_height; ++i) {
           const std::int64_t in_row = row * spec.stride_height - spec.pad_top + i * spec.dilation_height;
           if (in_row < 0 || in_row >= spec.in_height) continue;
+          if (rows != nullptr && merged) {
+            const std::int64_t begin = column * spec.stride_width - spec.pad_left,
+                               from = begin < 0 ? -begin : 0, room = spec.in_width - begin,
+                               to = room < spec.kernel_width ? room : spec.kernel_width;
+            if (from < to)
+              sum += rows->dot(
+                  static_cast<std::size_t>((to - from) * group_inputs),
+                  scratch + (in_row * spec.in_width + begin + from) * group_inputs,
+                  weights + ((out * spec.kernel_height + i) * spec.kernel_width + from) * group_inputs);
+            continue;
+          }
           for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
             const std::int64_t in_column =
                 column * spec.stride_width - spec.pad_left + j * spec.dilation_width;
@@ -45,6 +62,10 @@ void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8
                                     out / group_outputs * group_inputs;
             const std::int8_t* w =
                 weights + ((out * spec.kernel_height + i) * spec.kernel_width + j) * group_inputs;
+            if (rows != nullptr) {
+              sum += rows->dot(static_cast<std::size_t>(group_inputs), in, w);
+              continue;
+            }
             for (std::int64_t c = 0; c < group_inputs; ++c) sum += std::int32_t{in[c]} * w[c];
           }
         }

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/int8_rows.h"
+
 namespace runnel::kernels {
 
 // q = round(x * 127 / max|x|), ties away from zero; returns the scale max|x| / 127. All zero for a row of
@@ -21,6 +23,7 @@ struct HybridConvSpec {
   const void* bias = nullptr;     // float32 [out_channels]; or null
   const float* scales = nullptr;  // of the weights: 1, or one per output channel
   bool per_channel = false, relu = false;
+  const Int8Rows* rows = nullptr;  // null: plain loops
 };
 
 // One input as one row; `scratch`: as many bytes as x has elements. A fully connected layer is the 1x1 case

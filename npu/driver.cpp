@@ -11,7 +11,7 @@ constexpr std::uint32_t kKeptCommands = device_command::kClockMayStop | device_c
 // Outstanding reads and writes of each port, less one.
 constexpr std::uint32_t kAxiLimits = 31u << 16 | 15u << 24;
 // kPmuControl: count, and reset both kinds of counters. kPmuEnable: all four, and the cycle counter.
-constexpr std::uint32_t kPmuCount = 1, kPmuFromZero = 7, kPmuAll = 15u | 1u << 31;
+constexpr std::uint32_t kPmuFromZero = 7, kPmuAll = 15u | 1u << 31;
 
 Driver* the_drivers = nullptr;
 

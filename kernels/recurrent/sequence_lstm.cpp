@@ -25,8 +25,17 @@ void gates(const SequenceLstmSpec& spec, const std::int8_t* x, const std::int8_t
     const auto* bias = static_cast<const std::int32_t*>(spec.bias[g]);
     for (std::int32_t u = 0; u < spec.units; ++u) {
       std::int64_t from_x = bias[u], from_h = 0;
-      for (std::int32_t i = 0; i < spec.inputs; ++i) from_x += std::int32_t{*xw++} * (x[i] - spec.x_zero);
-      for (std::int32_t i = 0; i < spec.units; ++i) from_h += std::int32_t{*hw++} * (h[i] - spec.h_zero);
+      if (spec.rows != nullptr) {
+        const auto inputs = static_cast<std::size_t>(spec.inputs),
+                   units = static_cast<std::size_t>(spec.units);
+        from_x += spec.rows->dot(inputs, x, xw) - std::int64_t{spec.x_zero} * spec.x_sums[g][u];
+        from_h += spec.rows->dot(units, h, hw) - std::int64_t{spec.h_zero} * spec.h_sums[g][u];
+        xw += inputs;
+        hw += units;
+      } else {
+        for (std::int32_t i = 0; i < spec.inputs; ++i) from_x += std::int32_t{*xw++} * (x[i] - spec.x_zero);
+        for (std::int32_t i = 0; i < spec.units; ++i) from_h += std::int32_t{*hw++} * (h[i] - spec.h_zero);
+      }
       const std::int16_t sum =
           limited(std::int64_t{limited(spec.x_scale[g](from_x))} + limited(spec.h_scale[g](from_h)));
       gate[g * spec.units + u] = g == kCell ? tanh_of_int16(sum, 0, 0) : sigmoid_of_int16(sum, 0, 0);

@@ -7,6 +7,7 @@
 
 #include "base/dtype.h"
 #include "kernels/arithmetic/scaling.h"
+#include "kernels/int8_rows.h"
 
 namespace runnel::kernels {
 
@@ -24,6 +25,10 @@ struct SequenceLstmSpec {
   int cell_exponent = -12;  // c's scale is 2^cell_exponent
   std::int16_t clip = 0;    // of c; 0: none
   float float_clip = 0;     // of c; 0: none
+  // Vectors, with the sums of each row of weights, [units]; null: plain loops. inputs and units are at most
+  // kMaxInt8Dot then.
+  const Int8Rows* rows = nullptr;
+  const std::int32_t *x_sums[4] = {}, *h_sums[4] = {};
 };
 
 // `h` and `c`: [batches][units], read and written. `scratch`: 4 * units of int16 or float32.

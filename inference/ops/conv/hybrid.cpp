@@ -1,4 +1,4 @@
-// Convolution and fully connected layers with float32 activations and int8 weights (version 3).
+// Convolution and fully connected layers with float32 activations and int8 weights.
 #include "kernels/hybrid.h"
 
 #include <algorithm>
@@ -56,6 +56,7 @@ Result<BoundHybrid*> bind(PrepareContext& context, Activation activation) noexce
     RUNNEL_TRY(context.read_constant(input_index(op, 2), &spec.bias));
   }
   spec.scales = w.scales.data();
+  spec.rows = kernels::int8_rows(context.isa());
   spec.per_channel = w.scales.size() > 1;
   spec.relu = activation == Activation::relu;
   bound->x = operand(context, 0);

@@ -1,0 +1,11 @@
+// The tables of the instruction levels for int8_rows(isa).
+#pragma once
+
+#include "kernels/int8_rows.h"
+
+namespace runnel::kernels {
+
+const Int8Rows& int8_rows_avx2() noexcept;
+const Int8Rows& int8_rows_avx512() noexcept;
+
+}  // namespace runnel::kernels

@@ -1,0 +1,49 @@
+// The kernels of int8_rows.h as loops that compilers vectorise. Included once by each int8_rows_<level>.cpp,
+// compiled for that level's instructions; everything is in an unnamed namespace: no copy reaches other files.
+#pragma once
+
+#include "kernels/int8_rows.h"
+
+namespace runnel::kernels {
+namespace {
+
+std::int32_t dot(std::size_t count, const std::int8_t* a, const std::int8_t* b) noexcept {
+  std::int32_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += std::int32_t{a[i]} * b[i];
+  return sum;
+}
+
+// Magnitudes are compared as integers, in whose order floats without sign are; NaN counts as 0.
+float quantize(std::size_t count, const float* x, std::int8_t* q) noexcept {
+  std::int32_t most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int32_t bits;
+    __builtin_memcpy(&bits, x + i, sizeof bits);
+    bits &= 0x7fffffff;
+    bits = bits > 0x7f800000 ? 0 : bits;
+    most = bits > most ? bits : most;
+  }
+  float largest;
+  __builtin_memcpy(&largest, &most, sizeof largest);
+  if (most == 0) {
+    __builtin_memset(q, 0, count);
+    return 1;
+  }
+  const float inverse = 127.0f / largest;
+  for (std::size_t i = 0; i < count; ++i) {
+    float value = x[i] * inverse;
+    value = value == value ? value : 0.0f;
+    value = value > 127.0f ? 127.0f : value;
+    value = value < -127.0f ? -127.0f : value;
+    // The largest float below one half, with the sign of the value: added to it, truncation rounds to
+    // nearest with ties away from zero.
+    value += __builtin_copysignf(0x1.fffffep-2f, value);
+    q[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(value));
+  }
+  return largest / 127.0f;
+}
+
+constexpr Int8Rows kRows{dot, quantize};
+
+}  // namespace
+}  // namespace runnel::kernels
