@@ -47,7 +47,7 @@ Status WindowNode::process(const Block& in, Output& out) noexcept {
 
 Status WindowNode::flush(Output& out) noexcept {
   out.first = grid_.index(next_window());
-  out.count = static_cast<std::int64_t>(finish(room(out)));
+  out.count = static_cast<std::int64_t>(flush_windows(room(out)));
   out.end = out.count == 0;
   return {};
 }

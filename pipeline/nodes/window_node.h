@@ -38,7 +38,7 @@ class WindowNode : public Node {
   // Takes whole input frames, writes the windows that are complete to `out` and returns their number.
   virtual Result<std::size_t> push(std::span<const float> samples, std::span<float> out) noexcept = 0;
   // At the end of the stream: windows that reach beyond it, as many as `out` takes; 0 when none is left.
-  virtual std::size_t finish(std::span<float>) noexcept { return 0; }
+  virtual std::size_t flush_windows(std::span<float>) noexcept { return 0; }
 
  private:
   [[nodiscard]] std::span<float> room(const Output& out) const noexcept;

@@ -21,7 +21,7 @@ class Levels final : public WindowNode {
   Result<std::size_t> push(std::span<const float> samples, std::span<float> out) noexcept override {
     return levels_.push(samples, out).frames;
   }
-  std::size_t finish(std::span<float> out) noexcept override { return levels_.flush(out); }
+  std::size_t flush_windows(std::span<float> out) noexcept override { return levels_.flush(out); }
 
   features::Levels levels_;
 };
