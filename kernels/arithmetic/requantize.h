@@ -24,7 +24,7 @@ enum class Rounding : std::uint8_t {
 #if defined(__GNUC__) && !defined(__clang__)
 #define RUNNEL_IN_PLACE_LOOP _Pragma("GCC ivdep")
 #else
-#define RUNNEL_IN_PLACE_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#define RUNNEL_IN_PLACE_LOOP  // Clang warns where it does not succeed
 #endif
 
 // value / 2^shift, rounded: half_even to nearest with ties to even, every other rounding floor(x + 1/2). Any
