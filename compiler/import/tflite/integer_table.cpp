@@ -60,22 +60,9 @@ std::int64_t integer_rsqrt(std::int32_t x, float from, float to) {
   return kernels::multiply_shift(root, scale.value, scale.shift + kFine, kernels::Rounding::tflite_double);
 }
 
-float real_function(Builtin code, float x) {
-  switch (code) {
-    case Builtin::EXP:
-      return static_cast<float>(std::exp(static_cast<double>(x)));
-    case Builtin::LOG:
-      return static_cast<float>(std::log(static_cast<double>(x)));
-    case Builtin::SQRT:
-      return std::sqrt(x);
-    default:
-      return -x;
-  }
-}
-
 }  // namespace
 
-Status emit_table(Builder& builder, const Operator& op, TensorId x, TensorId y) {
+Status emit_table(Builder& builder, const Operator& op, TensorId x, TensorId y, float (*function)(float)) {
   const compiler::Tensor &from = builder.at(x), &to = builder.at(y);
   if (from.dtype != DType::int8 || to.dtype != DType::int8 || from.scales.size() != 1 ||
       to.scales.size() != 1) {
@@ -93,8 +80,7 @@ Status emit_table(Builder& builder, const Operator& op, TensorId x, TensorId y) 
     else if (op.code == Builtin::RSQRT)
       result = integer_rsqrt(value, x_scale, y_scale) + zero;
     else
-      result = kernels::to_integer(real_function(op.code, x_scale * static_cast<float>(value)) * inverse,
-                                   1.0f, zero);
+      result = kernels::to_integer(function(x_scale * static_cast<float>(value)) * inverse, 1.0f, zero);
     kernels::store(DType::int8, table.data(), static_cast<std::size_t>(i), result);
   }
   return builder.emit(op, OpCode::lut, {x, builder.constant(op, DType::int8, {256}, std::move(table))}, {y},

@@ -32,6 +32,26 @@ std::int8_t fused_of(const Operator& op) {
   return o == nullptr ? std::int8_t{0} : o->fused_activation_function();
 }
 
+// The functions of int8 that the reference computes by a table of float32 results.
+float exp_of(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
+float log_of(float x) { return static_cast<float>(std::log(static_cast<double>(x))); }
+float sqrt_of(float x) { return std::sqrt(x); }
+float negative_of(float x) { return -x; }
+auto tabulated(Builtin code) -> float (*)(float) {
+  switch (code) {
+    case Builtin::EXP:
+      return exp_of;
+    case Builtin::LOG:
+      return log_of;
+    case Builtin::SQRT:
+      return sqrt_of;
+    case Builtin::NEG:
+      return negative_of;
+    default:
+      return nullptr;  // ABS, RSQRT: in integers
+  }
+}
+
 TensorId float_constant(Builder& builder, const Operator& op, float value) {
   std::vector<std::byte> data(sizeof value);
   std::memcpy(data.data(), &value, sizeof value);
@@ -86,7 +106,7 @@ Status convert_function(Builder& builder, const Operator& op) {
   const bool floats = builder.is_float(y);
   const bool affine = op.code == Builtin::LOGISTIC || op.code == Builtin::TANH ||
                       op.code == Builtin::HARD_SWISH || op.code == Builtin::LEAKY_RELU;
-  if (!floats && !affine) return emit_table(builder, op, x, y);
+  if (!floats && !affine) return emit_table(builder, op, x, y, tabulated(op.code));
   const bool plain = op.code != Builtin::LEAKY_RELU;
   return builder.emit(op, find_operator(op)->code, {x}, {y}, plain ? Options() : Options(options),
                       floats ? Arithmetic::espdl : Arithmetic::tflite);
@@ -95,7 +115,7 @@ Status convert_function(Builder& builder, const Operator& op) {
 Status convert_rsqrt(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  if (!builder.is_float(y)) return emit_table(builder, op, x, y);
+  if (!builder.is_float(y)) return emit_table(builder, op, x, y, tabulated(op.code));
   const TensorId root = builder.intermediate(y, op);
   RUNNEL_TRY(builder.emit(op, OpCode::sqrt, {x}, {root}));
   return builder.emit(op, OpCode::div, {float_constant(builder, op, 1), root}, {y}, BinaryOptions{});
