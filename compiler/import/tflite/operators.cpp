@@ -62,6 +62,7 @@ constexpr std::array kRows = {
     OperatorRow{Builtin::TANH, "TANH", convert_function, kAll, OpCode::tanh},
     OperatorRow{Builtin::HARD_SWISH, "HARD_SWISH", convert_function, kByte, OpCode::hard_swish},
     OperatorRow{Builtin::LEAKY_RELU, "LEAKY_RELU", convert_function, kAll, OpCode::leaky_relu},
+    OperatorRow{Builtin::ELU, "ELU", convert_function, kByte, OpCode::elu},
     OperatorRow{Builtin::EXP, "EXP", convert_function, kByte, OpCode::exp},
     OperatorRow{Builtin::LOG, "LOG", convert_function, kByte, OpCode::log},
     OperatorRow{Builtin::SQRT, "SQRT", convert_function, kByte, OpCode::sqrt},

@@ -36,6 +36,7 @@ std::int8_t fused_of(const Operator& op) {
 float exp_of(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
 float log_of(float x) { return static_cast<float>(std::log(static_cast<double>(x))); }
 float sqrt_of(float x) { return std::sqrt(x); }
+float elu_of(float x) { return x < 0 ? static_cast<float>(std::expm1(static_cast<double>(x))) : x; }
 float negative_of(float x) { return -x; }
 auto tabulated(Builtin code) -> float (*)(float) {
   switch (code) {
@@ -45,6 +46,8 @@ auto tabulated(Builtin code) -> float (*)(float) {
       return log_of;
     case Builtin::SQRT:
       return sqrt_of;
+    case Builtin::ELU:
+      return elu_of;
     case Builtin::NEG:
       return negative_of;
     default:
@@ -103,11 +106,12 @@ Status convert_function(Builder& builder, const Operator& op) {
     if (o == nullptr) return Builder::fail(op) << "its options are missing";
     options.alpha = o->alpha();
   }
+  if (op.code == Builtin::ELU) options.alpha = 1;  // the format has no other
   const bool floats = builder.is_float(y);
   const bool affine = op.code == Builtin::LOGISTIC || op.code == Builtin::TANH ||
                       op.code == Builtin::HARD_SWISH || op.code == Builtin::LEAKY_RELU;
   if (!floats && !affine) return emit_table(builder, op, x, y, tabulated(op.code));
-  const bool plain = op.code != Builtin::LEAKY_RELU;
+  const bool plain = op.code != Builtin::LEAKY_RELU && op.code != Builtin::ELU;
   return builder.emit(op, find_operator(op)->code, {x}, {y}, plain ? Options() : Options(options),
                       floats ? Arithmetic::espdl : Arithmetic::tflite);
 }

@@ -206,10 +206,12 @@ TEST(TfliteInt8, FunctionsAreRoundedFromFloat32) {
     int y_zero;
     double (*f)(double);
   };
-  for (const Case& c : {Case{Builtin::EXP, 0.02f, 0, 0.05f, -128, [](double x) { return std::exp(x); }},
-                        Case{Builtin::SQRT, 0.07f, -128, 0.02f, -128, [](double x) { return std::sqrt(x); }},
-                        Case{Builtin::LOG, 0.05f, -129 + 1, 0.03f, 5, [](double x) { return std::log(x); }},
-                        Case{Builtin::NEG, 0.05f, 3, 0.04f, -7, [](double x) { return -x; }}}) {
+  for (const Case& c :
+       {Case{Builtin::EXP, 0.02f, 0, 0.05f, -128, [](double x) { return std::exp(x); }},
+        Case{Builtin::SQRT, 0.07f, -128, 0.02f, -128, [](double x) { return std::sqrt(x); }},
+        Case{Builtin::LOG, 0.05f, -129 + 1, 0.03f, 5, [](double x) { return std::log(x); }},
+        Case{Builtin::ELU, 0.03f, 12, 0.02f, -78, [](double x) { return x < 0 ? std::expm1(x) : x; }},
+        Case{Builtin::NEG, 0.05f, 3, 0.04f, -7, [](double x) { return -x; }}}) {
     const auto found = through(c.code, c.x_scale, c.x_zero, c.y_scale, c.y_zero);
     ASSERT_EQ(found.size(), 256u);
     for (int i = -128; i < 128; ++i) {
