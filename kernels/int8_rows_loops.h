@@ -26,7 +26,7 @@ float quantize(std::size_t count, const float* x, std::int8_t* q) noexcept {
   float largest;
   __builtin_memcpy(&largest, &most, sizeof largest);
   if (most == 0) {
-    __builtin_memset(q, 0, count);
+    for (std::size_t i = 0; i < count; ++i) q[i] = 0;
     return 1;
   }
   const float inverse = 127.0f / largest;
