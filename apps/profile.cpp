@@ -38,6 +38,8 @@ nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) 
                      {"share", step.share},
                      {"macs", step.macs},
                      {"gmacs_per_second", step.gmacs_per_second},
+                     {"kernel", step.kernel},
+                     {"peak_share", step.peak_share},
                      {"output_bytes", step.output_bytes}});
   }
   return {{"type", "profile"},
@@ -81,12 +83,12 @@ std::string run_text(const Profile& profile, const Model& model) {
 }
 
 void print_table(const Profile& profile, const Model& model) {
-  fmt::print("{:>4} {:<22} {:<36} {:>11} {:>7} {:>11} {:>8} {:>9}\n", "op", "type", "name", "us", "share",
-             "MACs", "GMAC/s", "bytes");
+  fmt::print("{:>4} {:<22} {:<30} {:<24} {:>11} {:>7} {:>11} {:>8} {:>6} {:>9}\n", "op", "type", "name",
+             "kernel", "us", "share", "MACs", "GMAC/s", "peak", "bytes");
   for (const StepProfile& step : profile.steps) {
-    fmt::print("{:>4} {:<22.22} {:<36.36} {:>11.3f} {:>6.1f}% {:>11} {:>8} {:>9}\n", step.operators.front(),
-               step.type, step.name, step.microseconds, 100 * step.share, step.macs,
-               rate(step.gmacs_per_second), step.output_bytes);
+    fmt::print("{:>4} {:<22.22} {:<30.30} {:<24.24} {:>11.3f} {:>6.1f}% {:>11} {:>8} {:>5.0f}% {:>9}\n",
+               step.operators.front(), step.type, step.name, step.kernel, step.microseconds, 100 * step.share,
+               step.macs, rate(step.gmacs_per_second), 100 * step.peak_share, step.output_bytes);
   }
   const double gmacs =
       profile.run_microseconds > 0 ? static_cast<double>(profile.macs) / profile.run_microseconds / 1e3 : 0;

@@ -21,4 +21,13 @@ Isa best_isa() noexcept;
 // "reference", "generic", "avx2", "avx512", "avx512vnni", "amx".
 std::string_view name_of(Isa isa) noexcept;
 
+// The level whose kernels run where there are none for matrices of bytes: at most avx512.
+constexpr Isa vector_level(Isa isa) noexcept { return isa < Isa::avx512 ? isa : Isa::avx512; }
+
+// What computes an operator, for reports.
+struct KernelChoice {
+  Isa isa = Isa::generic;  // of its instructions; reference: the plain loops that define the result
+  const char* form = "";   // "dense", "depthwise", "table": which of several; lives as long as the program
+};
+
 }  // namespace runnel

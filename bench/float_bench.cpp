@@ -21,7 +21,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/host/machine_peak.h"
 #include "bench/interleaved.h"
 #include "bench/onnxruntime_session.h"
 #include "compiler/import/load.h"
@@ -59,68 +59,6 @@ T need(Result<T> result) {
   if (!result.ok()) give_up(std::string(result.status().text()));
   return std::move(result).value();
 }
-
-// The processor's peaks: fused multiply-adds in registers, and reads of memory that fits into
-// its second-level cache.
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
-struct Peaks {
-  double gmacs = 0, gigabytes = 0;
-};
-#if defined(__x86_64__)
-template <class Body>
-double least_seconds(const Body& body) {
-  double least = 1;
-  for (int round = 0; round < 300; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    body();
-    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return least;
-}
-// Twelve chains of dependent multiply-adds; `bytes` are read repeatedly.
-#define RUNNEL_BENCH_PEAKS(NAME, TARGET, LANES)                                                              \
-  __attribute__((target(TARGET))) void multiply_##NAME(long times) {                                         \
-    typedef float V __attribute__((vector_size(LANES * 4)));                                                 \
-    V s[12] = {}, a = {}, b = {};                                                                            \
-    for (long i = 0; i < times; ++i) {                                                                       \
-      __asm__ volatile(                                                                                      \
-          "vfmadd231ps %12,%13,%0; vfmadd231ps %12,%13,%1; vfmadd231ps %12,%13,%2; vfmadd231ps %12,%13,%3; " \
-          "vfmadd231ps %12,%13,%4;"                                                                          \
-          "vfmadd231ps %12,%13,%5; vfmadd231ps %12,%13,%6; vfmadd231ps %12,%13,%7; vfmadd231ps %12,%13,%8; " \
-          "vfmadd231ps %12,%13,%9;"                                                                          \
-          "vfmadd231ps %12,%13,%10; vfmadd231ps %12,%13,%11"                                                 \
-          : "+v"(s[0]), "+v"(s[1]), "+v"(s[2]), "+v"(s[3]), "+v"(s[4]), "+v"(s[5]), "+v"(s[6]), "+v"(s[7]),  \
-            "+v"(s[8]), "+v"(s[9]), "+v"(s[10]), "+v"(s[11])                                                 \
-          : "v"(a), "v"(b));                                                                                 \
-    }                                                                                                        \
-  }                                                                                                          \
-  __attribute__((target(TARGET))) void read_##NAME(const float* data, std::size_t count) {                   \
-    typedef float V __attribute__((vector_size(LANES * 4)));                                                 \
-    for (std::size_t i = 0; i + 4 * LANES <= count; i += 4 * LANES) {                                        \
-      V v[4];                                                                                                \
-      std::memcpy(v, data + i, sizeof v);                                                                    \
-      __asm__ volatile("" ::"v"(v[0]), "v"(v[1]), "v"(v[2]), "v"(v[3]));                                     \
-    }                                                                                                        \
-  }
-RUNNEL_BENCH_PEAKS(avx2, "avx2,fma", 8)
-RUNNEL_BENCH_PEAKS(avx512, "avx512f,fma", 16)
-#undef RUNNEL_BENCH_PEAKS
-
-Peaks measure_peaks() {
-  constexpr long kTimes = 4000;
-  const bool wide = best_isa() >= Isa::avx512;
-  if (best_isa() < Isa::avx2) return {};
-  constexpr std::size_t kLine = 64, kCount = kReadBytes / sizeof(float);
-  const std::vector<float> memory(kCount + kLine, 1.0f);
-  const float* const data =
-      memory.data() + (kLine - reinterpret_cast<std::uintptr_t>(memory.data()) % kLine) / sizeof(float);
-  const double seconds = least_seconds([&] { wide ? multiply_avx512(kTimes) : multiply_avx2(kTimes); });
-  const double reading = least_seconds([&] { wide ? read_avx512(data, kCount) : read_avx2(data, kCount); });
-  return {kTimes * 12.0 * (wide ? 16 : 8) / seconds / 1e9, static_cast<double>(kReadBytes) / reading / 1e9};
-}
-#else
-Peaks measure_peaks() { return {}; }
-#endif
 
 // One network and its steps.
 struct FloatCase {
@@ -404,20 +342,18 @@ int run(const std::string& library, const std::filesystem::path& data, double se
     pairs.emplace_back(one, pair);
   }
   if (pairs.empty()) give_up("no models below " + data.string());
-  Peaks peaks = measure_peaks();
+  MachinePeak peak = measure_peak();
   const std::map<std::string, Times> times = timed.run(seconds);
-  const Peaks again = measure_peaks();
-  peaks = {std::max(peaks.gmacs, again.gmacs), std::max(peaks.gigabytes, again.gigabytes)};
+  const MachinePeak again = measure_peak();
+  peak.float_gmacs = std::max(peak.float_gmacs, again.float_gmacs);
+  peak.read_gigabytes = std::max(peak.read_gigabytes, again.read_gigabytes);
   Json cases = Json::array();
   fmt::print(stderr, "{:<32}{:>10}{:>10}{:>10}{:>10}{:>8}{:>8}{:>9}{:>10}\n", "", "runnel us", "least",
              "ORT us", "least", "ratio", "least", "floor us", "apart");
   for (const auto& [one, pair] : pairs) {
     const Times ours = times.at(one.name + "/runnel"), theirs = times.at(one.name + "/onnxruntime");
-    const double floor = peaks.gmacs > 0
-                             ? std::max(static_cast<double>(pair->macs()) / peaks.gmacs,
-                                        static_cast<double>(pair->weight_bytes()) / peaks.gigabytes) /
-                                   1e3
-                             : 0;
+    const double floor =
+        peak.least_microseconds(pair->macs(), static_cast<std::int64_t>(pair->weight_bytes()), 4);
     cases.push_back({{"name", one.name},
                      {"runnel_us", {{"median", ours.median}, {"min", ours.min}}},
                      {"onnxruntime_us", {{"median", theirs.median}, {"min", theirs.min}}},
@@ -434,9 +370,8 @@ int run(const std::string& library, const std::filesystem::path& data, double se
   const Json out = {{"type", "floats"},
                     {"isa", name_of(best_isa())},
                     {"rounds", timed.rounds()},
-                    {"peak_gmacs", peaks.gmacs},
-                    {"peak_gigabytes", peaks.gigabytes},
-                    {"peak_read_kilobytes", kReadBytes / 1024},
+                    {"peak_gmacs", peak.float_gmacs},
+                    {"peak_gigabytes", peak.read_gigabytes},
                     {"cases", cases}};
   std::printf("%s\n", out.dump(1).c_str());
   return 0;

@@ -2,7 +2,6 @@ if(TARGET runnel_pipeline_host)
   runnel_bench(inference_bench SOURCES
       digits_graph.cpp
       inference_bench.cpp
-      int8_peak.cpp
       networks.cpp
       stack_kernels.cpp
                DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
@@ -22,7 +21,15 @@ if(TARGET runnel_pipeline_host)
                  DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
     target_include_directories(float_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
   endif()
-  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp int8_peak.cpp
+  runnel_bench(models_bench SOURCES models_bench.cpp models_page.cpp
+               DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
+  if(RUNNEL_ONNXRUNTIME_HEADERS)
+    target_sources(models_bench PRIVATE onnxruntime_session.cpp)
+    target_compile_definitions(models_bench PRIVATE RUNNEL_BENCH_ONNXRUNTIME)
+    target_include_directories(models_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
+    target_link_libraries(models_bench PRIVATE ${CMAKE_DL_LIBS})
+  endif()
+  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp
                DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   # Runs the program as users do.
   runnel_bench(batch_bench SOURCES batch_bench.cpp digits_graph.cpp DEPENDS runnel::compiler runnel::batch runnel::inference_host runnel::base_host fmt::fmt)

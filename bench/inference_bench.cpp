@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "base/host/machine_peak.h"
 #include "bench/digits_graph.h"
-#include "bench/int8_peak.h"
 #include "bench/interleaved.h"
 #include "bench/networks.h"
 #include "bench/stack_kernels.h"

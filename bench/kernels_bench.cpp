@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "bench/int8_peak.h"
+#include "base/host/machine_peak.h"
 #include "kernels/conv/conv.h"
 
 namespace runnel::bench {

@@ -143,12 +143,12 @@ void print_floats(const Json& floats) {
       "the largest difference is given relative to the largest result. The goal is a ratio of at least 1.\n\n"
       "The floor is what the processor allows at best: multiply-adds over the rate of its fused "
       "multiply-adds in registers ({:.0f} GMAC/s, measured in the same run) or bytes of\n"
-      "weights over the rate at which {} KB are read repeatedly ({:.0f} GB/s), whichever is more. "
+      "weights over the rate at which 1024 KB are read repeatedly ({:.0f} GB/s), whichever is more. "
       "Layers that see a single frame are bound by their weights.\n\n"
       "| network | runnel, us | least | ONNX Runtime, us | least | ratio of medians | of least | floor, us | "
       "difference |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
       floats.at("rounds").get<int>(), floats.at("peak_gmacs").get<double>(),
-      floats.at("peak_read_kilobytes").get<int>(), floats.at("peak_gigabytes").get<double>());
+      floats.at("peak_gigabytes").get<double>());
   for (const Json& one : floats.at("cases")) {
     const auto number = [&](const char* key, const char* which) {
       return one.at(key).at(which).get<double>();

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/int8_peak.h"
+#include "base/host/machine_peak.h"
 #include "bench/interleaved.h"
 #include "bench/networks.h"
 #include "compiler/import/load.h"
@@ -72,7 +72,7 @@ void add_ceiling(const std::string& name, int threads, Interleaved& cases) {
 }
 
 int run(const std::vector<std::string>& paths, int threads, double seconds) {
-  Interleaved cases;
+  Interleaved cases(Interleaved::Clock::wall);
   std::vector<std::string> names;
   const auto add = [&](const std::string& name, const std::shared_ptr<const OwnedModel>& model) {
     names.push_back(name);

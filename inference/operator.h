@@ -145,9 +145,21 @@ class PrepareContext {
   virtual Status read_constant(int, void*) noexcept { return {}; }
   // This operator reads RunContext::index.
   virtual void use_frame_index() noexcept = 0;
+  // What will compute this operator, for reports; nobody listens in firmware.
+  virtual void chose_kernel(KernelChoice) noexcept {}
 
  protected:
   ~PrepareContext() = default;
+};
+
+// Hears what computes each operator of a model that is being prepared. Operators that move data, or have one
+// loop for every machine, are silent.
+class KernelObserver {
+ public:
+  virtual void chosen(int op, KernelChoice choice) noexcept = 0;
+
+ protected:
+  ~KernelObserver() = default;
 };
 
 // Time axes of the tensors, -1 where a tensor is not a stream.

@@ -101,6 +101,9 @@ class Preparation final : public PrepareContext {
     return constants_.read(tensor, pointer, placements());
   }
   void use_frame_index() noexcept override { out_.indexed = true; }
+  void chose_kernel(KernelChoice choice) noexcept override {
+    if (options_.kernels != nullptr) options_.kernels->chosen(current_, choice);
+  }
 
  private:
   // Their own check makes sure that they have options.

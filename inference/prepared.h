@@ -52,6 +52,8 @@ struct PrepareOptions {
   bool param_copy = false;
   // Of tensors, in bytes: 16, 32 or 64; 0: what suits this machine. Firmware has 16.
   std::size_t alignment = 0;
+  // For reports; null: nobody wants to know. Used by make() alone.
+  KernelObserver* kernels = nullptr;
 };
 
 // How a constant serves: not at all, in a form that an operator made of it while being prepared; read where

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <ctime>
 #include <random>
 
+#include "base/host/machine_peak.h"
 #include "inference/host/cost.h"
 
 namespace runnel {
@@ -50,6 +53,11 @@ class StepTimes final : public StepObserver {
   }
   void end_run() { ++runs_; }
   [[nodiscard]] double median_of(int index) { return median(times_[static_cast<std::size_t>(index)]); }
+  [[nodiscard]] double sum() {
+    double sum = 0;
+    for (std::vector<double>& times : times_) sum += median(times);
+    return sum;
+  }
 
  private:
   std::vector<std::vector<double>> times_;
@@ -59,6 +67,42 @@ class StepTimes final : public StepObserver {
 
 std::string joined(const std::string& a, std::string_view b, std::string_view between) {
   return a.empty() ? std::string(b) : b.empty() ? a : a + std::string(between) + std::string(b);
+}
+
+// Names of kernels by operator; empty where none was reported.
+class KernelNames final : public KernelObserver {
+ public:
+  explicit KernelNames(int operators) : names_(static_cast<std::size_t>(operators)) {}
+  void chosen(int op, KernelChoice choice) noexcept override {
+    std::string& name = names_[static_cast<std::size_t>(op)];
+    name = name_of(choice.isa);
+    if (choice.form[0] != 0) name.append(" ").append(choice.form);
+  }
+  [[nodiscard]] std::string of(int op) const {
+    const std::string& name = names_[static_cast<std::size_t>(op)];
+    return name.empty() ? "plain" : name;
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+// What a step must read and write at least: its blocks, and the constants that it multiplies with.
+std::int64_t bytes_moved(const Prepared& prepared, int index) {
+  const Model& model = prepared.model();
+  const Prepared::StepInfo info = prepared.step(index);
+  std::int64_t bytes = 0;
+  for (int i = info.first; i < info.first + info.operators; ++i) {
+    const fb::Operator& op = model.op(i);
+    for (const std::int32_t tensor : *op.outputs())
+      bytes += static_cast<std::int64_t>(prepared.placement(tensor).bytes);
+    const bool multiplies = multiply_adds(model, op, prepared.shape(op.outputs()->Get(0))) > 0;
+    for (const std::int32_t tensor : *op.inputs()) {
+      if (tensor >= 0 && (multiplies || !prepared.placement(tensor).constant))
+        bytes += static_cast<std::int64_t>(prepared.placement(tensor).bytes);
+    }
+  }
+  return bytes;
 }
 
 StepProfile describe_step(const Prepared& prepared, int index) {
@@ -77,30 +121,62 @@ StepProfile describe_step(const Prepared& prepared, int index) {
   return step;
 }
 
+// Seeded noise of both signs for every input. Floats are of ordinary size: numbers next to zero are slow.
+std::vector<std::vector<std::byte>> noise_for(Session& session, const Model& model) {
+  std::mt19937 random(1);
+  std::vector<std::vector<std::byte>> noise;
+  for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+    std::vector<std::byte>& bytes = noise.emplace_back(session.input(static_cast<int>(i)).size());
+    const DType type = model.tensor(model.inputs()[i]).dtype;
+    if (type == DType::float32) {
+      for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+        const float value = static_cast<float>(random()) * 0x1p-31f - 1;
+        std::memcpy(bytes.data() + at, &value, sizeof value);
+      }
+    } else if (type == DType::int8 || type == DType::int16) {
+      for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    }  // indices and truths stay 0
+  }
+  return noise;
+}
+
+// The processor's time of this thread, where a run is so long that reading that clock costs nothing; the
+// wall's where several threads work, or for the shortest runs.
+class RunClock {
+ public:
+  explicit RunClock(bool thread) : clock_(thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) {}
+  [[nodiscard]] double microseconds() const noexcept {
+    timespec now{};
+    clock_gettime(clock_, &now);
+    return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
+  }
+
+ private:
+  clockid_t clock_;
+};
+
 }  // namespace
 
 Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const ProfileOptions& options) {
   if (options.runs < 1 || options.runs > kMaxRuns)
     return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMaxRuns;
+  KernelNames kernels(owned->model().operator_count());
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned,
                                                 {.mode = options.mode,
                                                  .frames = options.frames,
                                                  .isa = options.isa,
                                                  .threads = options.threads,
                                                  .fast_bytes = options.fast_bytes,
-                                                 .param_copy = options.param_copy},
+                                                 .param_copy = options.param_copy,
+                                                 .kernels = &kernels},
                                                 options.operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   const Prepared& prepared = engine->prepared();
   Session& session = runner->session();
-  std::mt19937 random(1);
+  const std::vector<std::vector<std::byte>> noise = noise_for(session, owned->model());
   const auto fill_inputs = [&] {
-    for (std::size_t i = 0; i < owned->model().inputs().size(); ++i) {
-      // Small bytes: plain floats too, instead of the slow numbers next to zero that random bits may be.
-      const bool floats = owned->model().tensor(owned->model().inputs()[i]).dtype == DType::float32;
-      for (std::byte& byte : session.input(static_cast<int>(i)))
-        byte = static_cast<std::byte>(floats ? 0x3F : random() & 63);
-    }
+    for (std::size_t i = 0; i < noise.size(); ++i)
+      std::memcpy(session.input(static_cast<int>(i)).data(), noise[i].data(), noise[i].size());
   };
 
   Profile profile;
@@ -129,11 +205,13 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
     session.run(prepared.block(), times);
     times.end_run();
   }
+  constexpr double kLong = 100;
+  const RunClock clock(options.threads <= 1 && times.sum() > kLong);
   for (std::int64_t i = 0; i < options.runs; ++i) {
     fill_inputs();
-    const Clock::time_point before = Clock::now();
+    const double before = clock.microseconds();
     session.run(prepared.block());
-    const double time = microseconds(Clock::now() - before);
+    const double time = clock.microseconds() - before;
     if (whole.size() < kKept)
       whole.push_back(time);
     else
@@ -141,12 +219,21 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
   }
 
   const double cost = clock_cost();
+  const MachinePeak peak = measure_peak();
   profile.run_microseconds = std::max(0.0, median(whole) - cost);
   for (int i = 0; i < prepared.step_count(); ++i) {
     StepProfile step = describe_step(prepared, i);
+    step.kernel = kernels.of(prepared.step(i).first);
     step.microseconds = std::max(0.0, times.median_of(i) - cost);
     if (step.macs > 0 && step.microseconds > 0)
       step.gmacs_per_second = static_cast<double>(step.macs) / step.microseconds / 1e3;
+    if (step.microseconds > 0) {
+      const fb::Operator& op = owned->model().op(prepared.step(i).first);
+      const DType type = owned->model().tensor(op.outputs()->Get(0)).dtype;
+      step.peak_share =
+          peak.least_microseconds(step.macs, bytes_moved(prepared, i), static_cast<int>(size_of(type))) /
+          step.microseconds;
+    }
     profile.steps_microseconds += step.microseconds;
     profile.macs += step.macs;
     profile.steps.push_back(std::move(step));

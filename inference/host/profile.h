@@ -25,21 +25,26 @@ struct ProfileOptions {
 
 // One step of a run: an operator, or an operator with the sum that it computes along.
 struct StepProfile {
-  std::string type, name;        // "conv", "stem"; fused: "conv+add", "stem + residual"
-  std::vector<int> operators;    // indices
+  std::string type, name;      // "conv", "stem"; fused: "conv+add", "stem + residual"
+  std::vector<int> operators;  // indices
+  // What computes the first of them: "avx512vnni dense", "reference"; "plain" for one loop of every machine.
+  std::string kernel;
   double microseconds = 0;       // median, what reading the clock takes is subtracted
   double share = 0;              // of the sum over all steps, 0 to 1
   std::int64_t macs = 0;         // of one run
   double gmacs_per_second = 0;   // 0 where there are none or the time is too short to tell
   std::size_t output_bytes = 0;  // written by one run
+  // Of the least time that this machine allows (MachinePeak): 1 is as fast as it can be.
+  double peak_share = 0;
 };
 
 struct Profile {
   RunMode mode = RunMode::stream;
   std::int64_t block = 0, runs = 0;
   std::vector<StepProfile> steps;  // in order of execution
-  double run_microseconds = 0;     // median of a whole run without an observer
-  double steps_microseconds = 0;   // sum over the steps
+  // Median of a whole run without an observer: wall time, or, for long runs of one thread, the processor's.
+  double run_microseconds = 0;
+  double steps_microseconds = 0;  // sum over the steps
   std::int64_t macs = 0;
   // Bytes: constants in the model file; what preparing made of them.
   std::size_t weight_bytes = 0, prepared_bytes = 0;

@@ -94,6 +94,8 @@ struct Conv {
 // accumulator that could overflow; out_of_memory when `memory` is exhausted. Reads the values of weights and
 // biases: they must not change afterwards.
 Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept;
+// What prepare_conv chose.
+KernelChoice kernel_choice(const Conv& conv) noexcept;
 
 // The largest |accumulator| of any input, over all output channels. Error: invalid_argument when an
 // int64 could overflow.

@@ -153,6 +153,7 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   }
   wide->pairs = pairs;
   plan->wide = wide;
+  plan->isa = vector_level(isa);
   plan->runs = static_cast<std::int32_t>(runs);
   plan->run_offset = offsets;
   plan->patch_run = offsets + runs;

@@ -80,6 +80,7 @@ struct alignas(64) ConvPlan {
   const std::int32_t* tile_bias;  // bias for kernels that take signed inputs; null where tiles gain nothing
 
   const Wide* wide;  // int16 data; null for int8
+  Isa isa;           // of the kernel
 };
 
 inline constexpr int kPatches = 4;  // windows that are staged at a time

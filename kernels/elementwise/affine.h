@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.h"
 #include "base/dtype.h"
 #include "kernels/arithmetic/requantize.h"
 
@@ -63,7 +64,11 @@ struct AffinePairSpec {
 };
 // Sets zero points, shifts and multipliers; the caller sets `low` and `high`.
 void set_scales(AffinePairSpec& spec, const Affine& a, const Affine& b, const Affine& y) noexcept;
+// The specification.
 void affine_pairs(const AffinePairSpec& spec, const void* a, const void* b, void* y) noexcept;
+using AffinePairs = void (*)(const AffinePairSpec& spec, const void* a, const void* b, void* y) noexcept;
+// The fastest function of at most this level that gives the same bits for `spec`, whatever its counts.
+AffinePairs affine_pairs_for(const AffinePairSpec& spec, Isa isa) noexcept;
 
 // ---- one operand
 enum class AffineUnary : std::uint8_t { requantize, relu, sigmoid, tanh, leaky_relu, hard_swish };

@@ -49,5 +49,7 @@ struct Elementwise {
 };
 
 const Elementwise& elementwise(Isa isa) noexcept;
+// What computes such a binary operation at this level.
+KernelChoice kernel_choice(const BinarySpec& spec, Isa isa) noexcept;
 
 }  // namespace runnel::kernels

@@ -1,6 +1,7 @@
 // The tables of the instruction levels for elementwise(isa), and code that kernels of one level share.
 #pragma once
 
+#include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace runnel::kernels {
@@ -8,6 +9,8 @@ namespace runnel::kernels {
 const Elementwise& elementwise_generic() noexcept;
 const Elementwise& elementwise_avx2() noexcept;
 const Elementwise& elementwise_avx512() noexcept;
+AffinePairs affine_pairs_avx2() noexcept;
+AffinePairs affine_pairs_avx512() noexcept;
 // Builds with RUNNEL_KERNELS_DEVICE: sums of int8 with equal exponents and shapes by Arm's instructions;
 // false, with nothing written, for all others.
 bool add_bytes_device(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;

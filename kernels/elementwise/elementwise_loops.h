@@ -49,8 +49,8 @@ struct Move32 {
 };
 
 // Calls body(i, a_index, b_index, n) for pieces in which both operands are contiguous.
-template <class Body>
-[[gnu::always_inline]] inline void pieces(const BinarySpec& spec, Body body) noexcept {
+template <class Spec, class Body>
+[[gnu::always_inline]] inline void pieces(const Spec& spec, Body body) noexcept {
   std::size_t a = 0, b = 0;
   for (std::size_t i = 0; i < spec.count;) {
     std::size_t n = spec.count - i;
@@ -71,9 +71,10 @@ constexpr bool kManyLoops = false;     // flash is scarce: what is rare is left 
 constexpr std::size_t kRepeated = 64;  // on the stack; little is gained without vectors
 #endif
 
-// y = clamp(value(a, b)) over all elements; a scalar operand keeps one long loop.
-template <class T, class Value>
-[[gnu::always_inline]] inline void for_each(const BinarySpec& spec, const T* a, const T* b, T* y,
+// y = clamp(value(a, b)) over all elements of a BinarySpec or AffinePairSpec; a scalar operand keeps one long
+// loop.
+template <class Spec, class T, class Value>
+[[gnu::always_inline]] inline void for_each(const Spec& spec, const T* a, const T* b, T* y,
                                             Value value) noexcept {
   constexpr std::int32_t kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
   const std::int32_t low = clamp_to<std::int32_t>(spec.low, kLowest, kHighest);
@@ -92,7 +93,7 @@ template <class T, class Value>
       y[i] = static_cast<T>(clamp_to(value(left, std::int32_t{b[i]}), low, high));
     return;
   }
-  const auto run = [=](const BinarySpec& of, const T* left, const T* right) __attribute__((always_inline)) {
+  const auto run = [=](const Spec& of, const T* left, const T* right) __attribute__((always_inline)) {
     pieces(of, [=](std::size_t i, std::size_t ia, std::size_t ib, std::size_t n) noexcept {
       RUNNEL_IN_PLACE_LOOP
       for (std::size_t k = 0; k < n; ++k) {
@@ -115,7 +116,7 @@ template <class T, class Value>
   for (; filled + few <= kRepeated && filled < spec.count; filled += few) {
     for (std::size_t k = 0; k < few; ++k) repeated[filled + k] = (left ? a : b)[k];
   }
-  BinarySpec wide = spec;
+  Spec wide = spec;
   (left ? wide.a_count : wide.b_count) = filled;
   run(wide, left ? repeated : a, left ? b : repeated);
 }

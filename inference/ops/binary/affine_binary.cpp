@@ -9,11 +9,12 @@ namespace {
 
 struct BoundAffinePair : BoundPair {
   kernels::AffinePairSpec spec;  // of one piece
+  kernels::AffinePairs pairs = nullptr;
 };
 
 void run_pair(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffinePair&>(self);
-  op.run_pieces(context, [&](const auto& x, std::byte* y) { kernels::affine_pairs(op.spec, x[0], x[1], y); });
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { op.pairs(op.spec, x[0], x[1], y); });
 }
 
 Status check_tensors(const Model& model, const fb::Operator& op) noexcept {
@@ -61,6 +62,9 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const fb::BinaryOptions* const given = op.options_as_BinaryOptions();
   affine_range(y, given == nullptr ? Activation::none : native(given->activation()), spec.low, spec.high);
   bound->set_counts(spec);
+  bound->pairs = kernels::affine_pairs_for(spec, context.isa());
+  context.chose_kernel(
+      {bound->pairs == kernels::affine_pairs ? Isa::reference : vector_level(context.isa()), ""});
   return static_cast<const BoundOperator*>(bound);
 }
 

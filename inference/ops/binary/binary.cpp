@@ -79,6 +79,7 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   bound->plain.relu = activation == Activation::relu;
   bound->set_counts(spec);
   bound->set_counts(bound->plain);
+  if (is_integer(y.dtype)) context.chose_kernel(kernels::kernel_choice(spec, context.isa()));
   return static_cast<const BoundOperator*>(bound);
 }
 

@@ -121,6 +121,7 @@ Result<const BoundOperator*> prepare_prelu(PrepareContext& context) noexcept {
   spec.rounding = rounding_of(op);
   activation_range(y.dtype, 0, Activation::none, spec.low, spec.high);
   bound->set_counts(spec);
+  context.chose_kernel(kernels::kernel_choice(spec, context.isa()));
   return static_cast<const BoundOperator*>(bound);
 }
 

@@ -306,6 +306,7 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
     bound.run = run_single;
   }
   RUNNEL_TRY(kernels::prepare_conv(spec, context.isa(), context.memory(), bound.conv));
+  context.chose_kernel(kernels::kernel_choice(bound.conv));
   if (bound.conv.packed == nullptr) {
     RUNNEL_TRY(context.read_constant(input_index(context.op(), 1), &bound.conv.spec.weights));
     if (spec.bias != nullptr)

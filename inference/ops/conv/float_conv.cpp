@@ -51,6 +51,8 @@ Result<const BoundOperator*> prepare_float_conv_op(PrepareContext& context, cons
     f.bias = reinterpret_cast<const float*>(input(context.model(), op, 2).data.data());
   f.relu = activation == Activation::relu;
   RUNNEL_TRY(kernels::prepare_float_conv(f, context.isa(), context.memory(), bound->conv));
+  context.chose_kernel(
+      {vector_level(context.isa()), bound->conv.matrices == nullptr ? "depthwise" : "dense"});
   context.request_scratch(bound->conv.scratch_bytes);
   bound->x = operand(context, 0);
   bound->y = output_index(op);

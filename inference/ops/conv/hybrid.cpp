@@ -57,6 +57,7 @@ Result<BoundHybrid*> bind(PrepareContext& context, Activation activation) noexce
   }
   spec.scales = w.scales.data();
   spec.rows = kernels::int8_rows(context.isa());
+  context.chose_kernel({spec.rows == nullptr ? Isa::generic : vector_level(context.isa()), "rows of int8"});
   spec.per_channel = w.scales.size() > 1;
   spec.relu = activation == Activation::relu;
   bound->x = operand(context, 0);

@@ -184,6 +184,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
   RUNNEL_TRY(kernels::prepare_transposed_conv(spec, context.memory(), bound->conv));
   context.request_scratch(bound->conv.scratch_bytes);
   bound->reference = context.isa() == Isa::reference;
+  context.chose_kernel({bound->reference ? Isa::reference : Isa::generic, ""});
   if (bound->reference) RUNNEL_TRY(context.read_constant(input_index(op, 1), &bound->conv.spec.weights));
   if (spec.bias != nullptr) RUNNEL_TRY(context.read_constant(input_index(op, 2), &bound->conv.spec.bias));
   bound->x = operand(context, 0);

@@ -353,6 +353,7 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
   }
   bound->spec[1] = spec;
   std::size_t scratch = spec.scratch_bytes();
+  context.chose_kernel({real ? vector_level(context.isa()) : Isa::generic, ""});
   const std::size_t rows = static_cast<std::size_t>(spec.rows()), element = size_of(x.dtype),
                     bias_element = 2;
   for (std::size_t d = 0; real && d < static_cast<std::size_t>(bound->directions); ++d) {

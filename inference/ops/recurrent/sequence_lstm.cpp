@@ -153,6 +153,7 @@ Status use_vectors(PrepareContext& context, kernels::SequenceLstmSpec& spec) noe
   const kernels::Int8Rows* const rows = kernels::int8_rows(context.isa());
   constexpr auto kMax = static_cast<std::int32_t>(kernels::kMaxInt8Dot);
   constexpr std::int32_t kMin = 64;  // shorter rows never reach the vector part of the loop
+  context.chose_kernel({Isa::reference, ""});
   if (rows == nullptr || spec.dtype != DType::int8 || spec.inputs > kMax || spec.units > kMax ||
       (spec.inputs < kMin && spec.units < kMin))
     return {};
@@ -164,6 +165,7 @@ Status use_vectors(PrepareContext& context, kernels::SequenceLstmSpec& spec) noe
     RUNNEL_TRY(sum_rows(context, weights(kHWeights + g), spec.units, spec.units, spec.h_sums[g]));
   }
   spec.rows = rows;
+  context.chose_kernel({vector_level(context.isa()), "rows of int8"});
   return {};
 }
 

@@ -290,6 +290,7 @@ inline void bind_reduction(PrepareContext& context, Reduction kind, bool affine,
   bound.dtype = x.dtype;
   bound.kind = kind;
   bound.kernels = &kernels::float_pair_kernels(context.isa());
+  if (x.dtype == DType::float32) context.chose_kernel({vector_level(context.isa()), "pairs of floats"});
   bound.rounding = rounding_of(op);
   bound.shift = y.exponent() - (kind == Reduction::sum_square ? 2 : 1) * x.exponent();
   bound.x_exponent = x.exponent();

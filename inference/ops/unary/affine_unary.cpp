@@ -108,12 +108,14 @@ Result<BoundAffine*> bind(PrepareContext& context,
 // int8 to int8: a table.
 Result<const BoundOperator*> finish(PrepareContext& context, BoundAffine* bound) noexcept {
   const kernels::AffineUnarySpec& spec = bound->spec;
+  context.chose_kernel({Isa::reference, ""});
   if (spec.x.dtype != DType::int8 || spec.y.dtype != DType::int8)
     return static_cast<const BoundOperator*>(bound);
   auto* const table = context.memory().array<std::int8_t>(256);
   if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
   for (int i = 0; i < 256; ++i) table[i] = static_cast<std::int8_t>(kernels::affine_unary(spec, i - 128));
   bound->kernels = &kernels::elementwise(context.isa());
+  context.chose_kernel({vector_level(context.isa()), "table"});
   bound->table = table;
   bound->run = run_table;
   return static_cast<const BoundOperator*>(bound);

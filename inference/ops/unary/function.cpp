@@ -102,6 +102,8 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
     bound->map = map_of(kernels::float_kernels(context.isa()), how.spec.function);
     if (bound->map != nullptr) bound->run = run_map;
   }
+  context.chose_kernel({bound->map == nullptr ? Isa::generic : vector_level(context.isa()),
+                        bound->map == nullptr ? "double precision" : "polynomial"});
   if (x.dtype == DType::int8 && y.dtype == DType::int8) {
     auto* const table = context.memory().array<std::int8_t>(256);
     if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
@@ -110,6 +112,7 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
     bound->kernels = &kernels::elementwise(context.isa());
     bound->table = table;
     bound->run = run_table;
+    context.chose_kernel({vector_level(context.isa()), "table"});
   }
   return static_cast<const BoundOperator*>(bound);
 }

@@ -77,6 +77,7 @@ Result<BoundUnary*> bind(PrepareContext& context,
   const fb::Operator& op = context.op();
   RUNNEL_ASSIGN(BoundUnary* const bound, allocate<BoundUnary>(context, run));
   bound->kernels = &kernels::elementwise(context.isa());
+  context.chose_kernel({vector_level(context.isa()), ""});
   bound->x = operand(context, 0);
   bound->y = output_index(op);
   bound->count = static_cast<std::size_t>(context.shape(output_index(op)).elements());

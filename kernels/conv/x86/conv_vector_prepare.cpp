@@ -368,6 +368,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (plan == nullptr) return exhausted;
   *plan = ConvPlan{};
   set_geometry(spec, *plan);
+  plan->isa = isa;
   plan->in_zero_point = spec.in_zero_point;
   plan->zero_point = spec.requant.zero_point, plan->low = spec.requant.low, plan->high = spec.requant.high;
   plan->sum_low = spec.sum_low, plan->sum_high = spec.sum_high;

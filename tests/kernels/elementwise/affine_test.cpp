@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/arithmetic/fixed_point.h"
+#include "tests/kernels/conv_cases.h"
 
 namespace runnel::kernels {
 namespace {
@@ -138,6 +139,62 @@ TEST(Affine, PreluMultipliesWhatIsBelowZero) {
                              {DType::int8, 0.05f, -100}, slopes);
     check_prelu<std::int16_t>({DType::int16, 0.0001f, 0}, {DType::int16, 0.00007f, 0},
                               {DType::int16, 0.0002f, 0}, slopes);
+  }
+}
+
+// Every level against the specification: all types and operations, scales from tiny to far apart, zero points
+// at the ends, one operand repeated, in place.
+TEST(Affine, PairsAreEqualAtEveryLevel) {
+  std::mt19937 random(11);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  int in_vectors = 0;
+  for (int repeat = 0; repeat < 4000; ++repeat) {
+    AffinePairSpec spec;
+    spec.op = static_cast<AffinePair>(pick(0, 6));
+    spec.dtype = pick(0, 3) == 0 ? DType::int16 : DType::int8;
+    const bool bytes = spec.dtype == DType::int8;
+    const auto quantized = [&] {
+      const int end = pick(0, 5);
+      return Affine{spec.dtype, std::ldexp(1.0F + static_cast<float>(pick(0, 1000)) / 1000, pick(-14, 4)),
+                    !bytes     ? 0
+                    : end == 0 ? -128
+                    : end == 1 ? 127
+                               : pick(-128, 127)};
+    };
+    const Affine a = quantized(), b = quantized(), y = quantized();
+    set_scales(spec, a, b, y);
+    spec.low = bytes ? -128 : -32768;
+    spec.high = bytes ? 127 : 32767;
+    if (pick(0, 2) == 0) spec.low = spec.y_zero;
+    const int few = pick(1, 40);
+    spec.count = static_cast<std::size_t>(few * pick(0, 30));
+    spec.a_count = spec.b_count = spec.count;
+    if (spec.count > 0 && pick(0, 1) == 0)
+      (pick(0, 1) == 0 ? spec.a_count : spec.b_count) = static_cast<std::size_t>(few);
+    const std::size_t element = bytes ? 1 : 2;
+    const auto noise = [&](std::size_t count) {
+      std::vector<std::byte> values(count * element);
+      for (std::byte& value : values) value = static_cast<std::byte>(random());
+      return values;
+    };
+    const std::vector<std::byte> left = noise(spec.a_count), right = noise(spec.b_count);
+    std::vector<std::byte> expected(spec.count * element + 1);
+    affine_pairs(spec, left.data(), right.data(), expected.data());
+    for (const Isa isa : test::ConvCase::levels()) {
+      const AffinePairs pairs = affine_pairs_for(spec, isa);
+      if (pairs == affine_pairs) continue;
+      ++in_vectors;
+      std::vector<std::byte> found(expected.size());
+      pairs(spec, left.data(), right.data(), found.data());
+      ASSERT_EQ(found, expected) << repeat << ' ' << static_cast<int>(spec.op) << ' ' << name_of(isa);
+      if (spec.a_count != spec.count || spec.count == 0) continue;
+      std::copy(left.begin(), left.end(), found.begin());
+      pairs(spec, found.data(), right.data(), found.data());
+      ASSERT_EQ(found, expected) << repeat << " in place " << name_of(isa);
+    }
+  }
+  if (best_isa() >= Isa::avx2) {
+    EXPECT_GT(in_vectors, 1000);
   }
 }
 
