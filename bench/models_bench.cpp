@@ -57,7 +57,7 @@ compiler::LoadOptions load_options(const fs::path& file) {
   if (parent == "openwakeword" && name == "melspectrogram.onnx") load.onnx.shapes["input"] = {1, 12640};
   if (parent == "openwakeword" && name == "embedding_model.onnx")
     load.onnx.shapes["input_1"] = {1, 76, 32, 1};
-  if (parent == "trained" || parent == "har" || parent == "digits") {
+  if ((parent == "trained" || parent == "har") && !name.starts_with("M2")) {
     const std::int64_t channels = parent == "har" ? 6 : 40, frames = parent == "har" ? 128 : 98;
     load.onnx.shapes["feats"] = {1, channels, frames};
   }
