@@ -1,5 +1,5 @@
 // Rows of int8 beside floats or other rows: dot products and quantization, in vectors. Exact: the bits of the
-// plain loops in hybrid.cpp and sequence_lstm.cpp.
+// plain loops in hybrid.cpp.
 #pragma once
 
 #include <cstddef>

@@ -25,10 +25,16 @@ std::int64_t multiply_adds(const Model& model, const fb::Operator& op, const Sha
     case Products::gates: {
       // Of the outputs only h of every frame has the frames; the reference length of x replaces them
       // elsewhere.
-      const Shape weights = input(1), hidden = input(2);
+      const Shape weights = input(1);
+      if (op.options_as_SequenceLstmOptions() != nullptr) {  // a tensor of weights for each of four gates
+        return std::int64_t{output[0]} * output[1] * 4 * (weights.elements() + input(5).elements());
+      }
+      const Shape hidden = input(2);
       const std::int64_t frames = output.rank == 4 ? output[0] : input(0)[0];
       return frames * (weights.elements() + hidden.elements());
     }
+    case Products::filters:
+      return std::int64_t{output[0]} * (input(1).elements() + input(2).elements());
     case Products::none:
       break;
   }

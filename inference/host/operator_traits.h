@@ -90,7 +90,8 @@ enum class Products : std::uint8_t {
   weights,  // per output: all weights of its channel
   inner,    // per output: the last axis of the first input
   taps,     // per output: the weights that meet it, in the mean
-  gates     // per frame: all weights of x and h
+  gates,    // per frame: all weights of x and h
+  filters   // per row of x: all weights over features and over time
 };
 
 // What quantization of a float operator means (compiler/quantize).

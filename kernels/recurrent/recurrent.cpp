@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "base/exact_math.h"
+#include "kernels/recurrent/recurrent_vectors.h"
 
 namespace runnel::kernels {
 namespace {
@@ -95,7 +97,45 @@ void fill_gate_table(GateFunction function, int exponent, float* entries) noexce
   }
 }
 
+std::size_t RecurrentSpec::scratch_bytes() const noexcept {
+  if (vectors == nullptr) return 2 * static_cast<std::size_t>(rows()) * sizeof(std::int32_t);
+  return vectors->scratch_bytes(inputs, hidden);
+}
+
+Status use_vectors([[maybe_unused]] Isa isa, [[maybe_unused]] Memory& memory,
+                   [[maybe_unused]] RecurrentSpec& spec) noexcept {
+#if defined(RUNNEL_KERNELS_X86)
+  // Scales are floats far from their limits then.
+  const auto ordinary = [](int exponent) { return exponent >= -100 && exponent <= 100; };
+  if (isa < Isa::avx2 || !ordinary(spec.input_exponent - spec.gate_exponent) ||
+      !ordinary(spec.hidden_exponent - spec.gate_exponent) || !ordinary(spec.state_exponent) ||
+      spec.inputs > kMaxPackedColumns)
+    return {};
+  const RecurrentLevel& level = isa >= Isa::avx512 ? recurrent_avx512() : recurrent_avx2();
+  auto* const vectors = memory.array<RecurrentVectors>(1);
+  if (vectors == nullptr) return Status(Code::out_of_memory, "no memory for a recurrent layer's plan");
+  const auto pack = [&](const void* matrix, std::int32_t columns, PackedRows& to) {
+    return pack_rows({&matrix, 1, spec.rows(), columns, spec.dtype}, level.lanes, memory, to);
+  };
+  RUNNEL_TRY(pack(spec.input_weights, spec.inputs, vectors->input));
+  RUNNEL_TRY(pack(spec.hidden_weights, spec.hidden, vectors->hidden));
+  if (vectors->input.weights == nullptr || vectors->hidden.weights == nullptr) return {};
+  vectors->sums = vectors->hidden.groups * level.lanes + kUnitsTogether;
+  for (const auto& [from, to] : {std::pair(spec.input_bias, &vectors->input_bias),
+                                 std::pair(spec.hidden_bias, &vectors->hidden_bias)}) {
+    auto* const bias = memory.array<std::int32_t>(static_cast<std::size_t>(vectors->sums));
+    if (bias == nullptr) return Status(Code::out_of_memory, "no memory for a recurrent layer's biases");
+    for (std::int32_t row = 0; row < spec.rows(); ++row) bias[row] = bias_at(from, row);
+    *to = bias;
+  }
+  vectors->step = level.step[spec.dtype == DType::int16][spec.rounding == Rounding::half_up];
+  spec.vectors = vectors;
+#endif
+  return {};
+}
+
 void recurrent_step(const RecurrentSpec& spec, const void* x, void* h, void* c, void* scratch) noexcept {
+  if (spec.vectors != nullptr) return spec.vectors->step(spec, x, h, c, scratch);
   auto* const cell = static_cast<std::int16_t*>(c);
   auto* const sums = static_cast<std::int32_t*>(scratch);
   if (spec.dtype == DType::int8)

@@ -8,7 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.h"
 #include "base/dtype.h"
+#include "base/memory.h"
+#include "base/status.h"
 #include "kernels/arithmetic/requantize.h"
 
 namespace runnel::kernels {
@@ -25,6 +28,8 @@ std::int32_t gate_table_last(GateFunction function, int exponent) noexcept;
 // Writes gate_table_last() + 1 entries.
 void fill_gate_table(GateFunction function, int exponent, float* entries) noexcept;
 
+struct RecurrentVectors;
+
 // Weights in ONNX's order: gates GRU z r n, LSTM i o f c, [hidden] rows each. GRU resets after the product
 // (linear_before_reset). Pointers must stay valid.
 struct RecurrentSpec {
@@ -39,13 +44,16 @@ struct RecurrentSpec {
   int input_exponent = 0, hidden_exponent = 0, gate_exponent = 0, state_exponent = 0;
   Rounding rounding = Rounding::half_up;
   GateTable sigmoid, tanh;
+  const RecurrentVectors* vectors = nullptr;  // null: plain loops
 
   [[nodiscard]] std::int32_t rows() const noexcept { return (lstm ? 4 : 3) * hidden; }
   // Bytes of scratch memory for a step, 4-byte aligned.
-  [[nodiscard]] std::size_t scratch_bytes() const noexcept {
-    return 2 * static_cast<std::size_t>(rows()) * 4;
-  }
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept;
 };
+
+// Sets `vectors` of a spec that is complete otherwise, or leaves it null where `isa` has none or the
+// exponents are out of the ordinary. Results are the same.
+Status use_vectors(Isa isa, Memory& memory, RecurrentSpec& spec) noexcept;
 
 // x: [inputs]; h: [hidden] of `dtype`, updated; c: [hidden] int16, updated, LSTM only.
 void recurrent_step(const RecurrentSpec& spec, const void* x, void* h, void* c, void* scratch) noexcept;

@@ -5,11 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.h"
 #include "base/dtype.h"
+#include "base/memory.h"
+#include "base/status.h"
 #include "kernels/arithmetic/scaling.h"
-#include "kernels/int8_rows.h"
 
 namespace runnel::kernels {
+
+struct SequenceLstmVectors;
 
 struct SequenceLstmSpec {
   DType dtype = DType::int8;  // of x, h and y: int8 (c is int16) or float32
@@ -22,16 +26,20 @@ struct SequenceLstmSpec {
   std::int32_t x_zero = 0, h_zero = 0;
   Scaling x_scale[4], h_scale[4];  // sums to Q3.12
   Scaling forget_cell, input_cell, hidden;
-  int cell_exponent = -12;  // c's scale is 2^cell_exponent
-  std::int16_t clip = 0;    // of c; 0: none
-  float float_clip = 0;     // of c; 0: none
-  // Vectors, with the sums of each row of weights, [units]; null: plain loops. inputs and units are at most
-  // kMaxInt8Dot then.
-  const Int8Rows* rows = nullptr;
-  const std::int32_t *x_sums[4] = {}, *h_sums[4] = {};
+  int cell_exponent = -12;                       // c's scale is 2^cell_exponent
+  std::int16_t clip = 0;                         // of c; 0: none
+  float float_clip = 0;                          // of c; 0: none
+  const SequenceLstmVectors* vectors = nullptr;  // null: plain loops
+
+  // Bytes of scratch memory, 4-byte aligned.
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept;
 };
 
-// `h` and `c`: [batches][units], read and written. `scratch`: 4 * units of int16 or float32.
+// Sets `vectors` of a spec that is complete otherwise, or leaves it null where `isa` has none, for floats,
+// and for scalings or biases out of the ordinary. Results are the same.
+Status use_vectors(Isa isa, Memory& memory, SequenceLstmSpec& spec) noexcept;
+
+// `h` and `c`: [batches][units], read and written.
 void sequence_lstm(const SequenceLstmSpec& spec, const void* x, void* h, void* c, void* y,
                    void* scratch) noexcept;
 

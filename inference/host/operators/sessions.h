@@ -31,6 +31,7 @@ inline constexpr OperatorTraits kSessionTraits[] = {
     {.code = OpCode::svdf,
      .family = Family::recurrence,
      .shapes = Shapes::svdf,
+     .products = Products::filters,
      .arithmetics = {{Arithmetic::only, "x, weights over features, over time, bias or absent",
                       "i8 with scales, f32", kSteps,
                       "state i8 or i16, TensorFlow Lite's multipliers; f32: fixed order"},

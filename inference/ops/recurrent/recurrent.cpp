@@ -352,7 +352,7 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
     RUNNEL_ASSIGN(spec.tanh, make_table(context, kernels::GateFunction::tanh, o.gate_exponent()));
   }
   bound->spec[1] = spec;
-  std::size_t scratch = spec.scratch_bytes();
+  std::size_t scratch = 0;
   context.chose_kernel({real ? vector_level(context.isa()) : Isa::generic, ""});
   const std::size_t rows = static_cast<std::size_t>(spec.rows()), element = size_of(x.dtype),
                     bias_element = 2;
@@ -378,6 +378,9 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
     RUNNEL_TRY(context.read_constant(input_index(op, kWeights), &bound->spec[d].input_weights));
     bound->spec[d].hidden_weights = r.data.data() + d * rows * static_cast<std::size_t>(hidden) * element;
     RUNNEL_TRY(context.read_constant(input_index(op, kHiddenWeights), &bound->spec[d].hidden_weights));
+    RUNNEL_TRY(kernels::use_vectors(context.isa(), context.memory(), bound->spec[d]));
+    if (bound->spec[d].vectors != nullptr) context.chose_kernel({vector_level(context.isa()), ""});
+    scratch = std::max(scratch, bound->spec[d].scratch_bytes());
     if (input_index(op, kBias) < 0) continue;
     const std::byte* bias = input(model, op, kBias).data.data() + d * 2 * rows * bias_element;
     bound->spec[d].input_bias = bias;

@@ -135,40 +135,6 @@ void bind_shifts(const Model& model, const fb::Operator& op, kernels::SequenceLs
       32767.0));
 }
 
-// What vectors need: the sum of each row of weights.
-Status sum_rows(PrepareContext& context, const std::byte* weights, std::int32_t units, std::int32_t inputs,
-                const std::int32_t*& sums) noexcept {
-  auto* const made = context.memory().array<std::int32_t>(static_cast<std::size_t>(units));
-  if (made == nullptr) return Status(Code::out_of_memory) << "no memory for the sums of " << units << " rows";
-  const auto* w = reinterpret_cast<const std::int8_t*>(weights);
-  for (std::int32_t u = 0; u < units; ++u) {
-    made[u] = 0;
-    for (std::int32_t i = 0; i < inputs; ++i) made[u] += *w++;
-  }
-  sums = made;
-  return {};
-}
-
-Status use_vectors(PrepareContext& context, kernels::SequenceLstmSpec& spec) noexcept {
-  const kernels::Int8Rows* const rows = kernels::int8_rows(context.isa());
-  constexpr auto kMax = static_cast<std::int32_t>(kernels::kMaxInt8Dot);
-  constexpr std::int32_t kMin = 64;  // shorter rows never reach the vector part of the loop
-  context.chose_kernel({Isa::reference, ""});
-  if (rows == nullptr || spec.dtype != DType::int8 || spec.inputs > kMax || spec.units > kMax ||
-      (spec.inputs < kMin && spec.units < kMin))
-    return {};
-  for (int g = 0; g < 4; ++g) {
-    const auto weights = [&](int position) {
-      return input(context.model(), context.op(), position).data.data();
-    };
-    RUNNEL_TRY(sum_rows(context, weights(kXWeights + g), spec.units, spec.inputs, spec.x_sums[g]));
-    RUNNEL_TRY(sum_rows(context, weights(kHWeights + g), spec.units, spec.units, spec.h_sums[g]));
-  }
-  spec.rows = rows;
-  context.chose_kernel({vector_level(context.isa()), "rows of int8"});
-  return {};
-}
-
 Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const Model& model = context.model();
@@ -197,7 +163,8 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
     bind_shifts(model, op, spec);
   else if (x.dtype != DType::float32)
     bind_scales(model, op, spec);
-  RUNNEL_TRY(use_vectors(context, spec));
+  RUNNEL_TRY(kernels::use_vectors(context.isa(), context.memory(), spec));
+  context.chose_kernel({spec.vectors == nullptr ? Isa::reference : vector_level(context.isa()), ""});
   const std::size_t values = static_cast<std::size_t>(spec.batches) * static_cast<std::size_t>(spec.units);
   bound->reset = reset_lstm;
   bound->x = operand(context, kX);
@@ -206,7 +173,7 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
   bound->c_bytes = values * cell;
   bound->h = context.request_state(bound->h_bytes);
   bound->c = context.request_state(bound->c_bytes);
-  context.request_scratch(4 * static_cast<std::size_t>(spec.units) * cell);
+  context.request_scratch(spec.scratch_bytes());
   return static_cast<const BoundOperator*>(bound);
 }
 
