@@ -60,7 +60,13 @@ struct alignas(64) ConvPlan {
   std::int32_t dilation_height, dilation_width;
   std::int32_t pad_top, pad_left;
   std::int32_t in_zero_point;
-  std::int32_t inner, outer;      // output columns [inner, outer) have their whole window inside a row of x
+  std::int32_t inner, outer;  // output columns [inner, outer) have their whole window inside a row of x
+  // Depthwise: positions side by side whose channels fill one group of lanes; 1: none.
+  std::int32_t together;
+  // Windows are read from a copy of x with its padding around it, where that takes less than patches: its
+  // width, and run_offset in it; null: patches.
+  std::int32_t padded_width;
+  const std::int64_t* padded_run;
   const std::int64_t* patch_run;  // run_offset in a patch: the copy that a window with padding is read from
   const std::int64_t* patch_tap;  // where each tap (row by row) goes in a patch
   std::int64_t patch_bytes;

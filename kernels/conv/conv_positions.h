@@ -25,19 +25,68 @@ struct Channels {
   std::int32_t first, last;
 };
 
-// Copies the window at (top, left) into `patch`; outside x it is the zero point (0 for int16).
+// Copies the window at (top, left) into `patch`; outside x it is the zero point (0 for int16). Without gaps
+// between its columns a row of the window is one piece of x, and of the patch.
 template <class T>
 void stage(const ConvPlan& plan, const T* x, std::int64_t top, std::int64_t left, T* patch) noexcept {
   __builtin_memset(patch, plan.in_zero_point, static_cast<std::size_t>(plan.patch_bytes));
   const std::int64_t* to = plan.patch_tap;
+  const std::int64_t width = plan.dilation_width == 1 ? plan.kernel_width : 1, channels = plan.in_channels;
   for (std::int32_t i = 0; i < plan.kernel_height; ++i) {
     const std::int64_t row = top + std::int64_t{i} * plan.dilation_height;
-    for (std::int32_t j = 0; j < plan.kernel_width; ++j, ++to) {
-      const std::int64_t column = left + std::int64_t{j} * plan.dilation_width;
-      if (row < 0 || row >= plan.in_height || column < 0 || column >= plan.in_width) continue;
-      __builtin_memcpy(patch + *to, x + (row * plan.in_width + column) * plan.in_channels,
-                       static_cast<std::size_t>(plan.in_channels) * sizeof(T));
+    for (std::int64_t j = 0; j < plan.kernel_width; j += width, to += width) {
+      if (row < 0 || row >= plan.in_height) continue;
+      const std::int64_t column = left + j * plan.dilation_width;
+      const std::int64_t first = column < 0 ? -column : 0,
+                         last = plan.in_width - column < width ? plan.in_width - column : width;
+      if (last <= first) continue;
+      __builtin_memcpy(patch + *to + first * channels, x + (row * plan.in_width + column + first) * channels,
+                       static_cast<std::size_t>((last - first) * channels) * sizeof(T));
     }
+  }
+}
+
+// Copies `rows` rows of x from row `first` of the padded image on, with the padding around them.
+template <class T>
+void pad_rows(const ConvPlan& plan, const T* x, std::int64_t first, std::int64_t rows, T* to) noexcept {
+  const std::int64_t channels = plan.in_channels, row_elements = plan.padded_width * channels,
+                     left = plan.pad_left * channels, inside = plan.in_width * channels;
+  const auto fill = [&](T* at, std::int64_t count) {
+    __builtin_memset(at, plan.in_zero_point, static_cast<std::size_t>(count) * sizeof(T));
+  };
+  for (std::int64_t row = first - plan.pad_top; row < first - plan.pad_top + rows;
+       ++row, to += row_elements) {
+    if (row < 0 || row >= plan.in_height) {
+      fill(to, row_elements);
+      continue;
+    }
+    fill(to, left);
+    __builtin_memcpy(to + left, x + row * inside, static_cast<std::size_t>(inside) * sizeof(T));
+    fill(to + left + inside, row_elements - left - inside);
+  }
+}
+
+// Runs Kernel on all positions of `part`, through the padded copy.
+template <class Kernel>
+void run_padded(const Conv& conv, const ConvPart& part, const typename Kernel::Element* x,
+                const typename Kernel::Element* addend, typename Kernel::Element* y,
+                typename Kernel::Element* padded) noexcept {
+  using T = typename Kernel::Element;
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  const std::int64_t width = plan.out_width, first = part.first / width, last = (part.last - 1) / width,
+                     reach = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height} + 1;
+  pad_rows(plan, x, first * plan.stride_height, (last - first) * plan.stride_height + reach, padded);
+  const std::int64_t x_step = std::int64_t{plan.stride_width} * plan.in_channels, y_step = plan.out_channels,
+                     row_step = std::int64_t{plan.stride_height} * plan.padded_width * plan.in_channels;
+  for (std::int64_t at = part.first; at < part.last;) {
+    const std::int64_t row = at / width, column = at % width,
+                       frames = width - column < part.last - at ? width - column : part.last - at;
+    T* const out = y + at * y_step;
+    Kernel::frames(conv, plan,
+                   BlockOf<T>{padded + (row - first) * row_step + column * x_step, x_step, plan.padded_run,
+                              out, y_step, addend == nullptr ? nullptr : addend + at * y_step, y_step},
+                   frames, Channels{part.first_channel, part.last_channel});
+    at += frames;
   }
 }
 
@@ -64,6 +113,10 @@ void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const 
     return;
   }
   auto* patches = static_cast<T*>(scratch);
+  if (plan.padded_run != nullptr) {
+    if (part.first < part.last) run_padded<Kernel>(conv, part, x, addend, y, patches);
+    return;
+  }
   const std::int64_t patch = plan.patch_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height};
   const std::int64_t inner = plan.inner, outer = plan.outer;

@@ -378,15 +378,16 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
     RUNNEL_TRY(context.read_constant(input_index(op, kWeights), &bound->spec[d].input_weights));
     bound->spec[d].hidden_weights = r.data.data() + d * rows * static_cast<std::size_t>(hidden) * element;
     RUNNEL_TRY(context.read_constant(input_index(op, kHiddenWeights), &bound->spec[d].hidden_weights));
+    if (input_index(op, kBias) >= 0) {
+      const std::byte* bias = input(model, op, kBias).data.data() + d * 2 * rows * bias_element;
+      bound->spec[d].input_bias = bias;
+      bound->spec[d].hidden_bias = bias + rows * bias_element;
+      RUNNEL_TRY(context.read_constant(input_index(op, kBias), &bound->spec[d].input_bias));
+      RUNNEL_TRY(context.read_constant(input_index(op, kBias), &bound->spec[d].hidden_bias));
+    }
     RUNNEL_TRY(kernels::use_vectors(context.isa(), context.memory(), bound->spec[d]));
     if (bound->spec[d].vectors != nullptr) context.chose_kernel({vector_level(context.isa()), ""});
     scratch = std::max(scratch, bound->spec[d].scratch_bytes());
-    if (input_index(op, kBias) < 0) continue;
-    const std::byte* bias = input(model, op, kBias).data.data() + d * 2 * rows * bias_element;
-    bound->spec[d].input_bias = bias;
-    bound->spec[d].hidden_bias = bias + rows * bias_element;
-    RUNNEL_TRY(context.read_constant(input_index(op, kBias), &bound->spec[d].input_bias));
-    RUNNEL_TRY(context.read_constant(input_index(op, kBias), &bound->spec[d].hidden_bias));
   }
 
   const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };

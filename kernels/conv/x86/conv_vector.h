@@ -294,9 +294,9 @@ template <class V, class Dot>
 struct Depthwise {
   using Element = std::int8_t;
   template <class Finisher>
-  [[gnu::always_inline]] static void group(const Conv& conv, const ConvPlan& plan, const Block& block,
-                                           std::int64_t frames, const std::int8_t* packed, std::int32_t first,
-                                           std::int32_t count) noexcept {
+  [[gnu::always_inline]] static void finished(const Conv& conv, const ConvPlan& plan, const Block& block,
+                                              std::int64_t frames, const std::int8_t* packed,
+                                              std::int32_t first, std::int32_t count) noexcept {
     using Int = typename V::Int;
     const Finisher finish(conv, plan, first, first, count);
     const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
@@ -330,22 +330,38 @@ struct Depthwise {
       finish(sum, y, nullptr);
     }
   }
+  static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                    const std::int8_t* weights, std::int32_t first, std::int32_t count) noexcept {
+    const bool plain = plan.plain && count == 4 * V::kLanes;
+    if (plain && plan.shift_stride == 0)
+      finished<PlainHalfUp<V, false, true>>(conv, plan, block, frames, weights, first, count);
+    else if (plain)
+      finished<PlainHalfUp<V, false, false>>(conv, plan, block, frames, weights, first, count);
+    else if (plan.finish == Finish::half_up)
+      finished<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+    else
+      finished<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+  }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
                      Channels channels) noexcept {
     const std::int8_t* weights = plan.weights + channels.first / (4 * V::kLanes) * plan.group_weights;
+    if (plan.together > 1 && frames > 1 && block.x_step == plan.in_channels &&
+        block.y_step == plan.out_channels) {
+      // Neighbours are one piece of x and of y: a group of lanes takes `together` of them.
+      Block wide = block;
+      wide.x_step = wide.y_step = std::int64_t{plan.together} * plan.out_channels;
+      const std::int64_t whole = frames / plan.together, rest = frames % plan.together;
+      if (whole > 0) group(conv, plan, wide, whole, weights, 0, static_cast<std::int32_t>(wide.y_step));
+      wide.x += whole * wide.x_step;
+      wide.y += whole * wide.y_step;
+      if (rest > 0)
+        group(conv, plan, wide, 1, weights, 0, static_cast<std::int32_t>(rest) * plan.out_channels);
+      return;
+    }
     for (std::int32_t first = channels.first; first < channels.last;
          first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = channels.last - first;
-      const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      const bool plain = plan.plain && count == 4 * V::kLanes;
-      if (plain && plan.shift_stride == 0)
-        group<PlainHalfUp<V, false, true>>(conv, plan, block, frames, weights, first, count);
-      else if (plain)
-        group<PlainHalfUp<V, false, false>>(conv, plan, block, frames, weights, first, count);
-      else if (plan.finish == Finish::half_up)
-        group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
-      else
-        group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+      group(conv, plan, block, frames, weights, first, left < 4 * V::kLanes ? left : 4 * V::kLanes);
     }
   }
 };

@@ -33,7 +33,8 @@ struct Packing {
                                      std::int32_t lane) const noexcept {
     const std::int32_t channel =
         first + (vectors(first) == 4 ? 16 * (lane / 4) + 4 * vector + lane % 4 : vector * lanes + lane);
-    return channel < spec.out_channels ? channel : -1;
+    if (channel < spec.out_channels) return channel;
+    return channel < plan.together * spec.out_channels ? channel % spec.out_channels : -1;
   }
   [[nodiscard]] std::int64_t vector_bytes() const noexcept {
     return std::int64_t{lanes} * (form == WeightForm::bytes ? 4 : 8);
@@ -279,7 +280,30 @@ bool tiles_gain(const ConvPlan& plan) noexcept {
   return std::int64_t{plan.runs} * plan.quads >= 4 && (one_position || plan.outer - plan.inner >= 16);
 }
 
-// Where the pieces of a window are, in x and in a patch.
+// Whether to copy the whole of x with its padding instead of each window that reaches into it: a patch costs
+// some 20 ns and its bytes, twice. Large images stay where they are: the copy should fit into the
+// second-level cache.
+std::int64_t padded_bytes(const ConvSpec& spec, const ConvPlan& plan) noexcept {
+  constexpr std::int64_t kMost = 256 * 1024, kPatch = 1024;
+  const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height} + 1,
+                     reach_columns = (plan.kernel_width - 1) * std::int64_t{plan.dilation_width} + 1;
+  const std::int64_t rows = (plan.out_height - 1) * std::int64_t{plan.stride_height} + reach_rows;
+  const std::int64_t columns = std::max<std::int64_t>(
+      (plan.out_width - 1) * std::int64_t{plan.stride_width} + reach_columns, plan.pad_left + plan.in_width);
+  if (plan.direct || plan.pad_left < 0 || rows > kMost || columns > kMost || rows * columns > kMost) return 0;
+  const std::int64_t bytes = rows * columns * spec.in_channels;
+  std::int64_t rows_inside = 0;
+  for (std::int64_t row = 0; row < plan.out_height; ++row) {
+    const std::int64_t top = row * plan.stride_height - plan.pad_top;
+    rows_inside += top >= 0 && top + reach_rows <= plan.in_height ? 1 : 0;
+  }
+  const std::int64_t patches =
+      std::int64_t{plan.out_height} * plan.out_width - rows_inside * (plan.outer - plan.inner);
+  const std::int64_t window = std::int64_t{plan.kernel_height} * plan.kernel_width * spec.in_channels;
+  return bytes <= kMost && bytes < patches * (kPatch + 2 * window) ? bytes : 0;
+}
+
+// Where the pieces of a window are, in x, in its padded copy and in a patch.
 bool fill_offsets(const ConvSpec& spec, bool depthwise, bool merged, Memory& memory,
                   ConvPlan& plan) noexcept {
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
@@ -288,12 +312,21 @@ bool fill_offsets(const ConvSpec& spec, bool depthwise, bool merged, Memory& mem
   auto* patch_tap = memory.array<std::int64_t>(static_cast<std::size_t>(taps));
   if (run_offset == nullptr || patch_run == nullptr || patch_tap == nullptr) return false;
   const std::int64_t piece = depthwise ? spec.in_channels : std::int64_t{plan.quads} * 4;
-  for (std::int32_t run = 0; run < plan.runs; ++run) {
+  const auto in_image = [&](std::int32_t run, std::int64_t width) {
     const std::int64_t row = merged ? run : run / spec.kernel_width;
     const std::int64_t column = merged ? 0 : run % spec.kernel_width;
-    run_offset[run] =
-        (row * spec.dilation_height * spec.in_width + column * spec.dilation_width) * spec.in_channels;
+    return (row * spec.dilation_height * width + column * spec.dilation_width) * spec.in_channels;
+  };
+  for (std::int32_t run = 0; run < plan.runs; ++run) {
+    run_offset[run] = in_image(run, spec.in_width);
     patch_run[run] = run * piece;
+  }
+  plan.padded_run = nullptr;
+  if (plan.padded_width > 0) {
+    auto* const padded_run = memory.array<std::int64_t>(static_cast<std::size_t>(plan.runs));
+    if (padded_run == nullptr) return false;
+    for (std::int32_t run = 0; run < plan.runs; ++run) padded_run[run] = in_image(run, plan.padded_width);
+    plan.padded_run = padded_run;
   }
   for (std::int64_t tap = 0; tap < taps; ++tap) {
     patch_tap[tap] =
@@ -395,6 +428,17 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
                   !unsigned_input && vnni,
                   isa == Isa::avx2 ? 8 : 16};
   if (!unsigned_input && !vnni) packing.form = isa == Isa::avx2 ? form_for_avx2(packing) : WeightForm::wide;
+  // finish_scalar() knows one position at a time.
+  plan->together = depthwise && plan->finish != Finish::scalar && spec.stride_width == 1
+                       ? std::max(packing.group() / spec.out_channels, 1)
+                       : 1;
+  const std::int64_t padded = padded_bytes(spec, *plan);
+  if (padded > 0) {
+    plan->padded_width = static_cast<std::int32_t>(
+        std::max<std::int64_t>((plan->out_width - 1) * std::int64_t{plan->stride_width} + 1 +
+                                   (plan->kernel_width - 1) * std::int64_t{plan->dilation_width},
+                               plan->pad_left + plan->in_width));
+  }
   if (!fill_offsets(spec, depthwise, merged, memory, *plan)) return exhausted;
 
   std::int64_t vectors = 0;
@@ -416,7 +460,9 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
 
   conv.packed = weights;
   conv.extra = plan;
-  conv.scratch_bytes = static_cast<std::size_t>(plan->patch_bytes) * kPatches;
+  constexpr std::int64_t kSlack = 64;  // kernels read whole vectors
+  conv.scratch_bytes = padded > 0 ? align_up(static_cast<std::size_t>(padded + kSlack), 64)
+                                  : static_cast<std::size_t>(plan->patch_bytes) * kPatches;
   const VectorConv& level = isa >= Isa::amx    ? vector_conv_amx()
                             : vnni             ? vector_conv_avx512vnni()
                             : isa == Isa::avx2 ? vector_conv_avx2(packing.form)
