@@ -1,5 +1,7 @@
 #include "kernels/hybrid.h"
 
+#include "base/checked.h"
+
 namespace runnel::kernels {
 
 float quantize_row(std::size_t count, const float* x, std::int8_t* q) noexcept {
@@ -23,7 +25,13 @@ float quantize_row(std::size_t count, const float* x, std::int8_t* q) noexcept {
   return largest / 127.0f;
 }
 
-void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept {
+namespace {
+
+std::size_t aligned_bytes(std::int64_t count) noexcept {
+  return align_up(static_cast<std::size_t>(count), alignof(float));
+}
+
+void conv_by_rows(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept {
   const std::int64_t group_inputs = spec.in_channels / spec.groups,
                      group_outputs = spec.out_channels / spec.groups;
   const auto elements =
@@ -76,6 +84,56 @@ void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8
       }
     }
   }
+}
+
+}  // namespace
+
+std::size_t HybridConvSpec::scratch_bytes() const noexcept {
+  return aligned_bytes(inputs()) +
+         (sums == nullptr ? 0 : static_cast<std::size_t>(inputs()) * sizeof(float) + sums->scratch_bytes);
+}
+
+Status use_vectors(Isa isa, Memory& memory, HybridConvSpec& spec) noexcept {
+  spec.rows = int8_rows(isa);
+  const std::int64_t products =
+      std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
+  // Few positions would read four times the bytes of weights for nothing.
+  constexpr std::int64_t kFew = 4;
+  if (spec.rows == nullptr || std::int64_t{spec.out_height} * spec.out_width < kFew ||
+      products > kMaxFloatSum)
+    return {};
+  const std::int64_t count = products * spec.out_channels;
+  auto* const weights = memory.array<float>(static_cast<std::size_t>(count));
+  auto* const conv = memory.array<FloatConv>(1);
+  if (weights == nullptr || conv == nullptr)
+    return Status(Code::out_of_memory, "no memory for a convolution's weights as floats");
+  spec.rows->widen(static_cast<std::size_t>(count), static_cast<const std::int8_t*>(spec.weights), weights);
+  FloatConvSpec floats;
+  floats.in_height = spec.in_height, floats.in_width = spec.in_width;
+  floats.in_channels = spec.in_channels;
+  floats.out_height = spec.out_height, floats.out_width = spec.out_width;
+  floats.out_channels = spec.out_channels;
+  floats.kernel_height = spec.kernel_height, floats.kernel_width = spec.kernel_width;
+  floats.stride_height = spec.stride_height, floats.stride_width = spec.stride_width;
+  floats.dilation_height = spec.dilation_height, floats.dilation_width = spec.dilation_width;
+  floats.pad_top = spec.pad_top, floats.pad_left = spec.pad_left;
+  floats.groups = spec.groups;
+  floats.weights = weights;
+  RUNNEL_TRY(prepare_float_conv(floats, isa, memory, *conv));
+  spec.sums = conv;
+  return {};
+}
+
+void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, void* scratch) noexcept {
+  auto* const bytes = static_cast<std::int8_t*>(scratch);
+  if (spec.sums == nullptr) return conv_by_rows(spec, x, y, bytes);
+  const auto inputs = static_cast<std::size_t>(spec.inputs());
+  auto* const floats = reinterpret_cast<float*>(bytes + aligned_bytes(spec.inputs()));
+  const float scale = spec.rows->quantize(inputs, x, bytes);
+  spec.rows->widen(inputs, bytes, floats);
+  spec.sums->run(floats, y, floats + inputs);
+  spec.rows->scale_back(std::int64_t{spec.out_height} * spec.out_width, spec.out_channels, scale, spec.scales,
+                        spec.per_channel, static_cast<const float*>(spec.bias), spec.relu, y);
 }
 
 }  // namespace runnel::kernels

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/memory.h"
+#include "base/status.h"
+#include "kernels/float32/conv_float.h"
 #include "kernels/int8_rows.h"
 
 namespace runnel::kernels {
@@ -24,10 +27,23 @@ struct HybridConvSpec {
   const float* scales = nullptr;  // of the weights: 1, or one per output channel
   bool per_channel = false, relu = false;
   const Int8Rows* rows = nullptr;  // null: plain loops
-};
+  // Sums of at most kMaxFloatSum products of bytes are exact in float32, in any order: a convolution of
+  // floats without bias computes them. Null: dot products of rows.
+  const FloatConv* sums = nullptr;
 
-// One input as one row; `scratch`: as many bytes as x has elements. A fully connected layer is the 1x1 case
+  [[nodiscard]] std::int64_t inputs() const noexcept {
+    return std::int64_t{in_height} * in_width * in_channels;
+  }
+  // Bytes of scratch memory, 4-byte aligned.
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept;
+};
+inline constexpr std::int64_t kMaxFloatSum = (1 << 24) / (127 * 128);
+
+// Sets `rows` and `sums` of a spec that is complete otherwise, as far as `isa` has them.
+Status use_vectors(Isa isa, Memory& memory, HybridConvSpec& spec) noexcept;
+
+// One input as one row. A fully connected layer is the 1x1 case
 // of one position.
-void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept;
+void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, void* scratch) noexcept;
 
 }  // namespace runnel::kernels

@@ -17,6 +17,11 @@ struct Int8Rows {
   std::int32_t (*dot)(std::size_t count, const std::int8_t* a, const std::int8_t* b) noexcept;
   // quantize_row() of hybrid.h.
   float (*quantize)(std::size_t count, const float* x, std::int8_t* q) noexcept;
+  void (*widen)(std::size_t count, const std::int8_t* q, float* to) noexcept;
+  // y[row][c] = y * (scale * scales[c]) + bias[c], of integers as floats; `per_channel`: else scales[0] for
+  // all. bias may be null; `relu`: negative results become 0.
+  void (*scale_back)(std::int64_t rows, std::int64_t channels, float scale, const float* scales,
+                     bool per_channel, const float* bias, bool relu, float* y) noexcept;
 };
 
 // Null for levels without vectors of their own: the plain loops then.

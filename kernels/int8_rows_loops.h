@@ -43,7 +43,24 @@ float quantize(std::size_t count, const float* x, std::int8_t* q) noexcept {
   return largest / 127.0f;
 }
 
-constexpr Int8Rows kRows{dot, quantize};
+void widen(std::size_t count, const std::int8_t* q, float* to) noexcept {
+  for (std::size_t i = 0; i < count; ++i) to[i] = q[i];
+}
+
+void scale_back(std::int64_t rows, std::int64_t channels, float scale, const float* scales, bool per_channel,
+                const float* bias, bool relu, float* y) noexcept {
+  for (std::int64_t row = 0; row < rows; ++row, y += channels) {
+    if (bias == nullptr)
+      for (std::int64_t c = 0; c < channels; ++c) y[c] = y[c] * (scale * scales[per_channel ? c : 0]) + 0.0f;
+    else
+      for (std::int64_t c = 0; c < channels; ++c)
+        y[c] = (y[c] + 0.0f) * (scale * scales[per_channel ? c : 0]) + bias[c];
+    if (relu)
+      for (std::int64_t c = 0; c < channels; ++c) y[c] = y[c] < 0 ? 0 : y[c];
+  }
+}
+
+constexpr Int8Rows kRows{dot, quantize, widen, scale_back};
 
 }  // namespace
 }  // namespace runnel::kernels

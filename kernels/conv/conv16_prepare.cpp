@@ -11,17 +11,23 @@ namespace {
 // |sum of products| <= 32768 * sum of |weights| < 2^31.
 constexpr std::int64_t kMaxWeight = 65535;
 
-// The window as pieces that are contiguous in x: rows of taps, or single taps.
+// The window as pieces that are contiguous in x: rows of taps, or single taps. Depthwise: a channel's taps
+// are one piece, which is not contiguous.
 struct Pieces {
   std::int64_t count = 0, elements = 0;  // of each
   bool merged = false;
 
-  explicit Pieces(const ConvSpec& spec) noexcept
+  Pieces(const ConvSpec& spec, bool depthwise) noexcept
       : count(spec.dilation_width == 1 ? spec.kernel_height
                                        : std::int64_t{spec.kernel_height} * spec.kernel_width),
         elements(spec.dilation_width == 1 ? std::int64_t{spec.kernel_width} * spec.in_channels
                                           : spec.in_channels),
-        merged(spec.dilation_width == 1) {}
+        merged(spec.dilation_width == 1) {
+    if (!depthwise) return;
+    elements = std::int64_t{spec.kernel_height} * spec.kernel_width;
+    count = 1;
+    merged = false;
+  }
   [[nodiscard]] std::int64_t pairs() const noexcept { return (elements + 1) / 2; }
   [[nodiscard]] std::int64_t offset(const ConvSpec& spec, std::int64_t piece) const noexcept {
     const std::int64_t row = merged ? piece : piece / spec.kernel_width,
@@ -99,9 +105,11 @@ bool set_sums(const ConvSpec& spec, std::int64_t lanes, bool in_vectors, Memory&
 
 Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   const ConvSpec& spec = conv.spec;
-  if (spec.groups != 1 || spec.in_zero_point != 0) return {};
-  const Conv16Kernels kernels = isa == Isa::avx2 ? conv16_avx2() : conv16_avx512();
-  const Pieces pieces(spec);
+  const bool depthwise =
+      spec.groups > 1 && spec.groups == spec.in_channels && spec.groups == spec.out_channels;
+  if ((spec.groups != 1 && !depthwise) || spec.in_zero_point != 0) return {};
+  const Conv16Kernels kernels = isa == Isa::avx2 ? conv16_avx2(depthwise) : conv16_avx512(depthwise);
+  const Pieces pieces(spec, depthwise);
   const Status exhausted =
       Status(Code::out_of_memory, "convolution: the memory for packed weights is exhausted");
   auto* sums = memory.array<std::int64_t>(static_cast<std::size_t>(spec.out_channels));
@@ -115,7 +123,8 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   const std::int64_t group_bytes = pieces.count * pieces.pairs() * kernels.lanes * 4;
   auto* plan = memory.array<ConvPlan>(1);
   auto* wide = memory.array<Wide>(1);
-  auto* offsets = memory.array<std::int64_t>(static_cast<std::size_t>(2 * runs + taps));
+  const std::int64_t places = depthwise ? 2 * pieces.pairs() : runs;
+  auto* offsets = memory.array<std::int64_t>(static_cast<std::size_t>(2 * places + taps));
   auto* pairs = memory.array<std::int32_t>(static_cast<std::size_t>(runs));
   auto* weights =
       static_cast<std::int8_t*>(memory.allocate(static_cast<std::size_t>(groups * group_bytes), 64));
@@ -126,18 +135,28 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   if (!set_sums(spec, kernels.lanes, isa != Isa::avx2, memory, *wide)) return exhausted;
   set_geometry(spec, *plan);
   const std::int64_t piece_elements = 2 * pieces.pairs();
-  std::int64_t* const patch_tap = offsets + 2 * runs;
+  std::int64_t* const patch_tap = offsets + 2 * places;
   for (std::int64_t tap = 0; tap < taps; ++tap) {
-    patch_tap[tap] =
-        pieces.merged ? tap / spec.kernel_width * piece_elements + tap % spec.kernel_width * spec.in_channels
-                      : tap * piece_elements;
+    patch_tap[tap] = depthwise       ? tap * spec.in_channels
+                     : pieces.merged ? tap / spec.kernel_width * piece_elements +
+                                           tap % spec.kernel_width * spec.in_channels
+                                     : tap * piece_elements;
   }
   std::int64_t run = 0;
   split_runs(spec, pieces, sums, [&](std::int64_t piece, std::int64_t first, std::int64_t count) {
-    offsets[run] = pieces.offset(spec, piece) + 2 * first;
-    offsets[runs + run] = piece * piece_elements + 2 * first;
+    if (!depthwise) {
+      offsets[run] = pieces.offset(spec, piece) + 2 * first;
+      offsets[runs + run] = piece * piece_elements + 2 * first;
+    }
     pairs[run++] = static_cast<std::int32_t>(count);
   });
+  for (std::int64_t place = 0; depthwise && place < places; ++place) {
+    const std::int64_t tap = std::min(place, taps - 1);  // weights past the last are zero
+    offsets[place] = (tap / spec.kernel_width * spec.dilation_height * spec.in_width +
+                      tap % spec.kernel_width * spec.dilation_width) *
+                     spec.in_channels;
+    offsets[places + place] = tap * spec.in_channels;
+  }
   std::int8_t* to = weights;
   for (std::int64_t group = 0; group < groups; ++group) {
     for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
@@ -156,11 +175,13 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   plan->isa = vector_level(isa);
   plan->runs = static_cast<std::int32_t>(runs);
   plan->run_offset = offsets;
-  plan->patch_run = offsets + runs;
+  plan->patch_run = offsets + places;
   plan->patch_tap = patch_tap;
   plan->patch_bytes =
-      static_cast<std::int64_t>(
-          align_up(static_cast<std::size_t>(pieces.count * piece_elements) * sizeof(std::int16_t), 64)) +
+      static_cast<std::int64_t>(align_up(
+          static_cast<std::size_t>(depthwise ? taps * spec.in_channels : pieces.count * piece_elements) *
+              sizeof(std::int16_t),
+          64)) +
       64;
   plan->weights = weights;
   plan->group_weights = group_bytes;

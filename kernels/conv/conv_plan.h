@@ -9,9 +9,10 @@ namespace runnel::kernels {
 // How int32 accumulators become results without leaving the vector unit; `scalar` calls finish_scalar.
 enum class Finish : std::uint8_t { half_up, half_even, tflite_double, single, scalar };
 
-// Additional plan of a dense convolution of int16 data, which accumulates in int64; lanes in plain order. Its
+// Additional plan of a convolution of int16 data, which accumulates in int64; lanes in plain order. Its
 // `runs` are so short that the sum of their products fits into int32 for every input; weights: [group of
-// lanes][run][pair][lane][2 inputs]. run_offset, patch_run and patch_tap count elements.
+// lanes][run][pair][lane][2 inputs]. run_offset, patch_run and patch_tap count elements. Depthwise: pairs are
+// of taps; run_offset and patch_run have an entry for each tap of each pair.
 struct Wide {
   const std::int64_t* bias;   // per lane, plus the half for rounding when `shifts`
   const std::int64_t* shift;  // per lane
@@ -125,7 +126,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
 // Sets the sizes of a plan and what follows from them for positions.
 void set_geometry(const ConvSpec& spec, ConvPlan& plan) noexcept;
 
-// Dense convolutions of int16 data.
+// Convolutions of int16 data.
 struct Conv16Kernels {
   void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
   void (*part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
@@ -133,11 +134,11 @@ struct Conv16Kernels {
   void (*rows)(const Conv& conv, const ConvRows& rows) noexcept;
   std::int32_t lanes;
 };
-Conv16Kernels conv16_avx2() noexcept;
-Conv16Kernels conv16_avx512() noexcept;
+Conv16Kernels conv16_avx2(bool depthwise) noexcept;
+Conv16Kernels conv16_avx512(bool depthwise) noexcept;
 
-// As prepare_vector_conv, for int16: leaves `conv` unchanged for grouped convolutions, zero points, and
-// weights of which a pair overflows int32.
+// As prepare_vector_conv, for int16: leaves `conv` unchanged for grouped convolutions that are not depthwise,
+// zero points, and weights of which a pair overflows int32.
 Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept;
 
 // y[first + i] = requantized sums[i], for `count` channels. y: channel 0 of the position.

@@ -283,8 +283,9 @@ KernelChoice kernel_choice(const Conv& conv) noexcept {
   if (conv.run == run_plain<conv_reference>) return {Isa::reference, ""};
 #if defined(RUNNEL_KERNELS_X86)
   if (const auto* const plan = static_cast<const ConvPlan*>(conv.extra); plan != nullptr) {
-    if (plan->wide != nullptr) return {plan->isa, "dense int16"};
-    const bool depthwise = conv.spec.groups > 1, scalar = plan->finish == Finish::scalar;
+    const bool depthwise = conv.spec.groups > 1;
+    if (plan->wide != nullptr) return {plan->isa, depthwise ? "depthwise int16" : "dense int16"};
+    const bool scalar = plan->finish == Finish::scalar;
     const Isa isa = plan->isa == Isa::amx && plan->tile_bias == nullptr ? Isa::avx512vnni : plan->isa;
     return {isa, depthwise ? (scalar ? "depthwise, results one by one" : "depthwise")
                            : (scalar ? "dense, results one by one" : "dense")};

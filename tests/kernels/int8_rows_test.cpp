@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "base/host/heap_memory.h"
 #include "kernels/hybrid.h"
 #include "tests/kernels/conv_cases.h"
 
@@ -75,6 +76,7 @@ TEST_F(Int8RowsTest, QuantizeAsThePlainLoop) {
 }
 
 TEST_F(Int8RowsTest, HybridConvolutionsAsThePlainLoop) {
+  int as_floats = 0;
   for (int repeat = 0; repeat < 400; ++repeat) {
     HybridConvSpec spec;
     spec.groups = pick(0, 2) == 0 ? 2 : 1;
@@ -91,17 +93,27 @@ TEST_F(Int8RowsTest, HybridConvolutionsAsThePlainLoop) {
     std::vector<float> x(static_cast<std::size_t>(spec.in_height * spec.in_width * spec.in_channels)),
         y(static_cast<std::size_t>(spec.out_height * spec.out_width * spec.out_channels)), expected(y.size());
     for (float& v : x) v = static_cast<float>(pick(-1000, 1000));
-    const float scale = 0.013F;
+    std::vector<float> scales(static_cast<std::size_t>(spec.out_channels)), bias(scales.size());
+    for (float& v : scales) v = static_cast<float>(pick(1, 1000)) * 1e-4F;
+    for (float& v : bias) v = static_cast<float>(pick(-1000, 1000));
     spec.weights = weights.data();
-    spec.scales = &scale;
-    std::vector<std::int8_t> scratch(x.size());
+    spec.scales = scales.data();
+    spec.per_channel = pick(0, 1) == 1;
+    spec.relu = pick(0, 1) == 1;
+    if (pick(0, 1) == 1) spec.bias = bias.data();
+    std::vector<std::int8_t> scratch(spec.scratch_bytes());
     hybrid_conv(spec, x.data(), expected.data(), scratch.data());
-    for (const Int8Rows* rows : levels()) {
-      spec.rows = rows;
-      hybrid_conv(spec, x.data(), y.data(), scratch.data());
-      ASSERT_EQ(y, expected) << repeat;
+    for (const Isa isa : test::ConvCase::levels()) {
+      HeapMemory memory;
+      HybridConvSpec fast = spec;
+      ASSERT_TRUE(use_vectors(isa, memory, fast).ok());
+      EXPECT_EQ(fast.rows != nullptr, isa >= Isa::avx2);
+      hybrid_conv(fast, x.data(), y.data(), memory.allocate(fast.scratch_bytes(), 4));
+      ASSERT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0) << repeat;
+      as_floats += fast.sums != nullptr ? 1 : 0;
     }
   }
+  EXPECT_EQ(as_floats > 100, best_isa() >= Isa::avx2);
 }
 
 }  // namespace

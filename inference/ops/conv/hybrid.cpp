@@ -21,8 +21,7 @@ void run_hybrid(const BoundOperator& self, const RunContext& context) noexcept {
   const auto* x = reinterpret_cast<const float*>(op.x.at(context));
   auto* y = reinterpret_cast<float*>(context.data[op.y]);
   for (std::int64_t row = 0; row < op.rows; ++row) {
-    kernels::hybrid_conv(op.spec, x + row * op.x_row, y + row * op.y_row,
-                         reinterpret_cast<std::int8_t*>(context.scratch));
+    kernels::hybrid_conv(op.spec, x + row * op.x_row, y + row * op.y_row, context.scratch);
   }
 }
 
@@ -56,13 +55,20 @@ Result<BoundHybrid*> bind(PrepareContext& context, Activation activation) noexce
     RUNNEL_TRY(context.read_constant(input_index(op, 2), &spec.bias));
   }
   spec.scales = w.scales.data();
-  spec.rows = kernels::int8_rows(context.isa());
-  context.chose_kernel({spec.rows == nullptr ? Isa::generic : vector_level(context.isa()), "rows of int8"});
   spec.per_channel = w.scales.size() > 1;
   spec.relu = activation == Activation::relu;
   bound->x = operand(context, 0);
   bound->y = output_index(op);
   return bound;
+}
+
+Result<const BoundOperator*> complete(PrepareContext& context, BoundHybrid* bound) noexcept {
+  kernels::HybridConvSpec& spec = bound->spec;
+  RUNNEL_TRY(kernels::use_vectors(context.isa(), context.memory(), spec));
+  context.chose_kernel({spec.rows == nullptr ? Isa::generic : vector_level(context.isa()),
+                        spec.sums == nullptr ? "rows of int8" : "int8 as floats"});
+  context.request_scratch(spec.scratch_bytes());
+  return static_cast<const BoundOperator*>(bound);
 }
 
 // The scale belongs to the whole input, so that blocks of a stream would give other numbers.
@@ -134,8 +140,7 @@ Result<const BoundOperator*> prepare_conv(PrepareContext& context) noexcept {
   bound->rows = x[0];
   bound->x_row = x.product(1, 4);
   bound->y_row = y.product(1, 4);
-  context.request_scratch(static_cast<std::size_t>(bound->x_row));
-  return static_cast<const BoundOperator*>(bound);
+  return complete(context, bound);
 }
 
 // ---- fully connected: x [.., C], weights [N, C]
@@ -161,8 +166,7 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
   bound->rows = x.product(0, x.rank - 1);
   bound->x_row = w[1];
   bound->y_row = w[0];
-  context.request_scratch(static_cast<std::size_t>(w[1]));
-  return static_cast<const BoundOperator*>(bound);
+  return complete(context, bound);
 }
 
 }  // namespace

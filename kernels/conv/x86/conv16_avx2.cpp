@@ -24,6 +24,12 @@ struct Avx2 {
     __builtin_memcpy(&two, from, 4);
     return _mm256_set1_epi32(two);
   }
+  // a[lane] below b[lane].
+  RUNNEL_VECTOR Int pairs(const std::int16_t* a, const std::int16_t* b) noexcept {
+    return _mm256_or_si256(
+        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a))),
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b))), 16));
+  }
   RUNNEL_VECTOR Int add_products(Int sum, Int x, Int w) noexcept {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
   }
@@ -40,8 +46,6 @@ struct Avx2 {
 
 }  // namespace
 
-Conv16Kernels conv16_avx2() noexcept {
-  return {run16<Avx2>, run16_part<Avx2>, run16_rows<Avx2>, Avx2::kLanes};
-}
+Conv16Kernels conv16_avx2(bool depthwise) noexcept { return kernels16<Avx2>(depthwise); }
 
 }  // namespace runnel::kernels

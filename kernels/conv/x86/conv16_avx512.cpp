@@ -22,6 +22,13 @@ struct Avx512 {
     __builtin_memcpy(&two, from, 4);
     return _mm512_set1_epi32(two);
   }
+  // a[lane] below b[lane].
+  RUNNEL_VECTOR Int pairs(const std::int16_t* a, const std::int16_t* b) noexcept {
+    return _mm512_or_si512(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a))),
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(b))),
+                          16));
+  }
   RUNNEL_VECTOR Int add_products(Int sum, Int x, Int w) noexcept {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(x, w));
   }
@@ -63,8 +70,6 @@ struct Avx512 {
 
 }  // namespace
 
-Conv16Kernels conv16_avx512() noexcept {
-  return {run16<Avx512>, run16_part<Avx512>, run16_rows<Avx512>, Avx512::kLanes};
-}
+Conv16Kernels conv16_avx512(bool depthwise) noexcept { return kernels16<Avx512>(depthwise); }
 
 }  // namespace runnel::kernels

@@ -439,14 +439,24 @@ void int16_case(Random& random, Fill fill) {
   if (random.chance(3)) s.groups = s.out_channels = s.in_channels;
   one_dimension(s, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4),
                 random.pick(0, 4), random.pick(0, 3));
+  if (random.chance(2)) {
+    s.kernel_height = random.pick(1, 3);
+    s.dilation_height = random.pick(1, 2);
+    s.stride_height = random.pick(1, 2);
+    s.pad_top = random.pick(0, 2);
+    const std::int32_t reach = (s.kernel_height - 1) * s.dilation_height + 1;
+    s.in_height = std::max(random.pick(1, 6), reach - s.pad_top);
+    s.out_height = (s.in_height + s.pad_top + random.pick(0, 2) - reach) / s.stride_height + 1;
+  }
   s.in_zero_point = random.chance(4) ? random.pick(-32768, 32767) : 0;
   std::vector<std::int16_t> weights(
-      static_cast<std::size_t>(s.in_channels / s.groups * s.kernel_width * s.out_channels));
-  std::vector<std::int16_t> x(static_cast<std::size_t>(s.in_width * s.in_channels + 32), 12345);
+      static_cast<std::size_t>(s.in_channels / s.groups * s.kernel_height * s.kernel_width * s.out_channels));
+  const auto inputs = static_cast<std::size_t>(s.in_height * s.in_width * s.in_channels);
+  std::vector<std::int16_t> x(inputs + 32, 12345);
   // Small weights: long sums in int32. Now and then the two that overflow it at once.
   const int divisor = random.chance(2) ? random.pick(1, 2000) : 1;
   for (auto& w : weights) w = static_cast<std::int16_t>(fill() / divisor);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(s.in_width * s.in_channels); ++i) x[i] = fill();
+  for (std::size_t i = 0; i < inputs; ++i) x[i] = fill();
   std::vector<std::int64_t> bias(static_cast<std::size_t>(s.out_channels));
   for (auto& b : bias) b = random.pick(-2000000000, 2000000000) * std::int64_t{64};
   std::vector<std::int32_t> shift(random.chance(2) ? 1 : static_cast<std::size_t>(s.out_channels));
@@ -462,7 +472,7 @@ void int16_case(Random& random, Fill fill) {
                32767};
   if (random.chance(3)) s.requant.low = random.pick(-500, 0);
   if (random.chance(6)) s.requant.zero_point = random.pick(-100, 100);
-  const auto count = static_cast<std::size_t>(s.out_width * s.out_channels);
+  const auto count = static_cast<std::size_t>(s.out_height * s.out_width * s.out_channels);
   std::vector<std::int16_t> expected(count), y(count);
   conv_reference(s, x.data(), expected.data());
   for (const Isa isa : ConvCase::levels()) {
