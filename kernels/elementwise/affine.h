@@ -93,6 +93,13 @@ void affine_unary(const AffineUnarySpec& spec, std::size_t count, const void* x,
 void affine_quantize(const Affine& y, Rounding rounding, std::size_t count, const float* x,
                      void* to) noexcept;
 void affine_dequantize(const Affine& x, std::size_t count, const void* from, float* y) noexcept;
+struct AffineConversions {
+  void (*quantize)(const Affine& y, Rounding rounding, std::size_t count, const float* x, void* to) noexcept;
+  void (*dequantize)(const Affine& x, std::size_t count, const void* from, float* y) noexcept;
+  Isa isa;  // reference: the two above
+};
+// The fastest of at most this level that give the same bits for integers of `type`.
+AffineConversions affine_conversions_for(DType type, Isa isa) noexcept;
 
 // int16 in Q3.12 (after * 3 and the shift) by a table of 256 entries; for activations and cells of recurrent
 // layers. `multiplier` 0: the scale is a power of two, 2^(shift - 12).

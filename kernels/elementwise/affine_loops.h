@@ -1,6 +1,8 @@
-// Pairs of affine integers as loops that compilers vectorise; after elementwise_loops.h in the files of the
-// instruction levels. Exact where affine_pairs_fit() holds: everything stays within int32.
+// Affine integers as loops that compilers vectorise; after elementwise_loops.h in the files of the
+// instruction levels. Pairs are exact where affine_pairs_for() chooses them: everything stays within int32.
 #pragma once
+
+#include <limits>
 
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise_loops.h"
@@ -72,6 +74,63 @@ void affine_loops(const AffinePairSpec& spec, const void* a, const void* b, void
   else
     affine_typed(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b),
                  static_cast<std::int8_t*>(y));
+}
+
+// to_integer() and a saturated store, for integers of at most 16 bits.
+template <bool kEven, class T>
+void quantize_typed(const Affine& y, std::size_t count, const float* x, T* to) noexcept {
+  constexpr std::int32_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+  constexpr float kFar = 200000;  // beyond every result, whatever the zero point
+  const float scale = y.scale;
+  const std::int32_t zero = y.zero_point;
+  for (std::size_t i = 0; i < count; ++i) {
+    float value = x[i] / scale;
+    value = value == value ? value : 0.0f;
+    value = value > kFar ? kFar : value;
+    value = value < -kFar ? -kFar : value;
+    if constexpr (kEven) {
+      constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, ties to even
+      value = (value + kShift) - kShift;
+    } else {
+      // The largest float below one half: added to it, truncation rounds ties away from zero.
+      value += __builtin_copysignf(0x1.fffffep-2f, value);
+    }
+    std::int32_t integer = static_cast<std::int32_t>(value) + zero;
+    integer = integer < kLow ? kLow : integer;
+    integer = integer > kHigh ? kHigh : integer;
+    to[i] = static_cast<T>(integer);
+  }
+}
+template <class T>
+void quantize_rounded(const Affine& y, Rounding rounding, std::size_t count, const float* x, T* to) noexcept {
+  if (rounding == Rounding::half_even)
+    quantize_typed<true>(y, count, x, to);
+  else
+    quantize_typed<false>(y, count, x, to);
+}
+void quantize_loops(const Affine& y, Rounding rounding, std::size_t count, const float* x,
+                    void* to) noexcept {
+  if (y.dtype == DType::int16)
+    quantize_rounded(y, rounding, count, x, static_cast<std::int16_t*>(to));
+  else if (y.dtype == DType::int8)
+    quantize_rounded(y, rounding, count, x, static_cast<std::int8_t*>(to));
+  else
+    quantize_rounded(y, rounding, count, x, static_cast<std::uint8_t*>(to));
+}
+
+template <class T>
+void dequantize_typed(const Affine& x, std::size_t count, const T* from, float* y) noexcept {
+  const float scale = x.scale;
+  const std::int32_t zero = x.zero_point;
+  for (std::size_t i = 0; i < count; ++i) y[i] = scale * static_cast<float>(from[i] - zero);
+}
+void dequantize_loops(const Affine& x, std::size_t count, const void* from, float* y) noexcept {
+  if (x.dtype == DType::int16)
+    dequantize_typed(x, count, static_cast<const std::int16_t*>(from), y);
+  else if (x.dtype == DType::int8)
+    dequantize_typed(x, count, static_cast<const std::int8_t*>(from), y);
+  else
+    dequantize_typed(x, count, static_cast<const std::uint8_t*>(from), y);
 }
 
 }  // namespace

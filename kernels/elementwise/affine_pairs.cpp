@@ -1,4 +1,4 @@
-// Which pairs of affine integers the vector loops (affine_loops.h) compute.
+// Which operations on affine integers the vector loops (affine_loops.h) compute.
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise_levels.h"
 
@@ -52,6 +52,14 @@ AffinePairs affine_pairs_for([[maybe_unused]] const AffinePairSpec& spec, [[mayb
     return isa >= Isa::avx512 ? affine_pairs_avx512() : affine_pairs_avx2();
 #endif
   return affine_pairs;
+}
+
+AffineConversions affine_conversions_for([[maybe_unused]] DType type, [[maybe_unused]] Isa isa) noexcept {
+#if defined(RUNNEL_KERNELS_X86)
+  if (isa >= Isa::avx2 && type != DType::int32)
+    return isa >= Isa::avx512 ? affine_conversions_avx512() : affine_conversions_avx2();
+#endif
+  return {affine_quantize, affine_dequantize, Isa::reference};
 }
 
 }  // namespace runnel::kernels

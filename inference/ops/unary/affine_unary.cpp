@@ -10,11 +10,12 @@ namespace {
 struct BoundAffine : BoundOperator {
   kernels::AffineUnarySpec spec;
   const kernels::Elementwise* kernels = nullptr;
-  const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
+  const std::int8_t* table = nullptr;  // bytes to bytes: every result, computed while preparing
   Operand x;
   std::int32_t y = -1;
   std::size_t count = 0;
   kernels::Rounding rounding = kernels::Rounding::tflite_double;  // quantize
+  kernels::AffineConversions conversions{};                       // quantize, dequantize
 };
 
 void run_elements(const BoundOperator& self, const RunContext& context) noexcept {
@@ -28,13 +29,13 @@ void run_table(const BoundOperator& self, const RunContext& context) noexcept {
 }
 void run_quantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
-  kernels::affine_quantize(op.spec.y, op.rounding, op.count, reinterpret_cast<const float*>(op.x.at(context)),
-                           context.data[op.y]);
+  op.conversions.quantize(op.spec.y, op.rounding, op.count, reinterpret_cast<const float*>(op.x.at(context)),
+                          context.data[op.y]);
 }
 void run_dequantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
-  kernels::affine_dequantize(op.spec.x, op.count, op.x.at(context),
-                             reinterpret_cast<float*>(context.data[op.y]));
+  op.conversions.dequantize(op.spec.x, op.count, op.x.at(context),
+                            reinterpret_cast<float*>(context.data[op.y]));
 }
 
 Status same_shape(const Model& model, const fb::Operator& op) noexcept {
@@ -105,15 +106,19 @@ Result<BoundAffine*> bind(PrepareContext& context,
   return bound;
 }
 
-// int8 to int8: a table.
+// Bytes to bytes: a table.
 Result<const BoundOperator*> finish(PrepareContext& context, BoundAffine* bound) noexcept {
   const kernels::AffineUnarySpec& spec = bound->spec;
   context.chose_kernel({Isa::reference, ""});
-  if (spec.x.dtype != DType::int8 || spec.y.dtype != DType::int8)
+  if (size_of(spec.x.dtype) != 1 || size_of(spec.y.dtype) != 1)
     return static_cast<const BoundOperator*>(bound);
   auto* const table = context.memory().array<std::int8_t>(256);
   if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
-  for (int i = 0; i < 256; ++i) table[i] = static_cast<std::int8_t>(kernels::affine_unary(spec, i - 128));
+  // An entry for each byte, taken as an int8 from -128 on.
+  for (int i = 0; i < 256; ++i) {
+    const int x = i < 128 && spec.x.dtype == DType::uint8 ? i + 128 : i - 128;
+    table[i] = static_cast<std::int8_t>(kernels::affine_unary(spec, x));
+  }
   bound->kernels = &kernels::elementwise(context.isa());
   context.chose_kernel({vector_level(context.isa()), "table"});
   bound->table = table;
@@ -165,11 +170,15 @@ Result<const BoundOperator*> prepare_quantize(PrepareContext& context) noexcept 
   RUNNEL_ASSIGN(BoundAffine* const bound, bind(context, run_quantize));
   bound->spec.y = affine_of(output(context.model(), context.op()));
   bound->rounding = rounding_of(context.op());
+  bound->conversions = kernels::affine_conversions_for(bound->spec.y.dtype, context.isa());
+  context.chose_kernel({bound->conversions.isa, ""});
   return static_cast<const BoundOperator*>(bound);
 }
 Result<const BoundOperator*> prepare_dequantize(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundAffine* const bound, bind(context, run_dequantize));
   bound->spec.x = affine_of(input(context.model(), context.op(), 0));
+  bound->conversions = kernels::affine_conversions_for(bound->spec.x.dtype, context.isa());
+  context.chose_kernel({bound->conversions.isa, ""});
   return static_cast<const BoundOperator*>(bound);
 }
 

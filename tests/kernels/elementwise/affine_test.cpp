@@ -144,6 +144,41 @@ TEST(Affine, PreluMultipliesWhatIsBelowZero) {
 
 // Every level against the specification: all types and operations, scales from tiny to far apart, zero points
 // at the ends, one operand repeated, in place.
+// Ties, their neighbours, numbers beyond every type, infinity and NaN.
+TEST(Affine, ConversionsAreEqualAtEveryLevel) {
+  std::mt19937 random(3);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  constexpr float kSpecial[] = {std::numeric_limits<float>::infinity(),
+                                std::numeric_limits<float>::quiet_NaN(), 3e9F, 1e-40F, -0.0F};
+  for (int repeat = 0; repeat < 3000; ++repeat) {
+    const DType types[] = {DType::int8, DType::uint8, DType::int16, DType::int32};
+    Affine affine;
+    affine.dtype = types[pick(0, 3)];
+    affine.scale = pick(0, 1) == 0 ? 0.25F : static_cast<float>(pick(1, 100000)) * 1e-6F;
+    affine.zero_point = pick(std::max(lowest(affine.dtype), -40000), std::min(highest(affine.dtype), 40000));
+    std::vector<float> x(static_cast<std::size_t>(pick(0, 70)));
+    for (float& v : x) {
+      v = static_cast<float>(pick(-70000, 70000)) / 2 * affine.scale;
+      if (pick(0, 2) == 0) v = std::nextafterf(v, pick(0, 1) == 0 ? 1e9F : -1e9F);
+      if (pick(0, 9) == 0) v = kSpecial[pick(0, 4)] * static_cast<float>(pick(0, 1) * 2 - 1);
+    }
+    const Rounding rounding = pick(0, 1) == 0 ? Rounding::half_even : Rounding::tflite_double;
+    const std::size_t bytes = x.size() * size_of(affine.dtype);
+    std::vector<std::byte> expected(bytes), found(bytes);
+    std::vector<float> back(x.size()), found_back(x.size());
+    affine_quantize(affine, rounding, x.size(), x.data(), expected.data());
+    affine_dequantize(affine, x.size(), expected.data(), back.data());
+    for (const Isa isa : test::ConvCase::levels()) {
+      const AffineConversions level = affine_conversions_for(affine.dtype, isa);
+      EXPECT_EQ(level.isa == Isa::reference, isa < Isa::avx2 || affine.dtype == DType::int32);
+      level.quantize(affine, rounding, x.size(), x.data(), found.data());
+      ASSERT_EQ(found, expected) << name_of(affine.dtype);
+      level.dequantize(affine, x.size(), expected.data(), found_back.data());
+      ASSERT_EQ(found_back, back) << name_of(affine.dtype);
+    }
+  }
+}
+
 TEST(Affine, PairsAreEqualAtEveryLevel) {
   std::mt19937 random(11);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
