@@ -86,6 +86,9 @@ void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void*
   } else if (spec.dtype == DType::int16) {
     integers(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b),
              static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
+  } else if (spec.kernels != nullptr) {
+    spec.kernels->pair_product(spec.rows, spec.inner, spec.columns, static_cast<const float*>(a),
+                               static_cast<const float*>(b), static_cast<float*>(y), spec.relu);
   } else {
     floats(spec, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(y));
   }

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "kernels/arithmetic/requantize.h"
 #include "kernels/elementwise/affine.h"
+#include "kernels/float32/float_kernels.h"
 
 namespace runnel::kernels {
 
@@ -22,7 +23,8 @@ struct MatmulSpec {
   std::int32_t a_zero = 0, b_zero = 0, y_zero = 0;
   Multiplier multiplier;
   std::int32_t low = -128, high = 127;
-  bool relu = false;  // float32: negative results become 0
+  bool relu = false;                      // float32: negative results become 0
+  const FloatKernels* kernels = nullptr;  // float32; null: plain loops
 };
 
 // Bytes of scratch memory (64-byte aligned) that matmul needs.

@@ -22,9 +22,13 @@ struct SoftmaxSpec {
   Rounding rounding = Rounding::half_up;
   std::size_t outer = 1, count = 1, inner = 1;
   Isa isa = Isa::generic;
+
+  // Rows that are summed side by side, where there are vectors for them.
+  [[nodiscard]] std::size_t together() const noexcept;
+  // Floats of scratch memory.
+  [[nodiscard]] std::size_t scratch_floats() const noexcept { return 2 * count * together(); }
 };
 
-// scratch: 2 * `count` floats.
 void softmax(const SoftmaxSpec& spec, const void* x, void* y, float* scratch) noexcept;
 
 }  // namespace runnel::kernels

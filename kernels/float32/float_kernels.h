@@ -1,6 +1,6 @@
 // The float kernels of one instruction level. All levels give the same bits: sums have one order
-// (float_matrix.h), and all code uses fused multiply-adds, the portable code too (the C library computes them
-// on machines without).
+// (float_matrix.h), and all code but pair_product uses fused multiply-adds, the portable code too (the C
+// library computes them on machines without).
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,10 @@ struct FloatKernels {
   // is not x.
   void (*product)(const FloatMatrix& matrix, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
                   float* y, std::ptrdiff_t y_step, bool relu) noexcept = nullptr;
+  // y [rows, columns] = a [rows, inner] * b [inner, columns]: sums from 0 in the order of `inner`, each
+  // product rounded before it is added. y is not a or b.
+  void (*pair_product)(std::int64_t rows, std::int64_t inner, std::int64_t columns, const float* a,
+                       const float* b, float* y, bool relu) noexcept = nullptr;
   void (*depthwise)(const FloatDepthwise& spec, const float* x, float* y) noexcept = nullptr;
   // Gates of `hidden` units, LSTM i o f c and GRU z r n, from products with the frame and with the state;
   // updates h and c.

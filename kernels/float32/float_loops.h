@@ -4,6 +4,7 @@
 
 #include "kernels/float32/float_functions.h"
 #include "kernels/float32/float_levels.h"
+#include "kernels/float32/float_pair_product.h"
 
 namespace runnel::kernels {
 namespace {
@@ -344,6 +345,7 @@ constexpr FloatKernels table() noexcept {
   return {W,
           kPanel,
           product<W, kPanel, kMaxRows>,
+          pair_product<W>,
           depthwise<W, kPanel>,
           lstm_gates<W>,
           gru_gates<W>,

@@ -13,10 +13,18 @@ namespace runnel::kernels {
 // The term of each element in a sum.
 enum class Term : unsigned char { value, size, square };
 
+constexpr std::int64_t kSumLanes = 16;
+
 struct FloatPairKernels {
+  // x[0], or the largest of those above it.
+  float (*largest)(std::size_t count, const float* x) noexcept = nullptr;
   // high[i] + low[i] = e^(x[i] - from), the difference taken exactly; x may be high.
   void (*exp_terms)(std::size_t count, const float* x, float from, float* high,
                     float* low) noexcept = nullptr;
+  // sum[r] = the terms [r][count] of a row in their order, r < rows <= kSumLanes: each high part is added,
+  // then its low part to the rest.
+  void (*add_terms)(std::size_t rows, std::size_t count, const float* high, const float* low,
+                    FloatSum* sum) noexcept = nullptr;
   // y[i] = (high[i] + low[i]) / (sum + rest), the nearest float except for ties closer than 2^-38; y may be
   // high. sum is normal and above 0.
   void (*shares)(std::size_t count, const float* high, const float* low, float sum, float rest,
@@ -34,7 +42,6 @@ struct FloatPairKernels {
   // first, and so on. Indexed by Term.
   void (*add_neighbours[3])(std::int64_t count, const float* x, FloatSum& sum) noexcept = {};
 };
-constexpr std::int64_t kSumLanes = 16;
 
 const FloatPairKernels& float_pair_kernels(Isa isa) noexcept;
 

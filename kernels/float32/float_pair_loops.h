@@ -65,6 +65,50 @@ RUNNEL_LANES_INLINE void add_to(Pair<W>& sum, F<W> x) {
   sum = {next.high, sum.low + next.low};
 }
 template <int W>
+float largest(std::size_t count, const float* x) noexcept {
+  F<W> most = splat<W>(x[0]);
+  std::size_t i = 0;
+  for (; i + W <= count; i += W) {
+    const F<W> next = load<W>(x + i);
+    most = next > most ? next : most;
+  }
+  float lanes[W];
+  store<W>(lanes, most);
+  float found = lanes[0];
+  for (int lane = 1; lane < W; ++lane) found = lanes[lane] > found ? lanes[lane] : found;
+  for (; i < count; ++i) found = x[i] > found ? x[i] : found;
+  return found;
+}
+// Lanes are rows: a row's sum is a chain of additions, each waiting for the one before.
+template <int W>
+void add_terms(std::size_t rows, std::size_t count, const float* high, const float* low,
+               FloatSum* sum) noexcept {
+  constexpr std::size_t kRows = W, kFar = std::size_t{1} << 26;  // indices of lanes are int32
+  if constexpr (W > 1) {
+    if (rows <= kFew || count > kFar) return add_terms<1>(rows, count, high, low, sum);
+  }
+  for (std::size_t first = 0; first < rows; first += kRows) {
+    const std::size_t together = rows - first < kRows ? rows - first : kRows;
+    std::int32_t index[W];
+    for (std::size_t lane = 0; lane < kRows; ++lane)
+      index[lane] = static_cast<std::int32_t>((lane < together ? lane : 0) * count);
+    I<W> at;
+    __builtin_memcpy(&at, index, sizeof at);
+    Pair<W> total{splat<W>(0), splat<W>(0)};
+    for (std::size_t i = 0; i < count; ++i) {
+      add_to<W>(total, looked_up<W>(high + first * count + i, at));
+      total.low = total.low + looked_up<W>(low + first * count + i, at);
+    }
+    float highs[W], lows[W];
+    store<W>(highs, total.high);
+    store<W>(lows, total.low);
+    for (std::size_t lane = 0; lane < together; ++lane) {
+      sum[first + lane].sum = highs[lane];
+      sum[first + lane].rest = lows[lane];
+    }
+  }
+}
+template <int W>
 void add_rows(std::int64_t rows, std::ptrdiff_t step, std::size_t width, const float* x, float* sum,
               float* rest) noexcept {
   each_vector<W>(
@@ -128,7 +172,9 @@ void add_neighbours(std::int64_t count, const float* x, FloatSum& sum) noexcept 
 
 template <int W>
 constexpr FloatPairKernels pair_table() noexcept {
-  return {exp_terms<W>,
+  return {largest<W>,
+          exp_terms<W>,
+          add_terms<W>,
           shares<W>,
           log_shares<W>,
           add_rows<W>,

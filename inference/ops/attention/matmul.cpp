@@ -158,6 +158,11 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
     spec.shift = shifts;
     spec.shift_count = static_cast<std::int32_t>(w.exponents.size());
   }
+  context.chose_kernel({Isa::generic, ""});
+  if (out.dtype == DType::float32 && context.isa() >= Isa::avx2) {
+    spec.kernels = &kernels::float_kernels(context.isa());
+    context.chose_kernel({vector_level(context.isa()), "two inputs"});
+  }
   context.request_scratch(kernels::matmul_scratch(spec));
   const std::size_t element = size_of(out.dtype);
   bound->y_bytes = static_cast<std::size_t>(y.product(y.rank - 2, y.rank)) * element;

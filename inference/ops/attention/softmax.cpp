@@ -59,7 +59,7 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
   spec.inner = static_cast<std::size_t>(shape.product(axis + 1, shape.rank));
   spec.isa = context.isa();
   context.chose_kernel({vector_level(context.isa()), "pairs of floats"});
-  context.request_scratch(2 * spec.count * sizeof(float));
+  context.request_scratch(spec.scratch_floats() * sizeof(float));
   return static_cast<const BoundOperator*>(bound);
 }
 

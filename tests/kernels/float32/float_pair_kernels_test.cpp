@@ -82,6 +82,40 @@ TEST(FloatPairs, EveryLevelGivesTheSameBitsForEveryCount) {
   }
 }
 
+// Several rows are summed side by side; along another axis, and of integers, too.
+TEST(FloatPairs, RowsTogetherGiveTheBitsOfOneByOne) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](int low, int high) {
+      return std::uniform_int_distribution<int>(low, high)(random);
+    };
+    SoftmaxSpec spec;
+    spec.logarithm = pick(0, 1) == 1;
+    spec.outer = static_cast<std::size_t>(pick(1, 40));
+    spec.count = static_cast<std::size_t>(pick(1, 50));
+    spec.inner = static_cast<std::size_t>(pick(0, 3) == 0 ? pick(2, 5) : 1);
+    const std::size_t all = spec.outer * spec.count * spec.inner;
+    const bool integers = pick(0, 2) == 0;
+    std::vector<float> x = random_floats(all, -30, 30, seed), expected(all), y(all);
+    std::vector<std::int8_t> bytes(all);
+    for (std::int8_t& v : bytes) v = static_cast<std::int8_t>(pick(-128, 127));
+    if (pick(0, 3) == 0) x[static_cast<std::size_t>(pick(0, static_cast<int>(all) - 1))] = NAN;
+    if (integers) spec.from = DType::int8, spec.x_exponent = -4;
+    const void* const in = integers ? static_cast<const void*>(bytes.data()) : x.data();
+    std::vector<float> scratch(2 * spec.count);
+    softmax(spec, in, expected.data(), scratch.data());
+    for (const Isa isa : float_levels()) {
+      spec.isa = isa;
+      scratch.assign(spec.scratch_floats(), 0);
+      softmax(spec, in, y.data(), scratch.data());
+      for (std::size_t i = 0; i < all; ++i)
+        ASSERT_TRUE(std::memcmp(&y[i], &expected[i], sizeof(float)) == 0 ||
+                    (std::isnan(y[i]) && std::isnan(expected[i])))
+            << "seed " << seed << " at " << i << ": " << y[i] << ", expected " << expected[i];
+    }
+  }
+}
+
 // Softmax and its logarithm of rows of many sizes and scales: the nearest float, or equally near.
 TEST(FloatPairs, SharesAreTheNearestFloats) {
   std::size_t other = 0, all = 0;
