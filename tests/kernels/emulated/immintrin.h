@@ -203,6 +203,9 @@ inline __m512i dpbusd_epi32(__m512i sum, __m512i a, __m512i b) {
 inline __m512i and_si512(__m512i a, __m512i b) {
   return each<u64>(a, b, [](u64 x, u64 y) { return x & y; });
 }
+inline __m512i or_si512(__m512i a, __m512i b) {
+  return each<u64>(a, b, [](u64 x, u64 y) { return x | y; });
+}
 inline __m512i xor_si512(__m512i a, __m512i b) {
   return each<u64>(a, b, [](u64 x, u64 y) { return x ^ y; });
 }
@@ -294,6 +297,10 @@ inline __m256i extracti64x4_epi64(__m512i a, int half) {
   return make<u8, __m256i>([&](int i) { return x.at[32 * half + i]; });
 }
 inline __m256i castsi512_si256(__m512i a) { return extracti64x4_epi64(a, 0); }
+inline __m512i cvtepu16_epi32(__m256i a) {
+  const auto x = Lanes<u16, 32>::of(a);
+  return make<i32>([&](int i) { return i32{x.at[i]}; });
+}
 inline __m512i cvtepi32_epi64(__m256i a) {
   const auto x = Lanes<i32, 32>::of(a);
   return make<i64>([&](int i) { return x.at[i]; });
@@ -335,6 +342,10 @@ inline __m128i cvtepi32_epi8(__m512i a) {
 #define _mm512_cmpgt_epi32_mask emulated::cmpgt_epi32_mask
 #undef _mm512_cvtepi32_epi64
 #define _mm512_cvtepi32_epi64 emulated::cvtepi32_epi64
+#undef _mm512_cvtepu16_epi32
+#define _mm512_cvtepu16_epi32 emulated::cvtepu16_epi32
+#undef _mm512_or_si512
+#define _mm512_or_si512 emulated::or_si512
 #undef _mm512_cvtepi32_epi8
 #define _mm512_cvtepi32_epi8 emulated::cvtepi32_epi8
 #undef _mm512_cvtsepi64_epi16
