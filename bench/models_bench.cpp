@@ -31,6 +31,7 @@
 #include "compiler/import/load.h"
 #include "inference/host/cost.h"
 #include "inference/host/engine.h"
+#include "inference/host/noise.h"
 #include "inference/host/profile.h"
 
 namespace runnel::bench {
@@ -64,17 +65,6 @@ compiler::LoadOptions load_options(const fs::path& file) {
   return load;
 }
 
-void fill(std::span<std::byte> bytes, DType type, std::mt19937& random) {
-  if (type == DType::float32) {
-    for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
-      const float value = static_cast<float>(random()) * 0x1p-31f - 1;
-      std::memcpy(bytes.data() + at, &value, sizeof value);
-    }
-  } else if (type == DType::int8 || type == DType::int16) {
-    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  }  // indices and truths stay 0
-}
-
 // One way of running a model, with its inputs at hand: their memory is reused by a run.
 class Ours {
  public:
@@ -88,7 +78,7 @@ class Ours {
     for (std::size_t i = 0; i < model->model().inputs().size(); ++i) {
       std::vector<std::byte>& bytes =
           ours->inputs_.emplace_back(ours->runner_->session().input(static_cast<int>(i)).size());
-      fill(bytes, model->model().tensor(model->model().inputs()[i]).dtype, random);
+      fill_noise(bytes, model->model().tensor(model->model().inputs()[i]).dtype, random);
     }
     return ours;
   }

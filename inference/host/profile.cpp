@@ -8,6 +8,7 @@
 
 #include "base/host/machine_peak.h"
 #include "inference/host/cost.h"
+#include "inference/host/noise.h"
 
 namespace runnel {
 namespace {
@@ -121,21 +122,13 @@ StepProfile describe_step(const Prepared& prepared, int index) {
   return step;
 }
 
-// Seeded noise of both signs for every input. Floats are of ordinary size: numbers next to zero are slow.
+// The same noise for every run: of every input.
 std::vector<std::vector<std::byte>> noise_for(Session& session, const Model& model) {
   std::mt19937 random(1);
   std::vector<std::vector<std::byte>> noise;
   for (std::size_t i = 0; i < model.inputs().size(); ++i) {
     std::vector<std::byte>& bytes = noise.emplace_back(session.input(static_cast<int>(i)).size());
-    const DType type = model.tensor(model.inputs()[i]).dtype;
-    if (type == DType::float32) {
-      for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
-        const float value = static_cast<float>(random()) * 0x1p-31f - 1;
-        std::memcpy(bytes.data() + at, &value, sizeof value);
-      }
-    } else if (type == DType::int8 || type == DType::int16) {
-      for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-    }  // indices and truths stay 0
+    fill_noise(bytes, model.tensor(model.inputs()[i]).dtype, random);
   }
   return noise;
 }

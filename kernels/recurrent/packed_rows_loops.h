@@ -22,13 +22,14 @@ RUNNEL_KERNEL_INLINE void sum_groups(const PackedRows& rows, std::int32_t group,
                                      std::int32_t* sums) noexcept {
   const std::int64_t step = 2 * V::kLanes, whole = step * rows.pairs;
   const std::int16_t* w = rows.weights + group * whole;
-  typename V::Int sum[kGroups];
-  for (int g = 0; g < kGroups; ++g) sum[g] = V::zero();
+  typename V::I sum[kGroups];
+  for (int g = 0; g < kGroups; ++g) sum[g] = typename V::I{};
   for (std::int32_t pair = 0; pair < rows.pairs; ++pair, w += step) {
-    const typename V::Int two = V::repeat2(x + 2 * pair);
-    for (int g = 0; g < kGroups; ++g) sum[g] = V::add_products(sum[g], two, V::load(w + g * whole));
+    const typename V::I two = V::repeat2(x + 2 * pair);
+    for (int g = 0; g < kGroups; ++g)
+      sum[g] = V::add_products(sum[g], two, V::template at<typename V::I>(w + g * whole));
   }
-  for (int g = 0; g < kGroups; ++g) V::store(sums + (group + g) * V::kLanes, sum[g]);
+  for (int g = 0; g < kGroups; ++g) V::put(sums + (group + g) * V::kLanes, sum[g]);
 }
 
 // Sums that fit into int32.
@@ -48,19 +49,20 @@ RUNNEL_KERNEL_INLINE void sum_groups_in_halves(const PackedRows& rows, std::int3
                                                std::int32_t* high) noexcept {
   const std::int64_t step = 2 * V::kLanes, whole = step * rows.pairs;
   const std::int16_t* w = rows.weights + group * whole;
-  typename V::Int lows[kGroups], highs[kGroups];
-  for (int g = 0; g < kGroups; ++g) lows[g] = highs[g] = V::zero();
+  typename V::I lows[kGroups], highs[kGroups];
+  for (int g = 0; g < kGroups; ++g) lows[g] = highs[g] = typename V::I{};
   for (std::int32_t pair = 0; pair < rows.pairs; ++pair, w += step) {
-    const typename V::Int two = V::repeat2(x + 2 * pair);
+    const typename V::I two = V::repeat2(x + 2 * pair);
     for (int g = 0; g < kGroups; ++g) {
-      const typename V::Int products = V::add_products(V::zero(), two, V::load(w + g * whole));
-      lows[g] = V::add_low_half(lows[g], products);
-      highs[g] = V::add_high_half(highs[g], products);
+      const typename V::I products =
+          V::add_products(typename V::I{}, two, V::template at<typename V::I>(w + g * whole));
+      lows[g] += products & 0xffff;
+      highs[g] += products >> 16;
     }
   }
   for (int g = 0; g < kGroups; ++g) {
-    V::store(low + (group + g) * V::kLanes, lows[g]);
-    V::store(high + (group + g) * V::kLanes, highs[g]);
+    V::put(low + (group + g) * V::kLanes, lows[g]);
+    V::put(high + (group + g) * V::kLanes, highs[g]);
   }
 }
 template <class V>

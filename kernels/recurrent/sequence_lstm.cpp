@@ -116,10 +116,10 @@ std::size_t SequenceLstmSpec::scratch_bytes() const noexcept {
 Status use_vectors([[maybe_unused]] Isa isa, [[maybe_unused]] Memory& memory,
                    [[maybe_unused]] SequenceLstmSpec& spec) noexcept {
 #if defined(RUNNEL_KERNELS_X86)
-  constexpr std::int32_t kMost = 1 << 15;
   const Rounding rounding = spec.hidden.rounding;
-  bool usual = isa >= Isa::avx2 && spec.dtype == DType::int8 && spec.inputs <= kMost && spec.units <= kMost &&
-               fits(spec.forget_cell) && fits(spec.input_cell) && fits(spec.hidden);
+  bool usual = isa >= Isa::avx2 && spec.dtype == DType::int8 && spec.inputs <= kMaxPackedColumns &&
+               spec.units <= kMaxPackedColumns && fits(spec.forget_cell) && fits(spec.input_cell) &&
+               fits(spec.hidden);
   for (int g = 0; g < 4; ++g) usual = usual && fits(spec.x_scale[g]) && fits(spec.h_scale[g]);
   if (!usual || !biases_fit(spec)) return {};
   const RecurrentLevel& level = isa >= Isa::avx512 ? recurrent_avx512() : recurrent_avx2();

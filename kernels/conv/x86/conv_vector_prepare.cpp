@@ -282,8 +282,8 @@ bool tiles_gain(const ConvPlan& plan) noexcept {
 
 // Whether to copy the whole of x with its padding instead of each window that reaches into it: a patch costs
 // some 20 ns and its bytes, twice. Large images stay where they are: the copy should fit into the
-// second-level cache.
-std::int64_t padded_bytes(const ConvSpec& spec, const ConvPlan& plan) noexcept {
+// second-level cache. Sets the copy's width in the plan and returns its bytes; 0: patches.
+std::int64_t choose_padding(const ConvSpec& spec, ConvPlan& plan) noexcept {
   constexpr std::int64_t kMost = 256 * 1024, kPatch = 1024;
   const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height} + 1,
                      reach_columns = (plan.kernel_width - 1) * std::int64_t{plan.dilation_width} + 1;
@@ -300,7 +300,9 @@ std::int64_t padded_bytes(const ConvSpec& spec, const ConvPlan& plan) noexcept {
   const std::int64_t patches =
       std::int64_t{plan.out_height} * plan.out_width - rows_inside * (plan.outer - plan.inner);
   const std::int64_t window = std::int64_t{plan.kernel_height} * plan.kernel_width * spec.in_channels;
-  return bytes <= kMost && bytes < patches * (kPatch + 2 * window) ? bytes : 0;
+  if (bytes > kMost || bytes >= patches * (kPatch + 2 * window)) return 0;
+  plan.padded_width = static_cast<std::int32_t>(columns);
+  return bytes;
 }
 
 // Where the pieces of a window are, in x, in its padded copy and in a patch.
@@ -432,13 +434,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   plan->together = depthwise && plan->finish != Finish::scalar && spec.stride_width == 1
                        ? std::max(packing.group() / spec.out_channels, 1)
                        : 1;
-  const std::int64_t padded = padded_bytes(spec, *plan);
-  if (padded > 0) {
-    plan->padded_width = static_cast<std::int32_t>(
-        std::max<std::int64_t>((plan->out_width - 1) * std::int64_t{plan->stride_width} + 1 +
-                                   (plan->kernel_width - 1) * std::int64_t{plan->dilation_width},
-                               plan->pad_left + plan->in_width));
-  }
+  const std::int64_t padded = choose_padding(spec, *plan);
   if (!fill_offsets(spec, depthwise, merged, memory, *plan)) return exhausted;
 
   std::int64_t vectors = 0;

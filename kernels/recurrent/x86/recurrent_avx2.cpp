@@ -2,46 +2,16 @@
 
 #include "kernels/recurrent/recurrent_loops.h"
 #include "kernels/recurrent/sequence_lstm_loops.h"
+#include "kernels/recurrent/x86/recurrent_lanes.h"
 
 namespace runnel::kernels {
 namespace {
 
-#define RUNNEL_VECTOR [[gnu::always_inline]] static inline
-
-struct V {
-  using Int = __m256i;
-  typedef std::int32_t I __attribute__((vector_size(32)));
-  typedef float F __attribute__((vector_size(32)));
-  static constexpr int kLanes = 8;
-
-  RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
-  RUNNEL_VECTOR Int load(const void* from) noexcept {
-    return _mm256_loadu_si256(static_cast<const Int*>(from));
+struct V : Lanes<32> {
+  RUNNEL_VECTOR I add_products(I sum, I x, I w) noexcept {
+    return sum +
+           reinterpret_cast<I>(_mm256_madd_epi16(reinterpret_cast<__m256i>(x), reinterpret_cast<__m256i>(w)));
   }
-  RUNNEL_VECTOR void store(void* to, Int v) noexcept { _mm256_storeu_si256(static_cast<Int*>(to), v); }
-  RUNNEL_VECTOR Int repeat2(const std::int16_t* from) noexcept {
-    std::int32_t two;
-    __builtin_memcpy(&two, from, 4);
-    return _mm256_set1_epi32(two);
-  }
-  RUNNEL_VECTOR Int add_products(Int sum, Int x, Int w) noexcept {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
-  }
-  RUNNEL_VECTOR Int add_low_half(Int sum, Int v) noexcept {
-    return _mm256_add_epi32(sum, _mm256_and_si256(v, _mm256_set1_epi32(0xffff)));
-  }
-  RUNNEL_VECTOR Int add_high_half(Int sum, Int v) noexcept {
-    return _mm256_add_epi32(sum, _mm256_srai_epi32(v, 16));
-  }
-  RUNNEL_VECTOR I splat(std::int32_t v) noexcept { return v - I{}; }
-  RUNNEL_VECTOR F splat(float v) noexcept { return v - F{}; }
-  template <class T>
-  [[gnu::always_inline]] static inline T at(const void* from) noexcept {
-    T v;
-    __builtin_memcpy(&v, from, sizeof v);
-    return v;
-  }
-  RUNNEL_VECTOR void put(void* to, I v) noexcept { __builtin_memcpy(to, &v, sizeof v); }
   // ((v * m) * 2 + 2^31) >> 32 of every lane.
   RUNNEL_VECTOR I doubled_high_product(I v, std::int32_t m) noexcept {
     const __m256i x = reinterpret_cast<__m256i>(v), by = _mm256_set1_epi32(m),
