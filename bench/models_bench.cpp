@@ -44,6 +44,7 @@ struct Options {
   double seconds = 1;  // of timing, per model
   std::string only;
   bool page = false;
+  const char* library = nullptr;  // ONNX Runtime's, when it shall be measured too
   std::vector<fs::path> paths;
 };
 
@@ -202,8 +203,7 @@ std::vector<fs::path> files_of(const std::vector<fs::path>& paths) {
 }
 
 // Times one model both ways; false, with a reason, when it can't run.
-bool measure(const fs::path& file, const Options& options, const char* library, std::vector<ModelRow>& rows,
-             std::string& why) {
+bool measure(const fs::path& file, const Options& options, std::vector<ModelRow>& rows, std::string& why) {
   const compiler::LoadOptions load = load_options(file);
   auto loaded = compiler::load_model(file, load);
   if (!loaded.ok()) {
@@ -237,8 +237,8 @@ bool measure(const fs::path& file, const Options& options, const char* library, 
       return false;
     }
 #ifdef RUNNEL_BENCH_ONNXRUNTIME
-    if (mode == RunMode::whole && library != nullptr && file.extension() == ".onnx") {
-      one.peer = open_peer(library, file, *one.ours, load, one.row.peer_refused, one.row.difference);
+    if (mode == RunMode::whole && options.library != nullptr && file.extension() == ".onnx") {
+      one.peer = open_peer(options.library, file, *one.ours, load, one.row.peer_refused, one.row.difference);
     }
 #endif
   }
@@ -261,14 +261,13 @@ bool measure(const fs::path& file, const Options& options, const char* library, 
 }
 
 int run(const Options& options) {
-  const char* const library = std::getenv("RUNNEL_BENCH_ORT");
   ModelsPage page;
   page.peak = measure_peak();
   for (const fs::path& file : files_of(options.paths)) {
     if (file.string().find(options.only) == std::string::npos) continue;
     std::string why;
     const std::size_t before = page.rows.size();
-    if (!measure(file, options, library, page.rows, why)) {
+    if (!measure(file, options, page.rows, why)) {
       page.refused.emplace_back(file.parent_path().filename().string() + "/" + file.filename().string(), why);
       fmt::print(stderr, "{}: {}\n", file.string(), why);
     }
@@ -307,6 +306,14 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+  options.library = std::getenv("RUNNEL_BENCH_ORT");
+#ifndef RUNNEL_BENCH_ONNXRUNTIME
+  if (options.library != nullptr) {
+    std::fputs("models_bench: RUNNEL_BENCH_ORT is set, but this build has no RUNNEL_ONNXRUNTIME_HEADERS\n",
+               stderr);
+    return 2;
+  }
+#endif
   if (const char* data = std::getenv("RUNNEL_TEST_DATA"); options.paths.empty() && data != nullptr)
     options.paths.emplace_back(data);
   if (options.paths.empty()) {
