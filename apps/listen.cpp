@@ -22,10 +22,13 @@ Status run_listen(const ListenCall& call) {
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
-  RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
+  ModelGraph own = call.graph;
+  if (!call.wav.empty()) own.chunk = listen::file_chunk(**model);
+  RUNNEL_ASSIGN(const std::string around, text_around(own, **model));
   RUNNEL_ASSIGN(const std::string text, listen::graph_text(call, around));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
+  if (!call.wav.empty()) options.tick = listen::kFileTick;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));

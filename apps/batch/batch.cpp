@@ -10,7 +10,6 @@
 #include "base/crc32c.h"
 #include "base/host/read_line.h"
 #include "inference/host/engine.h"
-#include "inference/model/usage.h"
 #include "services/batch/pipe.h"
 
 namespace runnel::apps {
@@ -55,20 +54,6 @@ Status run_pipe(batch::Worker& worker) {
   return {};  // a failed recording gets an answer, too
 }
 
-// Frames per run of the model. Latency does not matter for files, and weights are then loaded once for many
-// columns. Neither longer blocks nor several recordings together are faster (bench/batch_bench), and longer
-// blocks pad short recordings more.
-constexpr std::int64_t kBlock = 32;
-// Samples per step of the graph.
-constexpr std::int64_t kTick = 8192;
-
-std::int64_t block_of(const Model& model) {
-  const auto usage = usage_of(model);
-  if (!usage.ok() || usage->stepped() || model.plan() == nullptr) return 0;
-  const std::int64_t multiple = std::max<std::int64_t>(model.plan()->block_multiple(), 1);
-  return (kBlock + multiple - 1) / multiple * multiple;
-}
-
 // The format given by --format, or else by --give and the name of the output.
 Result<batch::OutputFormat> format_of(const BatchCall& call) {
   batch::OutputFormat format = batch::format_of_name(call.output);
@@ -103,7 +88,7 @@ Result<AfterSource> text_after_source(const BatchCall& call, const Model& model,
                            " activation=" + activation +
                            (folder.empty() ? "" : " folder=" + quote_value(folder));
   if (call.give == "features") return AfterSource{parts.front_end, rows, ""};
-  const std::int64_t block = block_of(model);
+  const std::int64_t block = listen::file_chunk(model);
   const std::string front = parts.front_end + " ! infer model=" + quote_value(call.graph.model) +
                             (block > 0 ? " chunk=" + std::to_string(block) : std::string());
   if (call.give == "events")
@@ -149,7 +134,7 @@ Status run_batch(BatchCall& call) {
   RUNNEL_TRY(check_after_source(after_source, loader));
   Notes notes;
   pipeline::GraphOptions options = graph_options(loader);
-  options.tick = kTick;
+  options.tick = listen::kFileTick;
   options.insert_conversions = true;
   options.note = [&](std::string_view note) { notes(note); };
   RecordingsWork work{.format = format,

@@ -1,5 +1,8 @@
 #include "services/listen/model_graph.h"
 
+#include <algorithm>
+
+#include "inference/model/usage.h"
 #include "pipeline/host/graph.h"
 
 namespace runnel::listen {
@@ -42,6 +45,14 @@ Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
   RUNNEL_ASSIGN(const GraphParts parts, graph_parts(graph, model));
   const std::string chunk = graph.chunk > 0 ? " chunk=" + std::to_string(graph.chunk) : "";
   return parts.front_end + " ! infer model=" + quote_value(graph.model) + chunk + " ! " + parts.decision;
+}
+
+std::int64_t file_chunk(const Model& model) noexcept {
+  constexpr std::int64_t kFrames = 32;
+  const auto usage = usage_of(model);
+  if (!usage.ok() || usage->stepped() || model.plan() == nullptr) return 0;
+  const std::int64_t multiple = std::max<std::int64_t>(model.plan()->block_multiple(), 1);
+  return (kFrames + multiple - 1) / multiple * multiple;
 }
 
 std::string wav_text(std::string_view path, double tail) {

@@ -29,6 +29,13 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
 // "FRONT END ! infer model=... ! DECISION". Errors: those of graph_parts.
 Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 
+// Frames per run of a streamed model over a file, where latency does not matter and weights are loaded once
+// for many columns; 0 for models that do not stream. Neither longer blocks nor several recordings together
+// are faster (bench/batch_bench), and longer blocks pad short recordings more.
+std::int64_t file_chunk(const Model& model) noexcept;
+// Samples per step of a graph that reads a file.
+inline constexpr std::int64_t kFileTick = 8192;
+
 // The source of the recording at `path`, with `tail` seconds of silence appended.
 std::string wav_text(std::string_view path, double tail);
 
