@@ -89,13 +89,22 @@ struct TimeWindow {
   std::int64_t pad = 0;  // padding before the window (whole-clip runs; streamed runs have it in the history)
 };
 
-// An element-wise sum that the operator before it computes along: int8, equal exponents and shapes, so
-// that y = clamp(own result + addend) exactly as the two operators one after the other would give it.
-struct AbsorbedSum {
-  std::int32_t addend = -1;     // tensor; -1: there is no such sum
+// The next operator when this one computes it along, exactly as the two one after the other would: its own
+// result is stored nowhere.
+struct Absorbed {
+  enum class Kind : std::uint8_t {
+    none,
+    sum,   // int8, equal exponents and shapes: y = clamp(own result + addend)
+    clip,  // float32: y = own result, no less than `low` and no more than `high`; NaN stays
+  };
+  Kind kind = Kind::none;
+  std::int32_t output = -1;  // tensor that is written instead of the operator's own output
+  // Of sums.
+  std::int32_t addend = -1;     // tensor
   std::int64_t back_bytes = 0;  // the addend is read this far before its block
-  std::int32_t output = -1;     // tensor that is written instead of the operator's own output
   Activation activation = Activation::none;
+  // Of clips: low <= high, both may be infinite.
+  float low = -__builtin_inff(), high = __builtin_inff();
 };
 
 // What an operator may use while it prepares.
@@ -123,8 +132,8 @@ class PrepareContext {
   [[nodiscard]] virtual bool windows_apart() const noexcept { return false; }
   // Along time, for input `position` of this operator, given its rule.
   [[nodiscard]] virtual TimeWindow window(int position) const noexcept = 0;
-  // The sum that this operator must compute along; only for definitions that absorb sums.
-  [[nodiscard]] virtual AbsorbedSum absorbed_sum() const noexcept { return {}; }
+  // What this operator must compute along; only for definitions that absorb the next one.
+  [[nodiscard]] virtual Absorbed absorbed() const noexcept { return {}; }
   // Scratch memory, shared by all operators, valid during one run().
   virtual void request_scratch(std::size_t bytes) noexcept = 0;
   // State that a session keeps for this operator; returns its offset in RunContext::state.
@@ -197,8 +206,8 @@ struct OperatorDefinition {
   // Binds the operator; only after check() has passed. Everything it allocates comes from context.memory().
   Result<const BoundOperator*> (*prepare)(PrepareContext& context) noexcept = nullptr;
   InPlace in_place = InPlace::no;
-  // prepare() honours PrepareContext::absorbed_sum().
-  bool absorbs_sum = false;
+  // prepare() honours PrepareContext::absorbed().
+  bool absorbs = false;
 };
 
 // The entry for an operator's code and version, for custom ones and delegates also its name; null when the

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
-#include "inference/plan/absorbed_sums.h"
+#include "inference/plan/absorbed.h"
 #include "inference/plan/constant_plan.h"
 #include "inference/plan/counting_memory.h"
 #include "inference/plan/memory_plan.h"
@@ -73,13 +73,14 @@ class Preparation final : public PrepareContext {
   int time_axis(int tensor) const noexcept override { return streams_[tensor].time_axis; }
   bool streamed() const noexcept override { return out_.mode == RunMode::stream; }
   TimeWindow window(int position) const noexcept override { return window_of(current_, position); }
-  AbsorbedSum absorbed_sum() const noexcept override {
+  Absorbed absorbed() const noexcept override {
     if (!is_absorbing(current_)) return {};
-    const fb::Operator& sum = model_.op(current_ + 1);
-    const int position = sum.inputs()->Get(0) == op().outputs()->Get(0) ? 1 : 0;
-    return {sum.inputs()->Get(static_cast<std::uint32_t>(position)),
-            window_of(current_ + 1, position).back_bytes, sum.outputs()->Get(0),
-            native(sum.options_as_BinaryOptions()->activation())};
+    Absorbed next = absorbed_as(model_, current_ + 1);
+    if (next.kind == Absorbed::Kind::sum) {
+      const int position = model_.op(current_ + 1).inputs()->Get(0) == next.addend ? 0 : 1;
+      next.back_bytes = window_of(current_ + 1, position).back_bytes;
+    }
+    return next;
   }
   void request_scratch(std::size_t bytes) noexcept override {
     out_.scratch_bytes = std::max(out_.scratch_bytes, bytes);
@@ -329,8 +330,7 @@ class Preparation final : public PrepareContext {
     }
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
     if (options_.share && options_.isa >= Isa::avx2)
-      find_absorbed_sums(prepared_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count)},
-                         absorbed_by_);
+      find_absorbed(prepared_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count)}, absorbed_by_);
     else
       std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
     return {};

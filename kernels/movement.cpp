@@ -1,5 +1,6 @@
 #include "kernels/movement.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace runnel::kernels {
@@ -121,16 +122,55 @@ void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dim
            static_cast<std::byte*>(y) + offset * y_steps[axis], y_steps);
 }
 
+void fill(std::size_t element_size, std::int64_t count, const void* value, void* y) noexcept {
+  if (count <= 0) return;
+  const auto* bytes = static_cast<const std::byte*>(value);
+  const std::size_t size = static_cast<std::size_t>(count) * element_size;
+  if (std::all_of(bytes, bytes + element_size, [&](std::byte b) { return b == bytes[0]; })) {
+    std::memset(y, static_cast<int>(bytes[0]), size);
+    return;
+  }
+  // What is written already is copied behind itself.
+  auto* out = static_cast<std::byte*>(y);
+  std::memcpy(out, value, element_size);
+  for (std::size_t done = element_size; done < size; done += std::min(done, size - done))
+    std::memcpy(out + done, out, std::min(done, size - done));
+}
+
 void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before,
                   const Dims& y_dims, const void* value, const void* x, void* y) noexcept {
-  const std::int64_t count = elements(rank, y_dims);
+  const Steps steps = dense_steps(element_size, rank, y_dims);
+  const auto* in = static_cast<const std::byte*>(x);
   auto* out = static_cast<std::byte*>(y);
-  for (std::int64_t i = 0; i < count; ++i)
-    std::memcpy(out + i * static_cast<std::int64_t>(element_size), value, element_size);
-  const Steps y_steps = dense_steps(element_size, rank, y_dims);
-  std::int64_t offset = 0;
-  for (int axis = 0; axis < rank; ++axis) offset += before[axis] * y_steps[axis];
-  copy_box(element_size, rank, x_dims, x, dense_steps(element_size, rank, x_dims), out + offset, y_steps);
+  // The innermost axis that is padded; what lies within it moves as one line.
+  int last = rank - 1;
+  while (last > 0 && x_dims[last] == y_dims[last]) --last;
+  const std::int64_t line = rank == 0 ? static_cast<std::int64_t>(element_size) : x_dims[last] * steps[last];
+  const auto size = static_cast<std::int64_t>(element_size);
+  // Goes through y from its beginning: after every line come the ends of the axes that are done there and the
+  // beginnings of those that start anew.
+  std::int64_t gap = 0;
+  for (int axis = 0; axis <= last && rank > 0; ++axis) gap += before[axis] * steps[axis];
+  Dims index{};
+  std::byte* const end = out + elements(rank, y_dims) * size;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (x_dims[axis] == 0) return fill(element_size, (end - out) / size, value, y);
+  }
+  while (true) {
+    fill(element_size, gap / size, value, out);
+    out += gap;
+    std::memcpy(out, in, static_cast<std::size_t>(line));
+    out += line;
+    in += line;
+    gap = 0;
+    int axis = last - 1;
+    if (rank > 0) gap += (y_dims[last] - x_dims[last]) * steps[last];
+    for (; axis >= 0 && ++index[axis] == x_dims[axis]; --axis) {
+      index[axis] = 0;
+      gap += (y_dims[axis] - x_dims[axis]) * steps[axis];
+    }
+    if (axis < 0) return fill(element_size, (end - out) / size, value, out);
+  }
 }
 
 }  // namespace runnel::kernels

@@ -24,6 +24,9 @@ void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& b
 void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims,
                  std::int32_t offset, const void* x, void* y) noexcept;
 
+// Sets `count` elements of y to `value` (element_size bytes).
+void fill(std::size_t element_size, std::int64_t count, const void* value, void* y) noexcept;
+
 // y = x padded with `value` (element_size bytes) on every axis: `before` elements first, the rest at the end.
 void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before,
                   const Dims& y_dims, const void* value, const void* x, void* y) noexcept;

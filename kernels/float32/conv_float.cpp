@@ -106,7 +106,7 @@ void FloatConv::gather(std::int32_t group, std::int64_t first, std::int64_t last
   while (first < last) {
     const std::int64_t count = std::min<std::int64_t>(last - first, gathered);
     for (std::int64_t i = 0; i < count; ++i) copy_window(spec, first + i, x, windows + i * size);
-    kernels->product(matrices[group], count, windows, size, y + first * outputs, outputs, spec.relu);
+    kernels->product(matrices[group], count, windows, size, y + first * outputs, outputs, spec.limits);
     first += count;
   }
 }
@@ -121,7 +121,7 @@ void FloatConv::run_group(std::int32_t group, const float* x, float* y, float* w
   const bool all = direct.first == 0 && direct.last == width;
   if (all && spec.stride_height == 1 && std::int64_t{spec.stride_width} * width == spec.in_width) {
     return kernels->product(matrices[group], height * width, x, spec.stride_width * channels, y, outputs,
-                            spec.relu);
+                            spec.limits);
   }
   for (std::int64_t row = 0; row < height; ++row) {
     const std::int64_t at = row * width;
@@ -130,7 +130,7 @@ void FloatConv::run_group(std::int32_t group, const float* x, float* y, float* w
         matrices[group], direct.last - direct.first,
         x + (row * spec.stride_height * spec.in_width + direct.first * spec.stride_width - spec.pad_left) *
                 channels,
-        spec.stride_width * channels, y + (at + direct.first) * outputs, outputs, spec.relu);
+        spec.stride_width * channels, y + (at + direct.first) * outputs, outputs, spec.limits);
     gather(group, at + direct.last, at + width, x, y, windows);
   }
 }
@@ -183,14 +183,11 @@ Status prepare_float_conv(const FloatConvSpec& wanted, Isa isa, Memory& memory, 
     const Status packed =
         pack_float_matrix({nullptr, 0, 0, spec.bias}, 0, spec.out_channels, isa, memory, by_tap);
     if (!packed.ok()) return named(packed);
-    conv.depthwise = {spec.in_channels,    spec.in_height,
-                      spec.in_width,       spec.out_height,
-                      spec.out_width,      spec.kernel_height,
-                      spec.kernel_width,   spec.stride_height,
-                      spec.stride_width,   spec.dilation_height,
-                      spec.dilation_width, spec.pad_top,
-                      spec.pad_left,       weights,
-                      by_tap.bias,         spec.relu};
+    conv.depthwise = {
+        spec.in_channels,    spec.in_height,    spec.in_width,      spec.out_height,   spec.out_width,
+        spec.kernel_height,  spec.kernel_width, spec.stride_height, spec.stride_width, spec.dilation_height,
+        spec.dilation_width, spec.pad_top,      spec.pad_left,      weights,           by_tap.bias,
+        spec.limits};
     return {};
   }
   merge_width(spec);
@@ -244,7 +241,7 @@ void float_conv_reference(const FloatConvSpec& spec, const float* x, float* y) n
           total = segment == 0 ? sum : total + sum;
         }
         total += spec.bias == nullptr ? 0.0f : spec.bias[n] + 0.0f;
-        *y++ = spec.relu && total < 0 ? 0.0f : total;
+        *y++ = spec.limits.apply(total);
       }
     }
   }

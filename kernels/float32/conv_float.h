@@ -20,7 +20,7 @@ struct FloatConvSpec {
   std::int32_t groups = 1;
   const float* weights = nullptr;  // [out_channels][kernel_height][kernel_width][in_channels / groups]
   const float* bias = nullptr;     // [out_channels] or null
-  bool relu = false;               // negative results become 0
+  FloatLimits limits;
 };
 
 // A window of the input times the weights of a group, summed in float_matrix.h's order; depthwise

@@ -11,6 +11,19 @@
 
 namespace runnel::kernels {
 
+// Results below `low` become `low`, then those above `high` become `high`; NaN stays. ReLU: low = 0.
+struct FloatLimits {
+  float low = -__builtin_inff(), high = __builtin_inff();
+
+  // Both, these before the others.
+  [[nodiscard]] FloatLimits then(const FloatLimits& next) const noexcept {
+    return {next.apply(low), next.apply(high)};
+  }
+  [[nodiscard]] float apply(float value) const noexcept {
+    return value < low ? low : value > high ? high : value;
+  }
+};
+
 // A depthwise convolution: x [in_height][in_width][channels], weights
 // [kernel_height][kernel_width][channels]. Each result is summed from 0 over its taps in order with fused
 // multiply-adds, then the bias is added.
@@ -21,7 +34,7 @@ struct FloatDepthwise {
                dilation_width = 1;
   std::int32_t pad_top = 0, pad_left = 0;
   const float *weights = nullptr, *bias = nullptr;
-  bool relu = false;
+  FloatLimits limits;
 };
 
 // Functions of one float. Against the exact result, in units of the last place: exp 1, tanh 1.5, sigmoid 2.5,
@@ -32,10 +45,9 @@ using FloatMap = void (*)(std::size_t count, const float* x, float* y) noexcept;
 struct FloatKernels {
   // Of packed matrices: lanes of a vector, and vectors of the widest panel.
   std::int32_t lanes = 1, panel_vectors = 1;
-  // y[r][n], r < rows, with rows x_step and y_step elements apart. `relu`: negative results become 0. y
-  // is not x.
+  // y[r][n], r < rows, with rows x_step and y_step elements apart. y is not x.
   void (*product)(const FloatMatrix& matrix, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
-                  float* y, std::ptrdiff_t y_step, bool relu) noexcept = nullptr;
+                  float* y, std::ptrdiff_t y_step, const FloatLimits& limits) noexcept = nullptr;
   // y [rows, columns] = a [rows, inner] * b [inner, columns]: sums from 0 in the order of `inner`, each
   // product rounded before it is added. y is not a or b.
   void (*pair_product)(std::int64_t rows, std::int64_t inner, std::int64_t columns, const float* a,

@@ -9,17 +9,14 @@
 namespace runnel::kernels {
 namespace {
 
-// The lower limit of results: 0 for ReLU, otherwise none.
+// Adds the bias, keeps the limits and stores one vector of results; `count`: columns that exist.
 template <int W>
-RUNNEL_LANES_INLINE F<W> lowest(bool relu) {
-  return splat<W>(relu ? 0.0f : -__builtin_inff());
-}
-
-// Adds the bias, applies ReLU and stores one vector of results; `count`: columns that exist.
-template <int W>
-RUNNEL_LANES_INLINE void finish(F<W> sum, const float* bias, F<W> low, float* y, std::int64_t count) {
+RUNNEL_LANES_INLINE void finish(F<W> sum, const float* bias, const FloatLimits& limits, float* y,
+                                std::int64_t count) {
+  const F<W> low = splat<W>(limits.low), high = splat<W>(limits.high);
   sum = sum + load<W>(bias);
   sum = sum < low ? low : sum;  // NaN and -0 stay
+  sum = sum > high ? high : sum;
   if (count >= W)
     store<W>(y, sum);
   else if (count > 0)
@@ -47,7 +44,7 @@ RUNNEL_LANES_INLINE void piece(const float* w, const float* x, std::ptrdiff_t x_
 // kRows rows times a panel of kVectors vectors, in one segment or in several.
 template <int W, int kRows, int kVectors, bool kOne>
 void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x_step, const float* bias,
-          bool relu, float* y, std::ptrdiff_t y_step, std::int64_t columns) noexcept {
+          const FloatLimits& limits, float* y, std::ptrdiff_t y_step, std::int64_t columns) noexcept {
   F<W> total[kRows][kVectors];
   const std::int64_t length = kOne ? m.inner : m.inner / m.segments;
   piece<W, kRows, kVectors>(w, x, x_step, 0, length, total);
@@ -61,16 +58,16 @@ void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x
       }
     }
   }
-  const F<W> low = lowest<W>(relu);
   if (columns >= W * kVectors) {
     for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v) finish<W>(total[r][v], bias + v * W, low, y + r * y_step + v * W, W);
+      for (int v = 0; v < kVectors; ++v)
+        finish<W>(total[r][v], bias + v * W, limits, y + r * y_step + v * W, W);
     }
     return;
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v)
-      finish<W>(total[r][v], bias + v * W, low, y + r * y_step + v * W, columns - v * W);
+      finish<W>(total[r][v], bias + v * W, limits, y + r * y_step + v * W, columns - v * W);
   }
 }
 
@@ -93,8 +90,8 @@ RUNNEL_LANES_INLINE void chains(std::int64_t length, const float* x, std::ptrdif
 
 // One row times one panel in kSegments segments.
 template <int W, int kVectors, int kSegments>
-void row_segments(const FloatMatrix& m, const float* w, const float* x, const float* bias, bool relu,
-                  float* y, std::int64_t columns) noexcept {
+void row_segments(const FloatMatrix& m, const float* w, const float* x, const float* bias,
+                  const FloatLimits& limits, float* y, std::int64_t columns) noexcept {
   F<W> sum[kSegments][kVectors];
   const std::int64_t length = m.inner / kSegments;
   chains<W, kVectors, kSegments>(length, x, length, w, length * kVectors * W, sum);
@@ -106,20 +103,20 @@ void row_segments(const FloatMatrix& m, const float* w, const float* x, const fl
   for (int v = 0; v < kVectors; ++v) {
     F<W> total = sum[0][v];
     for (int s = 1; s < kSegments; ++s) total = total + sum[s][v];
-    finish<W>(total, bias + v * W, lowest<W>(relu), y + v * W, columns - v * W);
+    finish<W>(total, bias + v * W, limits, y + v * W, columns - v * W);
   }
 }
 
 // One row times kPanels neighbouring panels, one segment.
 template <int W, int kVectors, int kPanels>
-void row_panels(const FloatMatrix& m, const float* w, const float* x, const float* bias, bool relu, float* y,
-                std::int64_t columns) noexcept {
+void row_panels(const FloatMatrix& m, const float* w, const float* x, const float* bias,
+                const FloatLimits& limits, float* y, std::int64_t columns) noexcept {
   F<W> sum[kPanels][kVectors];
   chains<W, kVectors, kPanels>(m.inner, x, 0, w, std::int64_t{m.inner} * kVectors * W, sum);
   for (int c = 0; c < kPanels; ++c) {
     for (int v = 0; v < kVectors; ++v) {
       const int at = (c * kVectors + v) * W;
-      finish<W>(sum[c][v], bias + at, lowest<W>(relu), y + at, columns - at);
+      finish<W>(sum[c][v], bias + at, limits, y + at, columns - at);
     }
   }
 }
@@ -127,25 +124,25 @@ void row_panels(const FloatMatrix& m, const float* w, const float* x, const floa
 // One row times `panels` neighbouring panels of kVectors vectors.
 template <int W, int kVectors>
 void one_row(const FloatMatrix& m, std::int64_t panels, const float* w, const float* x, const float* bias,
-             bool relu, float* y, std::int64_t columns) noexcept {
+             const FloatLimits& limits, float* y, std::int64_t columns) noexcept {
   constexpr int kTogether = kVectors >= 3 ? 2 : kVectors == 2 ? 4 : 8;
   const std::int64_t panel = std::int64_t{m.inner} * kVectors * W;
   while (panels > 0) {
     std::int64_t done = 1;
     if (m.segments == 8)
-      row_segments<W, kVectors, 8>(m, w, x, bias, relu, y, columns);
+      row_segments<W, kVectors, 8>(m, w, x, bias, limits, y, columns);
     else if (m.segments == 4)
-      row_segments<W, kVectors, 4>(m, w, x, bias, relu, y, columns);
+      row_segments<W, kVectors, 4>(m, w, x, bias, limits, y, columns);
     else if (m.segments == 2)
-      row_segments<W, kVectors, 2>(m, w, x, bias, relu, y, columns);
+      row_segments<W, kVectors, 2>(m, w, x, bias, limits, y, columns);
     else if (kVectors == 3 && panels % 2 != 0 && panels >= 3)
-      row_panels<W, kVectors, 3>(m, w, x, bias, relu, y, columns), done = 3;
+      row_panels<W, kVectors, 3>(m, w, x, bias, limits, y, columns), done = 3;
     else if (panels >= kTogether)
-      row_panels<W, kVectors, kTogether>(m, w, x, bias, relu, y, columns), done = kTogether;
+      row_panels<W, kVectors, kTogether>(m, w, x, bias, limits, y, columns), done = kTogether;
     else if (panels >= 2)
-      row_panels<W, kVectors, 2>(m, w, x, bias, relu, y, columns), done = 2;
+      row_panels<W, kVectors, 2>(m, w, x, bias, limits, y, columns), done = 2;
     else
-      row_panels<W, kVectors, 1>(m, w, x, bias, relu, y, columns);
+      row_panels<W, kVectors, 1>(m, w, x, bias, limits, y, columns);
     panels -= done;
     w += done * panel;
     bias += done * kVectors * W;
@@ -157,13 +154,13 @@ void one_row(const FloatMatrix& m, std::int64_t panels, const float* w, const fl
 // All rows times one panel, in tiles of nearly equal size.
 template <int W, int kVectors, int kMaxRows, bool kOne>
 void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const float* x,
-                std::ptrdiff_t x_step, const float* bias, bool relu, float* y, std::ptrdiff_t y_step,
-                std::int64_t columns) noexcept {
+                std::ptrdiff_t x_step, const float* bias, const FloatLimits& limits, float* y,
+                std::ptrdiff_t y_step, std::int64_t columns) noexcept {
   for (std::int64_t tiles = (rows + kMaxRows - 1) / kMaxRows; tiles > 0; --tiles) {
     const std::int64_t n = (rows + tiles - 1) / tiles;
     const auto run = [&]<int kRows>() __attribute__((always_inline)) {
       if constexpr (kRows <= kMaxRows)
-        tile<W, kRows, kVectors, kOne>(m, w, x, x_step, bias, relu, y, y_step, columns);
+        tile<W, kRows, kVectors, kOne>(m, w, x, x_step, bias, limits, y, y_step, columns);
     };
     switch (n) {
       case 1:
@@ -195,7 +192,7 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
 // one vector wider than the others.
 template <int W, int kPanel, int kMaxRows>
 void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y,
-             std::ptrdiff_t y_step, bool relu) noexcept {
+             std::ptrdiff_t y_step, const FloatLimits& limits) noexcept {
   const std::int64_t vectors = (m.columns + W - 1) / W, panels = (vectors + kPanel - 1) / kPanel,
                      narrow = vectors / panels, wide_panels = vectors % panels;
   const float* w = m.packed;
@@ -204,17 +201,17 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
     if constexpr (kVectors <= kPanel) {
       const std::int64_t panel = std::int64_t{m.inner} * kVectors * W;
       if (rows == 1) {
-        one_row<W, kVectors>(m, count, w, x, m.bias + at, relu, y + at, m.columns - at);
+        one_row<W, kVectors>(m, count, w, x, m.bias + at, limits, y + at, m.columns - at);
         w += count * panel;
         at += count * kVectors * W;
         return;
       }
       for (std::int64_t i = 0; i < count; ++i, w += panel, at += kVectors * W) {
         if (m.segments == 1)
-          panel_rows<W, kVectors, kMaxRows, true>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step,
+          panel_rows<W, kVectors, kMaxRows, true>(m, rows, w, x, x_step, m.bias + at, limits, y + at, y_step,
                                                   m.columns - at);
         else
-          panel_rows<W, kVectors, kMaxRows, false>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step,
+          panel_rows<W, kVectors, kMaxRows, false>(m, rows, w, x, x_step, m.bias + at, limits, y + at, y_step,
                                                    m.columns - at);
       }
     }
@@ -270,10 +267,9 @@ RUNNEL_LANES_INLINE void depthwise_block(const FloatDepthwise& s, const Taps& ta
       }
     }
   }
-  const F<W> low = lowest<W>(s.relu);
   for (int p = 0; p < kPositions; ++p) {
     for (int v = 0; v < kVectors; ++v)
-      finish<W>(sum[p][v], bias + v * W, low, y + p * s.channels + v * W, count - v * W);
+      finish<W>(sum[p][v], bias + v * W, s.limits, y + p * s.channels + v * W, count - v * W);
   }
 }
 // All channels of kPositions positions; kPanel vectors at a time.

@@ -11,9 +11,9 @@ void FloatRecurrent::run(std::int64_t frames, const float* x, std::ptrdiff_t x_s
   float* const input_gates = state_gates + gates;
   while (frames > 0) {
     const std::int64_t count = std::min(frames, kTogether);
-    kernels->product(from_input, count, x, x_step, input_gates, gates, false);
+    kernels->product(from_input, count, x, x_step, input_gates, gates, {});
     for (std::int64_t frame = 0; frame < count; ++frame) {
-      kernels->product(from_state, 1, h, 0, state_gates, 0, false);
+      kernels->product(from_state, 1, h, 0, state_gates, 0, {});
       if (lstm)
         kernels->lstm_gates(static_cast<std::size_t>(hidden), input_gates + frame * gates, state_gates, h, c);
       else

@@ -27,7 +27,7 @@ class Misled final : public PrepareContext {
   int time_axis(int tensor) const noexcept override { return inner_.time_axis(tensor); }
   bool streamed() const noexcept override { return inner_.streamed(); }
   bool windows_apart() const noexcept override { return inner_.windows_apart(); }
-  AbsorbedSum absorbed_sum() const noexcept override { return inner_.absorbed_sum(); }
+  Absorbed absorbed() const noexcept override { return inner_.absorbed(); }
   void request_scratch(std::size_t bytes) noexcept override { inner_.request_scratch(bytes); }
   std::size_t request_state(std::size_t bytes) noexcept override { return inner_.request_state(bytes); }
   void read_constant(int tensor) noexcept override { inner_.read_constant(tensor); }

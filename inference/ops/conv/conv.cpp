@@ -286,8 +286,8 @@ Status bind_numbers(PrepareContext& context, Activation activation, kernels::Con
 
 Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& spec,
                                     BoundConv& bound) noexcept {
-  const AbsorbedSum sum = context.absorbed_sum();
-  spec.add = sum.addend >= 0;
+  const Absorbed sum = context.absorbed();
+  spec.add = sum.kind == Absorbed::Kind::sum;
   // A depthwise multiply-add takes as long as several of a dense layer, and one channel as long as the others
   // that a vector has room for.
   constexpr std::int32_t kLanes = 8;

@@ -49,13 +49,15 @@ Result<const BoundOperator*> prepare_float_conv_op(PrepareContext& context, cons
   f.weights = reinterpret_cast<const float*>(input(context.model(), op, 1).data.data());
   if (input_index(op, 2) >= 0)
     f.bias = reinterpret_cast<const float*>(input(context.model(), op, 2).data.data());
-  f.relu = activation == Activation::relu;
+  if (activation == Activation::relu) f.limits.low = 0;
+  const Absorbed next = context.absorbed();
+  if (next.kind == Absorbed::Kind::clip) f.limits = f.limits.then({next.low, next.high});
   RUNNEL_TRY(kernels::prepare_float_conv(f, context.isa(), context.memory(), bound->conv));
   context.chose_kernel(
       {vector_level(context.isa()), bound->conv.matrices == nullptr ? "depthwise" : "dense"});
   context.request_scratch(bound->conv.scratch_bytes);
   bound->x = operand(context, 0);
-  bound->y = output_index(op);
+  bound->y = next.kind == Absorbed::Kind::none ? output_index(op) : next.output;
   bound->batch = batch;
   bound->x_bytes = x_bytes;
   bound->y_bytes = y_bytes;

@@ -70,8 +70,7 @@ void run_pad(const BoundOperator& self, const RunContext& context) noexcept {
         std::memcpy(y, x, bytes);
         if (op.rescale.needed()) op.rescale(static_cast<std::size_t>(op.frame_elements), y, y);
       } else {
-        for (std::int64_t i = 0; i < op.frame_elements; ++i)
-          std::memcpy(y + static_cast<std::size_t>(i) * op.element, &op.value, op.element);
+        kernels::fill(op.element, op.frame_elements, &op.value, y);
       }
     }
     return;

@@ -1,7 +1,9 @@
-// A convolution that computes the sum after it along gives what the two operators give one after the other.
+// A convolution that computes the sum or the clip after it along gives what the two operators give one after
+// the other.
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
@@ -148,7 +150,7 @@ std::vector<std::byte> outputs_of(const std::shared_ptr<const OwnedModel>& model
   return all;
 }
 
-TEST(AbsorbedSum, EqualsTheOperatorsOneAfterTheOther) {
+TEST(Absorbed, SumsEqualTheOperatorsOneAfterTheOther) {
   const std::vector<Case> cases = {{},
                                    {.channels = 12, .addend_first = true},
                                    {.channels = 100, .relu = false, .conv_relu = true},
@@ -173,6 +175,106 @@ TEST(AbsorbedSum, EqualsTheOperatorsOneAfterTheOther) {
       for (const std::int64_t block : {0, 1, 2, 5, 23}) {
         EXPECT_EQ(outputs_of(*model, block, isa, x), expected)
             << text_of(c) << ", block " << block << ", " << name_of(isa);
+      }
+    }
+  }
+}
+
+struct ClipCase {
+  bool depthwise = false, conv_relu = false, relu = false;
+  float low = 0, high = 6;
+  int kernel = 1, ahead = 0;
+  bool other_reader = false;
+};
+
+std::string text_of(const ClipCase& c) {
+  return std::string(c.depthwise ? "depthwise" : "dense") + (c.conv_relu ? " with relu" : "") +
+         (c.relu ? " then relu" : " then " + std::to_string(c.low) + " .. " + std::to_string(c.high)) +
+         " kernel " + std::to_string(c.kernel) + " ahead " + std::to_string(c.ahead) +
+         (c.other_reader ? " other reader" : "");
+}
+
+// x -> convolution -> clip or relu -> output, float32.
+compiler::Graph graph_of(const ClipCase& c, int channels) {
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal;
+  compiler::Graph graph;
+  const auto tensor = [&](std::string name, std::vector<std::int32_t> dims, bool constant) {
+    compiler::Tensor t;
+    t.name = std::move(name);
+    t.shape = std::move(dims);
+    t.dtype = DType::float32;
+    if (constant) {
+      std::vector<float> values;
+      for (std::size_t i = 0; i < compiler::element_count(t.shape); ++i) values.push_back(normal(random));
+      t.data.emplace(values.size() * sizeof(float));
+      std::memcpy(t.data->data(), values.data(), t.data->size());
+    }
+    graph.tensors.push_back(t);
+    return static_cast<compiler::TensorId>(graph.tensors.size() - 1);
+  };
+  const auto x = tensor("x", {1, kFrames, channels}, false),
+             own = tensor("own", {1, kFrames, channels}, false),
+             y = tensor("y", {1, kFrames, channels}, false),
+             weights = tensor("weights", {channels, 1, c.kernel, c.depthwise ? 1 : channels}, true),
+             bias = tensor("bias", {channels}, true);
+  compiler::ConvOptions conv;
+  conv.groups = c.depthwise ? channels : 1;
+  conv.pad_left = c.kernel - 1 - c.ahead;
+  conv.pad_right = c.ahead;
+  conv.activation = c.conv_relu ? Activation::relu : Activation::none;
+  const auto up = kernels::Rounding::half_up;
+  graph.nodes.push_back({"conv", OpCode::conv, Arithmetic::espdl, {x, weights, bias}, {own}, conv, up});
+  if (c.relu) {
+    graph.nodes.push_back({"relu", OpCode::relu, Arithmetic::espdl, {own}, {y}, std::monostate{}, up});
+  } else {
+    compiler::ClipOptions clip;
+    clip.low_value = c.low;
+    clip.high_value = c.high;
+    graph.nodes.push_back({"clip", OpCode::clip, Arithmetic::espdl, {own}, {y}, clip, up});
+  }
+  graph.inputs = {x};
+  graph.outputs = {y};
+  if (c.other_reader) graph.outputs.push_back(own);
+  return graph;
+}
+
+TEST(Absorbed, ClipsEqualTheOperatorsOneAfterTheOther) {
+  const float none = std::numeric_limits<float>::infinity();
+  const std::vector<ClipCase> cases = {{},
+                                       {.conv_relu = true, .low = -1, .high = 1},
+                                       {.conv_relu = true, .low = -3, .high = -1},
+                                       {.low = -0.0f, .high = none, .kernel = 5},
+                                       {.low = -none, .high = 2, .kernel = 3, .ahead = 2},
+                                       {.relu = true, .kernel = 3},
+                                       {.depthwise = true, .kernel = 3},
+                                       {.depthwise = true, .relu = true, .kernel = 5, .ahead = 1},
+                                       {.depthwise = true, .conv_relu = true, .low = 1, .high = 1},
+                                       {.other_reader = true}};
+  for (const ClipCase& c : cases) {
+    for (const int channels : {3, 40}) {
+      const auto written = compiler::write_model(graph_of(c, channels));
+      ASSERT_TRUE(written.ok()) << text_of(c) << ": " << written.status().text();
+      const auto model = OwnedModel::from_bytes(written->bytes);
+      ASSERT_TRUE(model.ok()) << model.status().text();
+      std::mt19937 random(8);
+      std::normal_distribution<float> normal(0, 3);
+      std::vector<float> values;
+      for (int i = 0; i < kFrames * channels; ++i) values.push_back(normal(random));
+      values[static_cast<std::size_t>(7 * channels)] = std::numeric_limits<float>::quiet_NaN();
+      values[static_cast<std::size_t>(15 * channels + 2)] = none;
+      std::vector<std::byte> x(values.size() * sizeof(float));
+      std::memcpy(x.data(), values.data(), x.size());
+      const std::vector<std::byte> expected = outputs_of(*model, 0, Isa::reference, x);
+      for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+        if (isa > best_isa()) continue;
+        for (const std::int64_t block : {0, 1, 5, 23}) {
+          EXPECT_EQ(outputs_of(*model, block, isa, x), expected)
+              << text_of(c) << ", " << channels << " channels, block " << block << ", " << name_of(isa);
+        }
+        if (isa < Isa::avx2) continue;
+        const auto engine = Engine::make(*model, {.isa = isa});
+        EXPECT_EQ((*engine)->prepared().step_count(), c.other_reader ? 2 : 1) << text_of(c);
       }
     }
   }
