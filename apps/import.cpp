@@ -143,6 +143,13 @@ void add_import(Verb program, int& exit_code) {
       .default_str("");
   verb.option("--context", call->usage.context, "Frames of context before each step (default: 0)")
       .default_str("");
+  verb.option("--look-ahead", call->usage.look_ahead,
+              "Frames that each step sees after its own; the first run waits for them (default: 0)")
+      .default_str("");
+  verb.option("--output-frames", call->usage.output_frames,
+              "Frames that a step gives, which divide those it takes (default: as many, where an output has "
+              "them; else all its values are one frame)")
+      .default_str("");
   verb.option("--state", call->states,
               "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")
       .default_str("");

@@ -267,22 +267,24 @@ void cast_from(DType to, std::size_t count, const From* x, void* y) noexcept {
 }
 
 // Plain integers wrap around, as unsigned ones do.
+template <class T>
 void plain(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
-  const auto* const left = static_cast<const std::int32_t*>(a);
-  const auto* const right = static_cast<const std::int32_t*>(b);
-  auto* const out = static_cast<std::int32_t*>(y);
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto* const left = static_cast<const T*>(a);
+  const auto* const right = static_cast<const T*>(b);
+  auto* const out = static_cast<T*>(y);
   for (std::size_t i = 0; i < spec.count; ++i) {
-    const std::int32_t p = left[i % spec.a_count], q = right[i % spec.b_count];
-    const auto u = static_cast<std::uint32_t>(p), v = static_cast<std::uint32_t>(q);
+    const T p = left[i % spec.a_count], q = right[i % spec.b_count];
+    const auto u = static_cast<Unsigned>(p), v = static_cast<Unsigned>(q);
     switch (spec.op) {
       case PairOp::add:
-        out[i] = static_cast<std::int32_t>(u + v);
+        out[i] = static_cast<T>(u + v);
         break;
       case PairOp::sub:
-        out[i] = static_cast<std::int32_t>(u - v);
+        out[i] = static_cast<T>(u - v);
         break;
       case PairOp::mul:
-        out[i] = static_cast<std::int32_t>(u * v);
+        out[i] = static_cast<T>(u * v);
         break;
       case PairOp::max:
         out[i] = p > q ? p : q;
@@ -306,7 +308,9 @@ void pairs(const PairSpec& spec, const void* a, const void* b, void* y) noexcept
     case DType::float32:
       return compares ? compare<float>(spec, a, b, y) : floats(spec, a, b, y);
     case DType::int32:
-      return plain(spec, a, b, y);
+      return compares ? compare<std::int32_t>(spec, a, b, y) : plain<std::int32_t>(spec, a, b, y);
+    case DType::int64:
+      return compares ? compare<std::int64_t>(spec, a, b, y) : plain<std::int64_t>(spec, a, b, y);
     case DType::boolean:
       return logic(spec, a, b, y);
     default:

@@ -127,6 +127,12 @@ inline constexpr OperatorTraits kFunctionTraits[] = {
      .role = QuantizerRole::function,
      .affine_role = QuantizerRole::function,
      .arithmetics = {{Arithmetic::espdl, "x", kAll, kEach, kFunction}}},
+    {.code = OpCode::swoosh,
+     .family = Family::function,
+     .shapes = Shapes::as_input,
+     .role = QuantizerRole::function,
+     .affine_role = QuantizerRole::function,
+     .arithmetics = {{Arithmetic::espdl, "x", kAll, kEach, kFunction}}},
 };
 
 }  // namespace runnel::operators

@@ -59,7 +59,7 @@ inline constexpr OperatorTraits kProductTraits[] = {
     {.code = OpCode::attention,
      .family = Family::product,
      .shapes = Shapes::attention,
-     .arithmetics = {{Arithmetic::espdl, "queries, keys, values [1, time, heads, C]", kAll,
+     .arithmetics = {{Arithmetic::espdl, "queries, keys, values [1, time, heads, C], bias of distances or absent, table of distances or absent", kAll,
                       "keys and values: history around the query's chunk",
                       "products as matmul, softmax as softmax; f32: in order"}}},
 };

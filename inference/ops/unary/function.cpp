@@ -60,15 +60,16 @@ kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function
 
 bool has_options(OpCode code) noexcept {
   return code == OpCode::hard_sigmoid || code == OpCode::elu || code == OpCode::leaky_relu ||
-         code == OpCode::gelu;
+         code == OpCode::gelu || code == OpCode::swoosh;
 }
 
 Status check_function(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   if (has_options(code_of(op))) {
     RUNNEL_ASSIGN(const fb::FunctionOptions* const o, options<fb::FunctionOptions>(op));
-    if (!(o->alpha() - o->alpha() == 0) || !(o->beta() - o->beta() == 0))
-      return Status(Code::invalid_data) << "alpha or beta is not finite";
+    for (const float value : {o->alpha(), o->beta(), o->gamma()}) {
+      if (!(value - value == 0)) return Status(Code::invalid_data) << "alpha, beta or gamma is not finite";
+    }
   }
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_number(x, "the input"));
@@ -91,6 +92,7 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
   if (const fb::FunctionOptions* const o = op.options_as_FunctionOptions(); o != nullptr) {
     how.spec.alpha = o->alpha();
     how.spec.beta = o->beta();
+    how.spec.gamma = o->gamma();
     if (kFunction == Function::gelu && o->tanh_form()) how.spec.function = Function::gelu_tanh;
   }
   how.from = x.dtype;
@@ -146,5 +148,6 @@ const OperatorDefinition kLeakyRelu = define<Function::leaky_relu>(OpCode::leaky
 const OperatorDefinition kMish = define<Function::mish>(OpCode::mish, "mish");
 const OperatorDefinition kSoftplus = define<Function::softplus>(OpCode::softplus, "softplus");
 const OperatorDefinition kErf = define<Function::erf>(OpCode::erf, "erf");
+const OperatorDefinition kSwoosh = define<Function::swoosh>(OpCode::swoosh, "swoosh");
 
 }  // namespace runnel::ops

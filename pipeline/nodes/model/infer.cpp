@@ -134,12 +134,15 @@ Status Infer::prepare_stepped(NodeContext& context, const Model& loaded, const M
   shape_ = shape_of(loaded, context, to);
   shape_.in_values = usage.frame_values;
   shape_.out = FrameLayout::of(shape, axis, loaded.tensor(to).dtype);
-  shape_.out_frames = shape_.up = axis < 0 ? 1 : usage.advance;
+  shape_.out_frames = shape_.up = axis < 0 ? 1 : shape[axis];
   shape_.out_values = shape.elements() / shape_.out_frames;
   shape_.out_bytes = static_cast<std::size_t>(shape_.out_values) * size_of(context.output.dtype);
   shape_.down = usage.advance;
   if (axis < 0)
-    context.output.clock = context.input.clock.windows(usage.advance, 0, usage.frames - usage.context);
+    context.output.clock =
+        context.input.clock.windows(usage.advance, 0, usage.frames - usage.context - usage.look_ahead);
+  else
+    context.output.clock = context.input.clock.every(shape_.up, shape_.down);
   context.max_output = (context.max_input / usage.advance + 1) * shape_.out_frames;
   return {};
 }
@@ -202,7 +205,7 @@ Status Infer::flush(Output& out) noexcept {
   }
   stepped_->finish();
   if (stepped_->due()) step(out);
-  out.end = true;
+  out.end = !stepped_->due();
   return {};
 }
 
