@@ -5,9 +5,9 @@
 //     while frames come: { skip(..); write at most wanted() of them to room(); written(n); if (due()) {
 //     run(); look at session() } } finish(); while (due()) { run(); ... }
 //
-// At the end of a stream: a step that has begun is filled up with zeros, and so are the frames that steps look
-// ahead to, until each frame was one of a step's own; a window is not, unless it is the first one; nor is a
-// clip that is complete. Runs depend on the frames alone, not on the pieces in which they came.
+// At the end of a stream: a step that has begun is filled up with zeros, and so are the frames that steps
+// look ahead to, until each frame was one of a step's own; a window is not, unless it is the first one; nor
+// is a clip that is complete. Runs depend on the frames alone, not on the pieces in which they came.
 #pragma once
 
 #include <cstddef>

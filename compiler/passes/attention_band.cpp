@@ -69,7 +69,8 @@ Result<AttentionWindow> window_within(const std::optional<AttentionBand>& band,
   }
   if (!asked) {
     if (band->left && band->right) return AttentionWindow{*band->left, *band->right, band->chunk};
-    return Status(Code::unsupported) << "its mask leaves the " << (band->left ? "frames after" : "frames before")
+    return Status(Code::unsupported) << "its mask leaves the "
+                                     << (band->left ? "frames after" : "frames before")
                                      << " a query open; give it a window (import --attention-window "
                                         "LEFT:RIGHT)";
   }
@@ -104,19 +105,20 @@ Result<std::vector<double>> by_distance(const AttentionWindow& window, const std
       } else if (here != values[at] &&
                  !(std::abs(here - values[at]) <= 1e-6 * std::max(std::abs(here), std::abs(values[at])))) {
         return Status(Code::unsupported)
-               << "what it adds depends on more than the distance: " << std::to_string(values[at]) << " for query "
-               << from[at] << " and key " << from[at] + j - i << ", " << std::to_string(here) << " for query "
-               << i << " and key " << j;
+               << "what it adds depends on more than the distance: " << std::to_string(values[at])
+               << " for query " << from[at] << " and key " << from[at] + j - i << ", " << std::to_string(here)
+               << " for query " << i << " and key " << j;
       }
     }
   }
   const auto unknown = std::find(from.begin(), from.end(), -1);
   if (unknown != from.end())
-    return Status(Code::unsupported)
-           << "a window of " << window.left << " frames before chunks of " << window.chunk << " and "
-           << window.right << " after, but the clip of " << frames
-           << " frames in the file does not show what is added at a distance of "
-           << static_cast<int>(unknown - from.begin()) + first << " frames; give a smaller window or export a longer clip";
+    return Status(Code::unsupported) << "a window of " << window.left << " frames before chunks of "
+                                     << window.chunk << " and " << window.right << " after, but the clip of "
+                                     << frames
+                                     << " frames in the file does not show what is added at a distance of "
+                                     << static_cast<int>(unknown - from.begin()) + first
+                                     << " frames; give a smaller window or export a longer clip";
   return values;
 }
 

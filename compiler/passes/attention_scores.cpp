@@ -18,7 +18,8 @@ using Shape = std::vector<std::int32_t>;
 
 Shape without_ones(const Shape& shape) {
   Shape out;
-  std::copy_if(shape.begin(), shape.end(), std::back_inserter(out), [](std::int32_t dim) { return dim != 1; });
+  std::copy_if(shape.begin(), shape.end(), std::back_inserter(out),
+               [](std::int32_t dim) { return dim != 1; });
   return out;
 }
 
@@ -62,9 +63,7 @@ class Reader {
   }
   [[nodiscard]] const Shape& shape_of(TensorId id) const { return tensor(id).shape; }
   [[nodiscard]] bool is_stream(TensorId id) const { return time_axes_[static_cast<std::size_t>(id)] >= 0; }
-  [[nodiscard]] bool integers() const {
-    return tensor(node(out_.scores).inputs[0]).dtype != DType::float32;
-  }
+  [[nodiscard]] bool integers() const { return tensor(node(out_.scores).inputs[0]).dtype != DType::float32; }
   [[nodiscard]] Status fail(std::size_t index) const {
     return Status(Code::unsupported) << name_of(node(index).code) << " '" << node(index).name << "' ";
   }
@@ -93,7 +92,8 @@ class Reader {
       if (node(at).code == OpCode::softmax) {
         const Node& softmax = node(at);
         if (softmax.arithmetic != Arithmetic::espdl ||
-            std::get<AxisOptions>(softmax.options).axis != static_cast<int>(shape_of(softmax.inputs[0]).size()) - 1 ||
+            std::get<AxisOptions>(softmax.options).axis !=
+                static_cast<int>(shape_of(softmax.inputs[0]).size()) - 1 ||
             shape_of(softmax.inputs[0]).size() != static_cast<std::size_t>(rank_))
           return fail(at) << "is not over the keys, the last axis of " << rank_;
         out_.softmax = at;
@@ -122,8 +122,8 @@ class Reader {
       RUNNEL_ASSIGN(at, reader_of(at));
     }
     const Node& sum = node(at);
-    const TensorId weights = out_.replaced.empty() ? node(out_.softmax).outputs[0]
-                                                   : node(*out_.replaced.begin()).outputs[0];
+    const TensorId weights =
+        out_.replaced.empty() ? node(out_.softmax).outputs[0] : node(*out_.replaced.begin()).outputs[0];
     if (sum.code != OpCode::matmul || sum.inputs[0] != weights)
       return fail(at) << "stands between the softmax and the product with values";
     const TensorId values = sum.inputs[1];
@@ -131,7 +131,8 @@ class Reader {
         time_axes_[static_cast<std::size_t>(values)] != rank_ - 2 ||
         tensor(sum.outputs[0]).dtype != tensor(node(out_.scores).inputs[0]).dtype ||
         tensor(values).exponents.size() > 1)
-      return fail(at) << "is no product with values of rank " << rank_ << " and one scale, with time before channels";
+      return fail(at) << "is no product with values of rank " << rank_
+                      << " and one scale, with time before channels";
     out_.sum = at;
     return {};
   }
@@ -159,8 +160,9 @@ class Reader {
     if (scaled.code != OpCode::mul || scaled.inputs[0] != product || factor < 0 || !tensor(factor).data ||
         tensor(factor).dtype != tensor(node(out_.scores).inputs[0]).dtype ||
         tensor(factor).data->size() != size_of(tensor(factor).dtype))
-      return fail(index) << "of integers stands between the product of queries and keys and a softmax, expected "
-                            "one constant factor at most; quantize after the window is given";
+      return fail(index)
+             << "of integers stands between the product of queries and keys and a softmax, expected "
+                "one constant factor at most; quantize after the window is given";
     out_.scaled = index;
     out_.factor = factor;
     out_.replaced.insert({index, out_.scores});
@@ -224,8 +226,9 @@ class Reader {
     }
     if (moves(here) || here.code == OpCode::matmul || here.code == OpCode::fully_connected)
       return read_positions(id, factor);
-    return fail(index) << "stands between the product of queries and keys and a softmax, expected sums, factors "
-                          "and masks";
+    return fail(index)
+           << "stands between the product of queries and keys and a softmax, expected sums, factors "
+              "and masks";
   }
 
   // Does it come from an input of the graph?
@@ -265,8 +268,8 @@ class Reader {
     std::int64_t strides[3];
     AttentionPattern::Bias bias;
     if (!strides_in_scores(shape_of(id), strides, bias.heads))
-      return fail(index) << "adds a constant that does not fit scores of " << heads_ << " heads over " << frames_
-                         << " frames";
+      return fail(index) << "adds a constant that does not fit scores of " << heads_ << " heads over "
+                         << frames_ << " frames";
     bias.node = index;
     const auto frames = static_cast<std::size_t>(frames_);
     std::vector<bool> hidden(frames * frames, true);
@@ -274,9 +277,10 @@ class Reader {
     for (int h = 0; h < bias.heads; ++h) {
       for (std::size_t i = 0; i < frames; ++i) {
         for (std::size_t j = 0; j < frames; ++j) {
-          const float value = factor * (*values)[static_cast<std::size_t>(
-                                           h * strides[0] + static_cast<std::int64_t>(i) * strides[1] +
-                                           static_cast<std::int64_t>(j) * strides[2])];
+          const float value =
+              factor *
+              (*values)[static_cast<std::size_t>(h * strides[0] + static_cast<std::int64_t>(i) * strides[1] +
+                                                 static_cast<std::int64_t>(j) * strides[2])];
           if (std::isnan(value)) return fail(index) << "adds a constant with elements that are no numbers";
           bias.values.push_back(value);
           if (value > kHidden) hidden[i * frames + j] = false;
@@ -339,8 +343,9 @@ class Reader {
     positions.factor = factor;
     RUNNEL_TRY(read_table(index, positions));
     // Numbers in place of the product: 1 + column, 1 + row, 1 + head; padding is 0.
-    const auto columns = static_cast<std::size_t>(positions.columns), frames = static_cast<std::size_t>(frames_),
-               heads = static_cast<std::size_t>(heads_), count = heads * frames * columns;
+    const auto columns = static_cast<std::size_t>(positions.columns),
+               frames = static_cast<std::size_t>(frames_), heads = static_cast<std::size_t>(heads_),
+               count = heads * frames * columns;
     std::vector<float> sources[3];
     for (std::size_t i = 0; i < count; ++i) {
       sources[0].push_back(static_cast<float>(i % columns + 1));
@@ -352,8 +357,8 @@ class Reader {
       RUNNEL_ASSIGN(results[k],
                     values_inside(graph_, makers_, moved, {{product.outputs[0], std::move(sources[k])}}));
       if (results[k].size() != heads * frames * frames)
-        return fail(index) << "gives " << results[k].size() << " scores, expected " << heads << " times " << frames
-                           << " times " << frames;
+        return fail(index) << "gives " << results[k].size() << " scores, expected " << heads << " times "
+                           << frames << " times " << frames;
     }
     for (std::size_t i = 0; i < results[0].size(); ++i) {
       const std::size_t query = i / frames % frames, head = i / frames / frames;
@@ -382,15 +387,18 @@ class Reader {
     const Node& product = node(index);
     const bool dense = product.code == OpCode::fully_connected;
     if ((product.code != OpCode::matmul && !dense) || product.arithmetic != Arithmetic::espdl ||
-        std::get<FullyConnectedOptions>(product.options).activation != Activation::none || product.inputs[0] < 0 ||
-        (dense && product.inputs.size() > 2 && product.inputs[2] >= 0) || depends_on_time(product.inputs[1]))
-      return fail(index) << "stands between the product of queries and keys and a softmax, expected a product of "
-                            "queries with a constant table over positions";
+        std::get<FullyConnectedOptions>(product.options).activation != Activation::none ||
+        product.inputs[0] < 0 || (dense && product.inputs.size() > 2 && product.inputs[2] >= 0) ||
+        depends_on_time(product.inputs[1]))
+      return fail(index)
+             << "stands between the product of queries and keys and a softmax, expected a product of "
+                "queries with a constant table over positions";
     const TensorId queries = product.inputs[0], table = product.inputs[1];
     const Shape &x = shape_of(queries), &t = shape_of(table), &y = shape_of(product.outputs[0]);
     if (static_cast<int>(x.size()) != rank_ || time_axes_[static_cast<std::size_t>(queries)] != rank_ - 2 ||
         x[x.size() - 2] != frames_ || x[x.size() - 3] != heads_ || static_cast<int>(y.size()) != rank_)
-      return fail(index) << "is no product of the queries of " << heads_ << " heads over " << frames_ << " frames";
+      return fail(index) << "is no product of the queries of " << heads_ << " heads over " << frames_
+                         << " frames";
     auto values = values_inside(graph_, makers_, table);
     if (!values.ok()) return fail(index) << values.status().text();
     positions.queries = queries;
@@ -431,12 +439,14 @@ bool multiplies_queries_and_keys(const Graph& graph, const std::vector<Node>& no
                                  const std::vector<int>& time_axes, std::size_t product) {
   const Node& node = nodes[product];
   if (node.code != OpCode::matmul) return false;
-  const auto shape = [&](TensorId id) -> const Shape& { return graph.tensors[static_cast<std::size_t>(id)].shape; };
+  const auto shape = [&](TensorId id) -> const Shape& {
+    return graph.tensors[static_cast<std::size_t>(id)].shape;
+  };
   const auto time = [&](TensorId id) { return time_axes[static_cast<std::size_t>(id)]; };
   const TensorId q = node.inputs[0], k = node.inputs[1];
   const auto rank = static_cast<int>(shape(node.outputs[0]).size());
-  if (rank < 3 || rank > 4 || static_cast<int>(shape(q).size()) != rank || static_cast<int>(shape(k).size()) != rank ||
-      time(q) != rank - 2 || time(k) != rank - 1)
+  if (rank < 3 || rank > 4 || static_cast<int>(shape(q).size()) != rank ||
+      static_cast<int>(shape(k).size()) != rank || time(q) != rank - 2 || time(k) != rank - 1)
     return false;
   if (const auto* options = std::get_if<FullyConnectedOptions>(&node.options);
       options != nullptr && options->activation != Activation::none)

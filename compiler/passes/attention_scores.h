@@ -12,8 +12,8 @@
 
 namespace runnel::compiler {
 
-// softmax(scale * (q k + p r(key - query)) + bias) v, as nodes and tensors of a graph. q and p: [.., time, C], k: [.., C,
-// time], all with the same one or two axes before.
+// softmax(scale * (q k + p r(key - query)) + bias) v, as nodes and tensors of a graph. q and p: [.., time,
+// C], k: [.., C, time], all with the same one or two axes before.
 struct AttentionPattern {
   std::size_t scores = 0, softmax = 0, sum = 0;  // nodes: q k, the softmax, the product with v
   // Integers: the constant that scores are multiplied with.
@@ -22,18 +22,18 @@ struct AttentionPattern {
   // Floats.
   float scale = 1;
   struct Bias {
-    std::size_t node = 0;                      // which adds it, for messages
-    int heads = 1;                             // 1: all share it
-    std::vector<float> values;                 // [heads][frames][frames], query by key
+    std::size_t node = 0;       // which adds it, for messages
+    int heads = 1;              // 1: all share it
+    std::vector<float> values;  // [heads][frames][frames], query by key
   };
   std::vector<Bias> biases;
   std::vector<bool> hidden;  // [frames][frames], query by key: masked; empty: nothing is
   struct Positions {
-    TensorId queries = kAbsent;                // p
+    TensorId queries = kAbsent;  // p
     int heads = 1, columns = 0, channels = 0;
-    std::vector<float> table;                  // [heads][columns][channels]
-    std::vector<std::int32_t> column;          // [frames][frames]: which of the table; -1: none (zero)
-    float factor = 1;                          // beside that of q k
+    std::vector<float> table;          // [heads][columns][channels]
+    std::vector<std::int32_t> column;  // [frames][frames]: which of the table; -1: none (zero)
+    float factor = 1;                  // beside that of q k
   };
   std::optional<Positions> positions;
   std::set<std::size_t> replaced;  // nodes that an attention over a window takes the place of

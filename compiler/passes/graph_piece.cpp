@@ -103,7 +103,8 @@ class Piece {
 std::vector<int> makers_of(const Graph& graph) {
   std::vector<int> makers(graph.tensors.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const TensorId id : graph.nodes[n].outputs) makers[static_cast<std::size_t>(id)] = static_cast<int>(n);
+    for (const TensorId id : graph.nodes[n].outputs)
+      makers[static_cast<std::size_t>(id)] = static_cast<int>(n);
   }
   return makers;
 }

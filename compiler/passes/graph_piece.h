@@ -13,8 +13,8 @@ namespace runnel::compiler {
 std::vector<int> makers_of(const Graph& graph);
 
 // float32 values of `target`, by the runtime's own operators, from constants and from `given`, which replaces
-// what computes these tensors. Errors: unsupported when it depends on an input of the graph, or on nothing that
-// is float32; those of running it.
+// what computes these tensors. Errors: unsupported when it depends on an input of the graph, or on nothing
+// that is float32; those of running it.
 Result<std::vector<float>> values_inside(const Graph& graph, const std::vector<int>& makers, TensorId target,
                                          const std::map<TensorId, std::vector<float>>& given = {});
 

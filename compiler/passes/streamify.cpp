@@ -92,10 +92,10 @@ Status apply_windows(Graph& graph, const StreamOptions& options, const std::vect
     RUNNEL_ASSIGN(done, window_attention(graph, view.time_axes, options.attention));
     notes.insert(notes.end(), done.notes.begin(), done.notes.end());
     if (done.notes.empty())
-      return Status(Code::invalid_argument)
-             << time_axis_note(graph, options, view.input_axes)
-             << "an attention window, but no product of queries and keys over all frames, with time as rows of "
-                "the first and columns of the second";
+      return Status(Code::invalid_argument) << time_axis_note(graph, options, view.input_axes)
+                                            << "an attention window, but no product of queries and keys over "
+                                               "all frames, with time as rows of "
+                                               "the first and columns of the second";
     if (!done.same_clip) graph.vectors.clear();
   }
   if (options.pool_window == 0) return {};

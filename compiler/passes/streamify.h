@@ -25,9 +25,9 @@ struct Streamified {
 Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
                               const std::vector<int>& time_axes, OperatorTable operators);
 
-// Which axis of an input is taken for time and why, as the start of a sentence: what comes after it may be wrong
-// because of that. Empty where an option says it, or where there is no other. `input_axes`: per input, -1: no
-// stream.
+// Which axis of an input is taken for time and why, as the start of a sentence: what comes after it may be
+// wrong because of that. Empty where an option says it, or where there is no other. `input_axes`: per input,
+// -1: no stream.
 std::string time_axis_note(const Graph& graph, const StreamOptions& options,
                            std::span<const std::int8_t> input_axes);
 

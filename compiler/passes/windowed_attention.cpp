@@ -57,17 +57,18 @@ class Attention {
   struct Found {
     AttentionPattern pattern;
     AttentionWindow window;
-    bool of_mask = false;             // the window is that of the file
-    std::vector<double> bias;         // [heads][distances]
-    int bias_heads = 0;               // 0: no bias
-    std::vector<double> columns;      // of the table of positions, per distance
+    bool of_mask = false;         // the window is that of the file
+    std::vector<double> bias;     // [heads][distances]
+    int bias_heads = 0;           // 0: no bias
+    std::vector<double> columns;  // of the table of positions, per distance
   };
 
   Result<Found> find(std::size_t product) {
     Found found;
     RUNNEL_ASSIGN(found.pattern, read_attention(graph_, time_axes_, product));
     const AttentionPattern& pattern = found.pattern;
-    const int frames = graph_.tensors[static_cast<std::size_t>(graph_.nodes[product].outputs[0])].shape.back();
+    const int frames =
+        graph_.tensors[static_cast<std::size_t>(graph_.nodes[product].outputs[0])].shape.back();
     std::optional<AttentionBand> band;
     if (!pattern.hidden.empty()) {
       RUNNEL_ASSIGN(band, band_of(pattern.hidden, frames));
@@ -83,7 +84,8 @@ class Attention {
       });
       if (!columns.ok()) return columns.status();
       if (std::any_of(columns->begin(), columns->end(), [](double at) { return at < -1; }))
-        return Status(Code::unsupported, "its product with a table of positions gives keys the scores of other queries");
+        return Status(Code::unsupported,
+                      "its product with a table of positions gives keys the scores of other queries");
       found.columns = std::move(*columns);
     }
     return found;
@@ -96,18 +98,20 @@ class Attention {
     if (found.bias_heads < bias.heads) {
       if (found.bias_heads == 0) found.bias.assign(rows, 0);
       std::vector<double> wide;
-      for (int h = 0; h < bias.heads; ++h) wide.insert(wide.end(), found.bias.begin(), found.bias.begin() + static_cast<std::ptrdiff_t>(rows));
+      for (int h = 0; h < bias.heads; ++h)
+        wide.insert(wide.end(), found.bias.begin(), found.bias.begin() + static_cast<std::ptrdiff_t>(rows));
       found.bias = std::move(wide);
       found.bias_heads = bias.heads;
     }
     for (int h = 0; h < found.bias_heads; ++h) {
       const std::size_t from = bias.heads == 1 ? 0 : static_cast<std::size_t>(h) * size;
-      RUNNEL_ASSIGN(const std::vector<double> values,
-                    by_distance(found.window, found.pattern.hidden, frames, [&](int query, int key) {
-                      return static_cast<double>(
-                          bias.values[from + static_cast<std::size_t>(query) * static_cast<std::size_t>(frames) +
-                                      static_cast<std::size_t>(key)]);
-                    }));
+      RUNNEL_ASSIGN(
+          const std::vector<double> values,
+          by_distance(found.window, found.pattern.hidden, frames, [&](int query, int key) {
+            return static_cast<double>(
+                bias.values[from + static_cast<std::size_t>(query) * static_cast<std::size_t>(frames) +
+                            static_cast<std::size_t>(key)]);
+          }));
       for (std::size_t d = 0; d < rows; ++d) found.bias[static_cast<std::size_t>(h) * rows + d] += values[d];
     }
     return {};
@@ -151,14 +155,15 @@ class Attention {
     for (const double column : found.columns) {
       for (std::size_t h = 0; h < static_cast<std::size_t>(positions.heads); ++h) {
         for (std::size_t c = 0; c < channels; ++c)
-          values.push_back(column < 0 ? 0.0f
-                                      : positions.factor *
-                                            positions.table[(h * columns + static_cast<std::size_t>(column)) *
-                                                                channels +
-                                                            c]);
+          values.push_back(
+              column < 0
+                  ? 0.0f
+                  : positions.factor *
+                        positions.table[(h * columns + static_cast<std::size_t>(column)) * channels + c]);
       }
     }
-    return constant(origin, ".distances", {distances_of(found.window), positions.heads, positions.channels}, values);
+    return constant(origin, ".distances", {distances_of(found.window), positions.heads, positions.channels},
+                    values);
   }
 
   // [heads, time, C], with or without a leading batch: [1, time, heads, C].
@@ -190,9 +195,8 @@ class Attention {
     options.weight_exponent = exponent(softmax.outputs[0]);
     if (pattern.scaled) {
       const Tensor& factor = editor.tensor(pattern.factor);
-      options.scale = factor.dtype == DType::int8
-                          ? static_cast<int>(std::to_integer<std::int8_t>((*factor.data)[0]))
-                          : 0;
+      options.scale =
+          factor.dtype == DType::int8 ? static_cast<int>(std::to_integer<std::int8_t>((*factor.data)[0])) : 0;
       if (factor.dtype == DType::int16) {
         std::int16_t value = 0;
         std::memcpy(&value, factor.data->data(), sizeof value);

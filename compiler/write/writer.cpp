@@ -153,11 +153,10 @@ void add_pipeline(const PipelineSettings& settings, const Numbering& numbering, 
   const auto front_end = builder.CreateString(settings.front_end);
   const auto decision = builder.CreateString(settings.decision);
   const auto labels = builder.CreateVectorOfStrings(settings.labels);
-  sections.add(
-      fb::SectionKind::pipeline, builder,
-      fb::CreatePipeline(builder, to_file(settings.usage), settings.sample_rate, front_end, decision, labels,
-                         settings.window, settings.hop, settings.context, settings.step, states,
-                         settings.look_ahead, settings.output_frames));
+  sections.add(fb::SectionKind::pipeline, builder,
+               fb::CreatePipeline(builder, to_file(settings.usage), settings.sample_rate, front_end, decision,
+                                  labels, settings.window, settings.hop, settings.context, settings.step,
+                                  states, settings.look_ahead, settings.output_frames));
 }
 
 Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {

@@ -95,7 +95,8 @@ Status place_frames(const Model& model, ModelUsage& usage, std::int64_t values) 
                           : model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
   Shape shape = view.shape;
   if (usage.frames == 0)
-    usage.frames = planned >= 0 ? shape[planned] : frames_left_open(shape, usage.context + usage.look_ahead, values);
+    usage.frames =
+        planned >= 0 ? shape[planned] : frames_left_open(shape, usage.context + usage.look_ahead, values);
   if (planned >= 0) {
     usage.time_axis = planned;  // and of any length
     shape[planned] = static_cast<std::int32_t>(usage.frames);
@@ -208,9 +209,9 @@ Result<ModelUsage> usage_of(const Model& model, std::int64_t values) noexcept {
 int output_time_axis(const Model& model, const ModelUsage& usage, int tensor) noexcept {
   if (usage.kind != UsageKind::step) return -1;
   const Shape shape = model.tensor(tensor).shape;
-  return shape.rank - leading(shape) < 2 ? -1
-                                            : axis_of(shape, usage.output_frames > 0 ? usage.output_frames
-                                                                                     : usage.advance);
+  return shape.rank - leading(shape) < 2
+             ? -1
+             : axis_of(shape, usage.output_frames > 0 ? usage.output_frames : usage.advance);
 }
 
 }  // namespace runnel

@@ -67,6 +67,23 @@ Graph summing(std::int32_t frames, bool state) {
   return graph;
 }
 
+// y [1, 2, 2] = frames 2 and 4 of x [1, 6, 2].
+Graph thinning() {
+  Graph graph;
+  graph.name = "thinned";
+  graph.tensors = {tensor("x", {1, 6, 2}), tensor("y", {1, 2, 2})};
+  graph.inputs = {0};
+  graph.outputs = {1};
+  compiler::Node slice;
+  slice.name = "slice";
+  slice.code = OpCode::slice;
+  slice.inputs = {0};
+  slice.outputs = {1};
+  slice.options = compiler::SliceOptions{{0, 2, 0}, {1, 2, 1}};
+  graph.nodes = {slice};
+  return graph;
+}
+
 class Usage : public testing::Test {
  protected:
   GraphOptions options(std::int64_t tick = 1024) {
@@ -131,6 +148,35 @@ TEST_F(Usage, StepsTakeNewFramesBehindTheContextAndFillUpTheLastOne) {
   EXPECT_EQ(sums(file(summing(4, false), step)), (std::vector<float>{6, 18}));
   Rows::values.clear();
   EXPECT_TRUE(sums(file(summing(4, false), step)).empty()) << "an empty stream has no steps";
+}
+
+// The first run waits for the frames ahead; at the end each frame was one of a step's own. Frames that come
+// out of a step are frames, with a clock of their own.
+TEST_F(Usage, StepsLookAheadAndGiveFewerFrames) {
+  UsageOptions step;
+  step.step = 4;
+  step.look_ahead = 2;
+  step.output_frames = 2;
+  const std::string model = file(thinning(), step);
+  const std::vector<std::pair<int, std::vector<float>>> cases = {{0, {}},
+                                                                 {1, {0, 0}},
+                                                                 {4, {3, 0}},
+                                                                 {5, {3, 5, 0, 0}},
+                                                                 {6, {3, 5, 0, 0}},
+                                                                 {10, {3, 5, 7, 9, 0, 0}},
+                                                                 {12, {3, 5, 7, 9, 11, 0}}};
+  for (const auto& [rows, expected] : cases) {
+    count_rows(rows);
+    EXPECT_EQ(sums(model), expected) << rows << " frames";
+    if (rows == 0) continue;
+    EXPECT_EQ(Keep::format.clock.hop, 320);
+    EXPECT_EQ(Keep::format.clock.span, 400);
+    EXPECT_EQ(Keep::format.channels, 2);
+  }
+  // Without it, all values of a step are one frame.
+  step.output_frames.reset();
+  count_rows(10);
+  EXPECT_EQ(sums(file(thinning(), step)).size(), 3u * 2);
 }
 
 TEST_F(Usage, StateGoesFromRunToRun) {
@@ -224,6 +270,19 @@ TEST_F(Usage, ContradictionsAreRefusedByName) {
   usage = {};
   usage.context = 4;
   EXPECT_NE(refusal(summing(4, false), usage).find("expected room for new ones"), std::string::npos);
+  usage.context = 1;
+  usage.look_ahead = 3;
+  EXPECT_NE(refusal(summing(4, false), usage).find("a look-ahead of 3 in an input of 4, expected room"),
+            std::string::npos);
+  usage = {};
+  usage.usage = "window";
+  usage.look_ahead = 3;
+  EXPECT_EQ(refusal(summing(4, false), usage), "look-ahead 3 has no meaning for usage window");
+  usage = {};
+  usage.step = 4;
+  usage.look_ahead = 2;
+  usage.output_frames = 3;
+  EXPECT_NE(refusal(thinning(), usage).find("3 frames come out of 4, expected a divisor"), std::string::npos);
   usage = {};
   usage.usage = "often";
   EXPECT_EQ(refusal(summing(4, false), usage), "usage \"often\", expected stream, step, window or whole");

@@ -19,8 +19,8 @@ namespace {
 constexpr int kMaxBranches = 32;  // of If in If
 
 // Computed here alone: after an operator that is missing, they are not missing themselves.
-constexpr std::string_view kFoldedOnly[] = {"Constant", "ConstantOfShape", "If",   "Range",
-                                            "Shape",    "Size",            "Tile"};
+constexpr std::string_view kFoldedOnly[] = {"Constant", "ConstantOfShape", "If", "Range", "Shape", "Size",
+                                            "Tile"};
 
 void count_readers(const ::onnx::GraphProto& graph, Builder& builder) {
   for (const auto& node : graph.node()) {

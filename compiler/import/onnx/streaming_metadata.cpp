@@ -48,8 +48,8 @@ void read_streaming_metadata(Graph& graph, std::vector<std::string>& notes) {
   PipelineSettings settings = graph.pipeline;
   settings.usage = UsageKind::step;
   settings.states = pairs;
-  std::string note = "run in steps: " + std::to_string(pairs.size()) + " states by the names of their outputs, " +
-                     std::string(kNew) + "...";
+  std::string note = "run in steps: " + std::to_string(pairs.size()) +
+                     " states by the names of their outputs, " + std::string(kNew) + "...";
   const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](TensorId id) {
     return std::none_of(pairs.begin(), pairs.end(), [id](const auto& pair) { return pair.second == id; });
   });

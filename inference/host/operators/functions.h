@@ -132,7 +132,10 @@ inline constexpr OperatorTraits kFunctionTraits[] = {
      .shapes = Shapes::as_input,
      .role = QuantizerRole::function,
      .affine_role = QuantizerRole::function,
-     .arithmetics = {{Arithmetic::espdl, "x", kAll, kEach, kFunction}}},
+     .arithmetics =
+         {{Arithmetic::espdl, "x", kAll, kEach,
+           "f32: within 4 units in the last place of its largest term; integers: double precision, "
+           "rounded to float32 first"}}},
 };
 
 }  // namespace runnel::operators

@@ -139,7 +139,8 @@ Status check_distances(const Model& model, const fb::Operator& op, const fb::Att
     const std::string_view name = names[i - kBias];
     if (i >= static_cast<int>(op.inputs()->size()) || input_index(op, i) < 0) continue;
     const TensorView table = input(model, op, i);
-    if (!table.constant || table.dtype != DType::float32 || input(model, op, kQueries).dtype != DType::float32)
+    if (!table.constant || table.dtype != DType::float32 ||
+        input(model, op, kQueries).dtype != DType::float32)
       return Status(Code::unsupported) << name << " is no constant of float32 beside operands of float32";
     const int distance_axis = i == kBias ? 1 : 0;
     if (table.shape.rank != (i == kBias ? 2 : 3) || table.shape[distance_axis] != rows ||

@@ -4,6 +4,7 @@
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functions.h"
 #include "kernels/float32/float_kernels.h"
+#include "kernels/float32/float_swoosh.h"
 
 namespace runnel::ops {
 namespace {
@@ -16,7 +17,8 @@ struct BoundFunction : BoundOperator {
   std::int32_t y = -1;
   std::size_t count = 0;
   const kernels::Elementwise* kernels = nullptr;
-  kernels::FloatMap map = nullptr;     // float32 to float32: a vector kernel, where there is one
+  kernels::FloatMap map = nullptr;  // float32 to float32: a vector kernel, where there is one
+  kernels::SwooshKernel swoosh = nullptr;
   const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
 };
 
@@ -29,6 +31,12 @@ void run_map(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
   op.map(op.count, reinterpret_cast<const float*>(op.x.at(context)),
          reinterpret_cast<float*>(context.data[op.y]));
+}
+void run_swoosh(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  const kernels::FunctionSpec& spec = op.how.spec;
+  op.swoosh({spec.alpha, spec.beta, spec.gamma}, op.count, reinterpret_cast<const float*>(op.x.at(context)),
+            reinterpret_cast<float*>(context.data[op.y]));
 }
 void run_quantized(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
@@ -103,9 +111,14 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
   if (floats) {
     bound->map = map_of(kernels::float_kernels(context.isa()), how.spec.function);
     if (bound->map != nullptr) bound->run = run_map;
+    if constexpr (kFunction == Function::swoosh) {
+      bound->swoosh = kernels::float_swoosh(context.isa());
+      bound->run = run_swoosh;
+    }
   }
-  context.chose_kernel({bound->map == nullptr ? Isa::generic : vector_level(context.isa()),
-                        bound->map == nullptr ? "double precision" : "polynomial"});
+  const bool vectors = bound->map != nullptr || bound->swoosh != nullptr;
+  context.chose_kernel(
+      {vectors ? vector_level(context.isa()) : Isa::generic, vectors ? "polynomial" : "double precision"});
   if (x.dtype == DType::int8 && y.dtype == DType::int8) {
     auto* const table = context.memory().array<std::int8_t>(256);
     if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";

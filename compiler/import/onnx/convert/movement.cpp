@@ -195,15 +195,17 @@ Status convert_gather(Builder& builder, const Node& node) {
 
 namespace {
 
-// Places of a relative shift: in blocks of `rows` rows of `columns`, row i of the result takes `count` elements
-// from column `first` - i on.
+// Places of a relative shift: in blocks of `rows` rows of `columns`, row i of the result takes `count`
+// elements from column `first` - i on.
 struct Shift {
   std::int64_t rows = 0, first = 0;
 };
 std::optional<Shift> shift_of(const std::vector<std::int64_t>& places, std::int64_t columns,
                               std::int64_t count) {
   const std::int64_t all = static_cast<std::int64_t>(places.size()) / count;
-  const auto column = [&](std::int64_t row) { return places[static_cast<std::size_t>(row * count)] - row * columns; };
+  const auto column = [&](std::int64_t row) {
+    return places[static_cast<std::size_t>(row * count)] - row * columns;
+  };
   Shift shift{all, column(0)};
   for (std::int64_t row = 0; row < all; ++row) {
     const std::int64_t from = places[static_cast<std::size_t>(row * count)];
@@ -214,15 +216,15 @@ std::optional<Shift> shift_of(const std::vector<std::int64_t>& places, std::int6
     if (shift.rows < all || column(row) != shift.first) return std::nullopt;
     shift.rows = row;  // a new block
   }
-  const bool inside = shift.rows > 1 && all % shift.rows == 0 && shift.first >= 0 && shift.first <= shift.rows &&
-                      count < columns;
+  const bool inside = shift.rows > 1 && all % shift.rows == 0 && shift.first >= 0 &&
+                      shift.first <= shift.rows && count < columns;
   return inside ? std::optional(shift) : std::nullopt;
 }
 
 }  // namespace
 
-// A relative shift is a slice between two shapes: element (i, a - i + j) of rows of N is element (i, j) of rows
-// of N - 1 that start a elements later. All others pick from the elements in one row.
+// A relative shift is a slice between two shapes: element (i, a - i + j) of rows of N is element (i, j) of
+// rows of N - 1 that start a elements later. All others pick from the elements in one row.
 Status convert_gather_elements(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(const ConstantPtr indices, builder.constant(node, 1));
@@ -247,9 +249,10 @@ Status convert_gather_elements(Builder& builder, const Node& node) {
     RUNNEL_ASSIGN(y, part_of(builder, node, y, 2, 0, count));
   } else {
     RUNNEL_ASSIGN(const Value row, shaped(x, {elements}));
-    RUNNEL_ASSIGN(const TensorId which,
-                  builder.plain(node, constant_value(make_integers(
-                                          DType::int32, {static_cast<std::int64_t>(places.size())}, places))));
+    RUNNEL_ASSIGN(
+        const TensorId which,
+        builder.plain(node, constant_value(make_integers(
+                                DType::int32, {static_cast<std::int64_t>(places.size())}, places))));
     RUNNEL_ASSIGN(const TensorId picked, builder.emit(node, OpCode::gather, {row.id, which}, AxisOptions{0}));
     y = builder.computed(picked, identity_perm(1));
   }
