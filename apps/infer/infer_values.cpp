@@ -87,7 +87,11 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
     if (axis != time && found != tensor.shape[axis]) {
       return Status(Code::mismatch) << path.string() << ": " << found << " on axis " << axis + leading
                                     << ", expected " << tensor.shape[axis] << " for input "
-                                    << tensor_label(model, index) << ' ' << shape_text(tensor.shape);
+                                    << tensor_label(model, index) << ' ' << shape_text(tensor.shape)
+                                    << (model.plan() == nullptr
+                                            ? "; a model of whole clips has the length it was imported with (import "
+                                              "--shape), where its file leaves that open, infer the file itself"
+                                            : "");
     }
   }
   return values;

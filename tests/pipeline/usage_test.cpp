@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "pipeline/nodes/model/infer.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
+#include "tests/support/npy.h"
 
 namespace runnel::pipeline::test {
 namespace {
@@ -369,6 +371,48 @@ TEST_F(Usage, SileroTakesItsContextFromTheStream) {
     }
     EXPECT_NEAR(Keep::values.back(), oracle.back(), 0.02);
   }
+}
+
+// The streaming Zipformer2-CTC as it is published: front end, chunks and greedy search give the tokens and times
+// that sherpa-onnx gives for 66 s of speech. It leaves the last frames to more sound, here zeros follow them.
+TEST_F(Usage, ZipformerGivesTheTokensOfAnotherEngine) {
+  RUNNEL_NEEDS_DATA();
+  const fs::path folder = data() / "speech/zipformer";
+  auto imported = compiler::import_file(folder / "zipformer2_ctc_random.onnx", {});
+  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  const std::string model = file(imported->graph, {});
+  const fs::path result = folder_.path() / "log_probs.npy";
+  run_graph("wav path=" + (folder / "speech_66s.flac").string() +
+                " ! fbank preset=kaldi num_mel_bins=80 scale=unit snip_edges=false high_freq=-400 dither=0 ! infer model=" +
+                model + " ! npy path=" + result.string(),
+            options());
+  const runnel::test::Npy written = runnel::test::read_npy(result);
+  ASSERT_EQ(written.shape.size(), 2u);
+  ASSERT_EQ(written.shape[1], 500u);
+  const std::vector<float> values = written.as<float>();
+  const auto recorded = nlohmann::json::parse(read_text(folder / "recorded_result.json"));
+  std::vector<std::string> names(500);
+  std::ifstream tokens(folder / "tokens.txt");
+  for (std::string name; tokens >> name;) {
+    std::size_t id = 0;
+    tokens >> id;
+    names.at(id) = name;
+  }
+  std::size_t found = 0, last = 0;
+  for (std::size_t frame = 0; frame < written.shape[0]; ++frame) {
+    const auto row = values.begin() + static_cast<std::ptrdiff_t>(frame * 500);
+    const auto best = static_cast<std::size_t>(std::max_element(row, row + 500) - row);
+    if (best != last && best != 0 && found < recorded["tokens"].size()) {
+      const std::string expected = recorded["tokens"][found];
+      EXPECT_TRUE(names[best] == expected || names[best] == "\u2581" + expected.substr(expected.find_first_not_of(' ')))
+          << "token " << found << ": " << names[best] << " and " << expected;
+      EXPECT_NEAR(static_cast<double>(frame) * 0.04, recorded["timestamps"][found].get<double>(), 1e-3);
+      ++found;
+    }
+    last = best;
+  }
+  EXPECT_EQ(found, recorded["tokens"].size());
+  EXPECT_EQ(found, 234u);
 }
 
 // Recordings of the oracle chains: noise, the word, noise. Probabilities byte for byte, detections at the
