@@ -131,7 +131,9 @@ std::string time_axis_note(const Graph& graph, const StreamOptions& options,
     for (const std::int32_t dim : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
     return "time is taken to be axis " + std::to_string(input_axes[i]) + " of input '" + tensor.name + "' [" +
            shape + "], " +
-           (graph.time_axis_reason.empty() ? "the first one after a batch of 1" : graph.time_axis_reason) +
+           (!graph.time_axis_reason.empty() ? graph.time_axis_reason
+            : input_axes[i] == 0            ? "the first one"
+                                            : "the first one after a batch of 1") +
            " (--time-axis says otherwise); ";
   }
   return {};

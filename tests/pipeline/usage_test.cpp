@@ -373,8 +373,9 @@ TEST_F(Usage, SileroTakesItsContextFromTheStream) {
   }
 }
 
-// The streaming Zipformer2-CTC as it is published: front end, chunks and greedy search give the tokens and times
-// that sherpa-onnx gives for 66 s of speech. It leaves the last frames to more sound, here zeros follow them.
+// The streaming Zipformer2-CTC as it is published: front end, chunks and greedy search give the tokens and
+// times that sherpa-onnx gives for 66 s of speech. It leaves the last frames to more sound, here zeros follow
+// them.
 TEST_F(Usage, ZipformerGivesTheTokensOfAnotherEngine) {
   RUNNEL_NEEDS_DATA();
   const fs::path folder = data() / "speech/zipformer";
@@ -383,7 +384,8 @@ TEST_F(Usage, ZipformerGivesTheTokensOfAnotherEngine) {
   const std::string model = file(imported->graph, {});
   const fs::path result = folder_.path() / "log_probs.npy";
   run_graph("wav path=" + (folder / "speech_66s.flac").string() +
-                " ! fbank preset=kaldi num_mel_bins=80 scale=unit snip_edges=false high_freq=-400 dither=0 ! infer model=" +
+                " ! fbank preset=kaldi num_mel_bins=80 scale=unit snip_edges=false high_freq=-400 dither=0 ! "
+                "infer model=" +
                 model + " ! npy path=" + result.string(),
             options());
   const runnel::test::Npy written = runnel::test::read_npy(result);
@@ -404,7 +406,8 @@ TEST_F(Usage, ZipformerGivesTheTokensOfAnotherEngine) {
     const auto best = static_cast<std::size_t>(std::max_element(row, row + 500) - row);
     if (best != last && best != 0 && found < recorded["tokens"].size()) {
       const std::string expected = recorded["tokens"][found];
-      EXPECT_TRUE(names[best] == expected || names[best] == "\u2581" + expected.substr(expected.find_first_not_of(' ')))
+      EXPECT_TRUE(names[best] == expected ||
+                  names[best] == "\u2581" + expected.substr(expected.find_first_not_of(' ')))
           << "token " << found << ": " << names[best] << " and " << expected;
       EXPECT_NEAR(static_cast<double>(frame) * 0.04, recorded["timestamps"][found].get<double>(), 1e-3);
       ++found;
