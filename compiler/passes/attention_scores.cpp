@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -16,6 +15,9 @@ namespace {
 
 using Shape = std::vector<std::int32_t>;
 
+constexpr int kMaxTerms = 64;                             // operators between product and softmax
+constexpr std::size_t kMaxScores = std::size_t{1} << 26;  // of a product with a table, while it is read
+
 Shape without_ones(const Shape& shape) {
   Shape out;
   std::copy_if(shape.begin(), shape.end(), std::back_inserter(out),
@@ -23,15 +25,29 @@ Shape without_ones(const Shape& shape) {
   return out;
 }
 
-// Moves the elements of its first input, by constants.
+// Moves elements as they are, to places that do not depend on them.
 bool moves(const Node& node) {
   return traits_of(node.code).moves || node.code == OpCode::gather || node.code == OpCode::pad;
+}
+
+// Per tensor: does it come from an input of the graph, or from what a session keeps?
+std::vector<bool> known_at_run_time(const Graph& graph) {
+  std::vector<bool> known(graph.tensors.size(), false);
+  for (const TensorId id : graph.inputs) known[static_cast<std::size_t>(id)] = true;
+  for (const Node& node : graph.nodes) {
+    bool any = std::none_of(node.inputs.begin(), node.inputs.end(), [](TensorId id) { return id >= 0; }) ||
+               node.code == OpCode::read_variable || node.code == OpCode::custom ||
+               node.code == OpCode::delegate;
+    for (const TensorId id : node.inputs) any = any || (id >= 0 && known[static_cast<std::size_t>(id)]);
+    for (const TensorId id : node.outputs) known[static_cast<std::size_t>(id)] = any;
+  }
+  return known;
 }
 
 class Reader {
  public:
   Reader(const Graph& graph, const std::vector<int>& time_axes, std::size_t product)
-      : graph_(graph), time_axes_(time_axes), makers_(makers_of(graph)) {
+      : graph_(graph), time_axes_(time_axes), makers_(makers_of(graph)), depends_(known_at_run_time(graph)) {
     out_.scores = product;
     const Shape& shape = shape_of(graph.nodes[product].outputs[0]);
     rank_ = static_cast<int>(shape.size());
@@ -62,7 +78,6 @@ class Reader {
     return graph_.tensors[static_cast<std::size_t>(id)];
   }
   [[nodiscard]] const Shape& shape_of(TensorId id) const { return tensor(id).shape; }
-  [[nodiscard]] bool is_stream(TensorId id) const { return time_axes_[static_cast<std::size_t>(id)] >= 0; }
   [[nodiscard]] bool integers() const { return tensor(node(out_.scores).inputs[0]).dtype != DType::float32; }
   [[nodiscard]] Status fail(std::size_t index) const {
     return Status(Code::unsupported) << name_of(node(index).code) << " '" << node(index).name << "' ";
@@ -111,6 +126,7 @@ class Reader {
 
   Status find_sum() {
     RUNNEL_ASSIGN(std::size_t at, reader_of(out_.softmax));
+    TensorId weights = node(out_.softmax).outputs[0];
     // Weights of hidden keys, which are zero already, are set to zero.
     if (node(at).code == OpCode::where) {
       const Node& zeroed = node(at);
@@ -119,11 +135,10 @@ class Reader {
         return fail(at) << "stands between the softmax and the product with values";
       RUNNEL_TRY(hide(at, zeroed.inputs[0], true));
       out_.replaced.insert(at);
+      weights = zeroed.outputs[0];
       RUNNEL_ASSIGN(at, reader_of(at));
     }
     const Node& sum = node(at);
-    const TensorId weights =
-        out_.replaced.empty() ? node(out_.softmax).outputs[0] : node(*out_.replaced.begin()).outputs[0];
     if (sum.code != OpCode::matmul || sum.inputs[0] != weights)
       return fail(at) << "stands between the softmax and the product with values";
     const TensorId values = sum.inputs[1];
@@ -175,6 +190,8 @@ class Reader {
     if (at < 0) return fail(out_.softmax) << "reads the model's input \"" << tensor(id).name << "\"";
     const auto index = static_cast<std::size_t>(at);
     const Node& here = node(index);
+    if (++depth_ > kMaxTerms)
+      return fail(out_.softmax) << "is of more than " << kMaxTerms << " operators, expected a few";
     if (index == out_.scores) {
       scale_ = factor;
       found_ = true;
@@ -231,19 +248,7 @@ class Reader {
               "and masks";
   }
 
-  // Does it come from an input of the graph?
-  bool depends_on_time(TensorId id) {
-    if (tensor(id).data) return false;
-    const auto known = depends_.find(id);
-    if (known != depends_.end()) return known->second;
-    const int at = maker(id);
-    bool result = at < 0;
-    if (at >= 0) {
-      for (const TensorId input : node(static_cast<std::size_t>(at)).inputs)
-        result = result || (input >= 0 && depends_on_time(input));
-    }
-    return depends_[id] = result;
-  }
+  [[nodiscard]] bool depends_on_time(TensorId id) const { return depends_[static_cast<std::size_t>(id)]; }
 
   // Whether `shape` broadcasts to [.., heads or 1, frames, frames], and its strides there.
   bool strides_in_scores(const Shape& shape, std::int64_t (&strides)[3], int& heads) const {
@@ -331,55 +336,60 @@ class Reader {
     while (moves(node(static_cast<std::size_t>(maker(id))))) {
       const auto index = static_cast<std::size_t>(maker(id));
       const auto& inputs = node(index).inputs;
-      if (maker(inputs[0]) < 0 || !depends_on_time(inputs[0]) ||
-          std::any_of(inputs.begin() + 1, inputs.end(), [&](TensorId x) { return depends_on_time(x); }))
+      // What else it reads, a column of zeros for example, is constant.
+      const auto at_run_time = [&](TensorId x) { return x >= 0 && depends_on_time(x); };
+      const auto x = std::find_if(inputs.begin(), inputs.end(), at_run_time);
+      if (x == inputs.end() || std::find_if(x + 1, inputs.end(), at_run_time) != inputs.end() ||
+          maker(*x) < 0)
         return fail(index) << "stands between a product with a table of positions and a softmax";
       out_.replaced.insert(index);
-      id = node(index).inputs[0];
+      id = *x;
     }
     const auto index = static_cast<std::size_t>(maker(id));
     const Node& product = node(index);
     AttentionPattern::Positions positions;
     positions.factor = factor;
     RUNNEL_TRY(read_table(index, positions));
-    // Numbers in place of the product: 1 + column, 1 + row, 1 + head; padding is 0.
-    const auto columns = static_cast<std::size_t>(positions.columns),
-               frames = static_cast<std::size_t>(frames_), heads = static_cast<std::size_t>(heads_),
-               count = heads * frames * columns;
-    std::vector<float> sources[3];
-    for (std::size_t i = 0; i < count; ++i) {
-      sources[0].push_back(static_cast<float>(i % columns + 1));
-      sources[1].push_back(static_cast<float>(i / columns % frames + 1));
-      sources[2].push_back(static_cast<float>(i / columns / frames + 1));
-    }
-    std::vector<float> results[3];
-    for (int k = 0; k < 3; ++k) {
-      RUNNEL_ASSIGN(results[k],
-                    values_inside(graph_, makers_, moved, {{product.outputs[0], std::move(sources[k])}}));
-      if (results[k].size() != heads * frames * frames)
-        return fail(index) << "gives " << results[k].size() << " scores, expected " << heads << " times "
-                           << frames << " times " << frames;
-    }
-    for (std::size_t i = 0; i < results[0].size(); ++i) {
-      const std::size_t query = i / frames % frames, head = i / frames / frames;
-      const auto column = static_cast<std::int32_t>(results[0][i]) - 1;
-      const bool own = static_cast<std::size_t>(results[1][i]) == query + 1 &&
-                       static_cast<std::size_t>(results[2][i]) == head + 1;
-      if (column >= 0 && !own) {
-        // Elements of other queries come in where the shift runs over an edge: as good as none.
-        if (head == 0)
-          positions.column.push_back(-2);
-        else if (positions.column[i % (frames * frames)] != -2)
-          return fail(index) << "is moved differently for heads 0 and " << head;
-        continue;
-      }
-      if (head == 0)
-        positions.column.push_back(column);
-      else if (positions.column[i % (frames * frames)] != column)
-        return fail(index) << "is moved differently for heads 0 and " << head;
-    }
+    RUNNEL_TRY(follow(index, moved, positions));
     out_.replaced.insert(index);
     out_.positions = std::move(positions);
+    return {};
+  }
+
+  // Which column each score comes from: numbers in place of the product, 1 + column, 1 + row, 1 + head, are
+  // moved as it is. Padding is 0.
+  Status follow(std::size_t index, TensorId moved, AttentionPattern::Positions& positions) const {
+    const auto columns = static_cast<std::size_t>(positions.columns),
+               frames = static_cast<std::size_t>(frames_), heads = static_cast<std::size_t>(heads_),
+               pairs = frames * frames, count = heads * frames * columns;
+    if (count > kMaxScores || heads * pairs > kMaxScores)
+      return fail(index) << "gives " << count << " scores, expected at most " << kMaxScores
+                         << "; export a shorter clip";
+    const auto moved_numbers = [&](auto number) {
+      std::vector<float> source;
+      source.reserve(count);
+      for (std::size_t i = 0; i < count; ++i) source.push_back(static_cast<float>(number(i)));
+      return values_inside(graph_, makers_, moved, {{node(index).outputs[0], std::move(source)}});
+    };
+    RUNNEL_ASSIGN(const std::vector<float> column,
+                  moved_numbers([&](std::size_t i) { return i % columns + 1; }));
+    RUNNEL_ASSIGN(const std::vector<float> row,
+                  moved_numbers([&](std::size_t i) { return i / columns % frames + 1; }));
+    RUNNEL_ASSIGN(const std::vector<float> head,
+                  moved_numbers([&](std::size_t i) { return i / columns / frames + 1; }));
+    if (column.size() != heads * pairs)
+      return fail(index) << "gives " << column.size() << " scores, expected " << heads << " times " << frames
+                         << " times " << frames;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      const bool own = row[i] == static_cast<float>(i / frames % frames + 1) &&
+                       head[i] == static_cast<float>(i / pairs + 1);
+      auto from = static_cast<std::int32_t>(column[i]) - 1;
+      if (from >= 0 && !own) from = -2;  // of another query: the shift ran over an edge
+      if (i < pairs)
+        positions.column.push_back(from);
+      else if (positions.column[i % pairs] != from)
+        return fail(index) << "is moved differently for heads 0 and " << i / pairs;
+    }
     return {};
   }
 
@@ -425,7 +435,8 @@ class Reader {
   const Graph& graph_;
   const std::vector<int>& time_axes_;
   std::vector<int> makers_;
-  std::map<TensorId, bool> depends_;
+  std::vector<bool> depends_;  // per tensor: known only at run time
+  int depth_ = 0;
   AttentionPattern out_;
   int rank_ = 0;
   std::int32_t frames_ = 0, heads_ = 0;

@@ -32,11 +32,13 @@ struct AttentionPattern {
     TensorId queries = kAbsent;  // p
     int heads = 1, columns = 0, channels = 0;
     std::vector<float> table;          // [heads][columns][channels]
-    std::vector<std::int32_t> column;  // [frames][frames]: which of the table; -1: none (zero)
+    std::vector<std::int32_t> column;  // [frames][frames]: which of the table; -1: none
+                                       // (zero), -2: it gets the score of another query
     float factor = 1;                  // beside that of q k
   };
   std::optional<Positions> positions;
-  std::set<std::size_t> replaced;  // nodes that an attention over a window takes the place of
+  // Nodes that an attention over a window takes the place of; others may read what they compute.
+  std::set<std::size_t> replaced;
 
   [[nodiscard]] bool plain() const { return biases.empty() && hidden.empty() && !positions; }
 };

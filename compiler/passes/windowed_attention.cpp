@@ -21,7 +21,6 @@ class Attention {
   Result<WindowedGraph> run() {
     WindowedGraph out;
     std::vector<Found> all;
-    std::set<std::size_t> replaced;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (!multiplies_queries_and_keys(graph_, graph_.nodes, time_axes_, i)) continue;
       auto found = find(i);
@@ -31,10 +30,10 @@ class Attention {
         if (window_) return why;
         continue;  // without a window asked for, those whose masks are windows
       }
-      replaced.insert(found->pattern.replaced.begin(), found->pattern.replaced.end());
       all.push_back(std::move(*found));
     }
     if (all.empty()) return out;
+    const std::set<std::size_t> replaced = unread(all);
     GraphEditor editor(graph_);
     editor_ = &editor;
     for (std::size_t i = 0; i < editor.old().size(); ++i) {
@@ -89,6 +88,30 @@ class Attention {
       found.columns = std::move(*columns);
     }
     return found;
+  }
+
+  // Of the nodes that are replaced, those that nothing else reads.
+  [[nodiscard]] std::set<std::size_t> unread(const std::vector<Found>& all) const {
+    std::set<std::size_t> candidates, sums, gone;
+    std::set<TensorId> read(graph_.outputs.begin(), graph_.outputs.end());
+    for (const Found& found : all) {
+      const AttentionPattern& pattern = found.pattern;
+      candidates.insert(pattern.replaced.begin(), pattern.replaced.end());
+      sums.insert(pattern.sum);
+      const std::vector<TensorId>& operands = graph_.nodes[pattern.scores].inputs;
+      read.insert(operands.begin(), operands.end());
+      if (pattern.positions) read.insert(pattern.positions->queries);
+    }
+    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      const bool needed =
+          !candidates.contains(i) || std::any_of(node.outputs.begin(), node.outputs.end(),
+                                                 [&](TensorId id) { return read.contains(id); });
+      if (!needed) gone.insert(i);
+      // Of the product with values, the weights come from elsewhere now.
+      if (needed) read.insert(node.inputs.begin() + (sums.contains(i) ? 1 : 0), node.inputs.end());
+    }
+    return gone;
   }
 
   // Several biases are summed.

@@ -27,7 +27,8 @@ enum class Positions {
   alibi,           // - slope |distance|, a slope per head
   learned,         // a table by distance, one for all heads
   padded_shift,    // Transformer-XL's: a column, another shape, a row less, the shape again
-  sliced_shift,    // the same without the column
+  joined_shift,    // the column is zeros that are put before
+  sliced_shift,    // without the column
   gathered_shift,  // picked from all elements
 };
 enum class Mask { none, added, where, where_and_zeroed };
@@ -147,8 +148,12 @@ class Attention {
     const Id table = builder_.constant(narrow({kChannels, kColumns}), DType::float32, {}, -1, 200);
     Id x = product(queries, table, {kFrames, kColumns});
     const int rows = variant_.batch ? 2 : 1, columns = rows + 1;
-    if (variant_.positions == Positions::padded_shift) {
-      x = builder_.pad(x, columns, 1, 0, 0);
+    if (variant_.positions <= Positions::joined_shift) {
+      if (variant_.positions == Positions::padded_shift)
+        x = builder_.pad(x, columns, 1, 0, 0);
+      else
+        x = builder_.concat({constant(narrow({kFrames, 1}), std::vector<float>(kHeads * kFrames, 0)), x},
+                            columns);
       x = builder_.reshape(x, narrow({kColumns + 1, kFrames}));
       x = builder_.slice(x, rows, 1, kColumns);
       x = builder_.reshape(x, narrow({kFrames, kColumns}));
@@ -260,7 +265,7 @@ void expect_streams(const Variant& variant, const std::vector<Band>& masks,
 TEST(WindowedAttention, PositionsBecomeTables) {
   for (const Positions positions :
        {Positions::none, Positions::alibi, Positions::learned, Positions::padded_shift,
-        Positions::sliced_shift, Positions::gathered_shift}) {
+        Positions::joined_shift, Positions::sliced_shift, Positions::gathered_shift}) {
     for (const AttentionWindow& window :
          {AttentionWindow{5, 0, 1}, AttentionWindow{3, 2, 1}, AttentionWindow{4, 1, 4}}) {
       for (int kind = 0; kind < 4; ++kind) {
@@ -295,6 +300,25 @@ TEST(WindowedAttention, AMaskAndAWindowTogether) {
   const Band causal = [](int query, int key) { return key <= query; };
   expect_streams(variant, {causal}, AttentionWindow{4, 4, 1}, {4, 0, 1});
   expect_streams(variant, {causal, band_of({7, 5, 1})}, {}, {7, 0, 1});
+}
+
+// What others read of the table's product is still computed.
+TEST(WindowedAttention, OtherReadersKeepWhatTheyRead) {
+  compiler::Graph graph = Attention({Positions::sliced_shift}).build({});
+  const auto product = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const compiler::Node& node) {
+    return node.code == OpCode::matmul && graph.tensors[static_cast<std::size_t>(node.inputs[1])].data;
+  });
+  ASSERT_NE(product, graph.nodes.end());
+  const Id read = product->outputs[0];
+  graph.outputs.push_back(read);
+  const auto model = written(graph, asked(AttentionWindow{5, 0, 1}));
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  const auto report = check_streaming(*model, 20, {}, 3);
+  ASSERT_TRUE(report.ok()) << report.status().text();
+  EXPECT_TRUE(report->differences.empty());
+  // Scores that are read elsewhere are no scores of a window.
+  graph.outputs.back() = graph.nodes[static_cast<std::size_t>(product - graph.nodes.begin()) + 1].outputs[0];
+  EXPECT_TRUE(written(graph, {}).ok());
 }
 
 std::string refusal(const compiler::Graph& graph, const std::optional<AttentionWindow>& window) {
