@@ -346,7 +346,6 @@ class Reader {
       id = *x;
     }
     const auto index = static_cast<std::size_t>(maker(id));
-    const Node& product = node(index);
     AttentionPattern::Positions positions;
     positions.factor = factor;
     RUNNEL_TRY(read_table(index, positions));
