@@ -59,8 +59,7 @@ constexpr const char* kVariants[] = {"c_none13", "c_alibi", "c_learned", "c_relp
 TEST(SpeechConformers, EveryVariantStreamsBitForBit) {
   RUNNEL_NEEDS_DATA();
   for (const char* name : kVariants) {
-    for (const AttentionWindow& window :
-         {AttentionWindow{16, 0, 1}, AttentionWindow{8, 4, 1}, AttentionWindow{12, 0, 4}}) {
+    for (const AttentionWindow& window : {AttentionWindow{16, 0, 1}, AttentionWindow{8, 4, 4}}) {
       if (std::string(name) == "c_masked" && window.chunk != 1) continue;  // of the file: 16:0:1
       const auto model = conformer(name, window);
       ASSERT_TRUE(model.ok()) << model.status().text();
