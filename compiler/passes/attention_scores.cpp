@@ -118,7 +118,7 @@ class Reader {
       const bool may_stand = code == OpCode::add || code == OpCode::sub || code == OpCode::mul ||
                              code == OpCode::div || code == OpCode::where || code == OpCode::reshape;
       if (!may_stand)
-        return fail(at) << "stands between the product of queries and keys and a softmax, expected sums, "
+        return fail(at) << "is between the product of queries and keys and a softmax, expected sums, "
                            "factors and masks";
     }
     return fail(out_.scores) << "leads to no softmax";
@@ -132,7 +132,7 @@ class Reader {
       const Node& zeroed = node(at);
       const auto zero = scalar(zeroed.inputs[1]);
       if (zeroed.inputs[2] != node(out_.softmax).outputs[0] || !zero || *zero != 0)
-        return fail(at) << "stands between the softmax and the product with values";
+        return fail(at) << "is between the softmax and the product with values";
       RUNNEL_TRY(hide(at, zeroed.inputs[0], true));
       out_.replaced.insert(at);
       weights = zeroed.outputs[0];
@@ -140,7 +140,7 @@ class Reader {
     }
     const Node& sum = node(at);
     if (sum.code != OpCode::matmul || sum.inputs[0] != weights)
-      return fail(at) << "stands between the softmax and the product with values";
+      return fail(at) << "is between the softmax and the product with values";
     const TensorId values = sum.inputs[1];
     if (static_cast<int>(shape_of(values).size()) != rank_ ||
         time_axes_[static_cast<std::size_t>(values)] != rank_ - 2 ||
@@ -175,9 +175,8 @@ class Reader {
     if (scaled.code != OpCode::mul || scaled.inputs[0] != product || factor < 0 || !tensor(factor).data ||
         tensor(factor).dtype != tensor(node(out_.scores).inputs[0]).dtype ||
         tensor(factor).data->size() != size_of(tensor(factor).dtype))
-      return fail(index)
-             << "of integers stands between the product of queries and keys and a softmax, expected "
-                "one constant factor at most; quantize after the window is given";
+      return fail(index) << "of integers is between the product of queries and keys and a softmax, expected "
+                            "one constant factor at most; quantize after the window is given";
     out_.scaled = index;
     out_.factor = factor;
     out_.replaced.insert({index, out_.scores});
@@ -243,9 +242,8 @@ class Reader {
     }
     if (moves(here) || here.code == OpCode::matmul || here.code == OpCode::fully_connected)
       return read_positions(id, factor);
-    return fail(index)
-           << "stands between the product of queries and keys and a softmax, expected sums, factors "
-              "and masks";
+    return fail(index) << "is between the product of queries and keys and a softmax, expected sums, factors "
+                          "and masks";
   }
 
   [[nodiscard]] bool depends_on_time(TensorId id) const { return depends_[static_cast<std::size_t>(id)]; }
@@ -341,7 +339,7 @@ class Reader {
       const auto x = std::find_if(inputs.begin(), inputs.end(), at_run_time);
       if (x == inputs.end() || std::find_if(x + 1, inputs.end(), at_run_time) != inputs.end() ||
           maker(*x) < 0)
-        return fail(index) << "stands between a product with a table of positions and a softmax";
+        return fail(index) << "is between a product with a table of positions and a softmax";
       out_.replaced.insert(index);
       id = *x;
     }
@@ -399,9 +397,8 @@ class Reader {
         std::get<FullyConnectedOptions>(product.options).activation != Activation::none ||
         product.inputs[0] < 0 || (dense && product.inputs.size() > 2 && product.inputs[2] >= 0) ||
         depends_on_time(product.inputs[1]))
-      return fail(index)
-             << "stands between the product of queries and keys and a softmax, expected a product of "
-                "queries with a constant table over positions";
+      return fail(index) << "is between the product of queries and keys and a softmax, expected a product of "
+                            "queries with a constant table over positions";
     const TensorId queries = product.inputs[0], table = product.inputs[1];
     const Shape &x = shape_of(queries), &t = shape_of(table), &y = shape_of(product.outputs[0]);
     if (static_cast<int>(x.size()) != rank_ || time_axes_[static_cast<std::size_t>(queries)] != rank_ - 2 ||

@@ -1,4 +1,4 @@
-// What stands between the two products of an attention, read backwards from its softmax.
+// What is between the two products of an attention, read backwards from its softmax.
 #pragma once
 
 #include <cstddef>

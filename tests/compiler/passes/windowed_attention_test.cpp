@@ -371,7 +371,7 @@ TEST(WindowedAttention, RefusalsNameTheOperatorAndTheRemedy) {
     graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(n), tanh);
     break;
   }
-  EXPECT_THAT(refusal(graph, window), HasSubstr("tanh 'squashed' stands between"));
+  EXPECT_THAT(refusal(graph, window), HasSubstr("tanh 'squashed' is between"));
 }
 
 // Which axis was taken for time comes first.
