@@ -68,7 +68,6 @@ class Reader {
       out_.scale = scale_;
       if (out_.positions) out_.positions->factor /= scale_;
     }
-    out_.replaced.insert(out_.softmax);
     return std::move(out_);
   }
 
@@ -134,7 +133,6 @@ class Reader {
       if (zeroed.inputs[2] != node(out_.softmax).outputs[0] || !zero || *zero != 0)
         return fail(at) << "is between the softmax and the product with values";
       RUNNEL_TRY(hide(at, zeroed.inputs[0], true));
-      out_.replaced.insert(at);
       weights = zeroed.outputs[0];
       RUNNEL_ASSIGN(at, reader_of(at));
     }
@@ -166,10 +164,7 @@ class Reader {
     const int at = maker(id);
     const auto index = static_cast<std::size_t>(at);
     const TensorId product = node(out_.scores).outputs[0];
-    if (id == product) {
-      out_.replaced.insert(out_.scores);
-      return {};
-    }
+    if (id == product) return {};
     const Node& scaled = node(index);
     const TensorId factor = scaled.inputs.size() > 1 ? scaled.inputs[1] : kAbsent;
     if (scaled.code != OpCode::mul || scaled.inputs[0] != product || factor < 0 || !tensor(factor).data ||
@@ -179,7 +174,6 @@ class Reader {
                             "one constant factor at most; quantize after the window is given";
     out_.scaled = index;
     out_.factor = factor;
-    out_.replaced.insert({index, out_.scores});
     return {};
   }
 
@@ -194,7 +188,6 @@ class Reader {
     if (index == out_.scores) {
       scale_ = factor;
       found_ = true;
-      out_.replaced.insert(index);
       return {};
     }
     switch (here.code) {
@@ -203,7 +196,6 @@ class Reader {
         if (const auto* options = std::get_if<BinaryOptions>(&here.options);
             options != nullptr && options->activation != Activation::none)
           break;
-        out_.replaced.insert(index);
         const float sign = here.code == OpCode::sub ? -1.0f : 1.0f;
         const bool first = depends_on_time(here.inputs[0]), second = depends_on_time(here.inputs[1]);
         if (first && second) {
@@ -222,7 +214,6 @@ class Reader {
         const bool turned = here.code == OpCode::mul && scalar(here.inputs[0]).has_value();
         const auto value = scalar(here.inputs[turned ? 0 : 1]);
         if (!value || *value == 0 || !std::isfinite(*value)) break;
-        out_.replaced.insert(index);
         return read(here.inputs[turned ? 1 : 0],
                     here.code == OpCode::mul ? factor * *value : factor * (1.0f / *value));
       }
@@ -230,12 +221,10 @@ class Reader {
         const auto yes = scalar(here.inputs[1]), no = scalar(here.inputs[2]);
         if (yes.has_value() == no.has_value() || (yes ? *yes : *no) * factor > kHidden) break;
         RUNNEL_TRY(hide(index, here.inputs[0], yes.has_value()));
-        out_.replaced.insert(index);
         return read(here.inputs[yes ? 2 : 1], factor);
       }
       case OpCode::reshape:
         if (without_ones(shape_of(here.inputs[0])) != without_ones(shape_of(id))) break;
-        out_.replaced.insert(index);
         return read(here.inputs[0], factor);
       default:
         break;
@@ -340,7 +329,6 @@ class Reader {
       if (x == inputs.end() || std::find_if(x + 1, inputs.end(), at_run_time) != inputs.end() ||
           maker(*x) < 0)
         return fail(index) << "is between a product with a table of positions and a softmax";
-      out_.replaced.insert(index);
       id = *x;
     }
     const auto index = static_cast<std::size_t>(maker(id));
@@ -348,7 +336,6 @@ class Reader {
     positions.factor = factor;
     RUNNEL_TRY(read_table(index, positions));
     RUNNEL_TRY(follow(index, moved, positions));
-    out_.replaced.insert(index);
     out_.positions = std::move(positions);
     return {};
   }
@@ -442,9 +429,8 @@ class Reader {
 
 }  // namespace
 
-bool multiplies_queries_and_keys(const Graph& graph, const std::vector<Node>& nodes,
-                                 const std::vector<int>& time_axes, std::size_t product) {
-  const Node& node = nodes[product];
+bool multiplies_queries_and_keys(const Graph& graph, const std::vector<int>& time_axes, std::size_t product) {
+  const Node& node = graph.nodes[product];
   if (node.code != OpCode::matmul) return false;
   const auto shape = [&](TensorId id) -> const Shape& {
     return graph.tensors[static_cast<std::size_t>(id)].shape;

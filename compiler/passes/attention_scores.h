@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/status.h"
@@ -37,18 +36,13 @@ struct AttentionPattern {
     float factor = 1;                  // beside that of q k
   };
   std::optional<Positions> positions;
-  // Nodes that an attention over a window takes the place of; others may read what they compute.
-  std::set<std::size_t> replaced;
-
-  [[nodiscard]] bool plain() const { return biases.empty() && hidden.empty() && !positions; }
 };
 
 // Values of a mask that are added to scores: this and below it hides the key.
 inline constexpr float kHidden = -1e4f;
 
 // Is node `product` one of queries and keys over all frames? `time_axes`: per tensor, -1: no stream.
-bool multiplies_queries_and_keys(const Graph& graph, const std::vector<Node>& nodes,
-                                 const std::vector<int>& time_axes, std::size_t product);
+bool multiplies_queries_and_keys(const Graph& graph, const std::vector<int>& time_axes, std::size_t product);
 
 // The pattern around it. `graph` has the tensors and its nodes. Errors: unsupported, naming the operator that
 // has no place in it.

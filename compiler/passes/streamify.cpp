@@ -172,6 +172,7 @@ Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
     RUNNEL_ASSIGN(WindowedGraph masked, window_attention(turned, view.time_axes, {}));
     if (!masked.notes.empty()) {
       notes = std::move(masked.notes);
+      turned.vectors.clear();
       RUNNEL_ASSIGN(view, view_of(turned, time_axes, operators));
     }
   }

@@ -22,7 +22,7 @@ class Attention {
     WindowedGraph out;
     std::vector<Found> all;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!multiplies_queries_and_keys(graph_, graph_.nodes, time_axes_, i)) continue;
+      if (!multiplies_queries_and_keys(graph_, time_axes_, i)) continue;
       auto found = find(i);
       if (!found.ok()) {
         const Status why = Status(found.status().code()) << "attention '" << graph_.nodes[i].name
@@ -33,12 +33,12 @@ class Attention {
       all.push_back(std::move(*found));
     }
     if (all.empty()) return out;
-    const std::set<std::size_t> replaced = unread(all);
+    const std::set<std::size_t> gone = unread(all);
     GraphEditor editor(graph_);
     editor_ = &editor;
     for (std::size_t i = 0; i < editor.old().size(); ++i) {
       const Node node = editor.old()[i];
-      if (replaced.contains(i)) continue;
+      if (gone.contains(i)) continue;
       const auto found =
           std::find_if(all.begin(), all.end(), [&](const Found& f) { return f.pattern.sum == i; });
       if (found == all.end()) {
@@ -46,7 +46,7 @@ class Attention {
         continue;
       }
       rewrite(*found);
-      out.same_clip = out.same_clip && found->of_mask;
+      out.same_clip = false;
       out.notes.push_back(note(*found, node.name));
     }
     return out;
@@ -90,32 +90,34 @@ class Attention {
     return found;
   }
 
-  // Of the nodes that are replaced, those that nothing else reads.
+  // What nothing reads once these take windows: scores, weights, and what tables are computed from.
   [[nodiscard]] std::set<std::size_t> unread(const std::vector<Found>& all) const {
-    std::set<std::size_t> candidates, sums, gone;
+    std::set<std::size_t> sums, gone;
     std::set<TensorId> read(graph_.outputs.begin(), graph_.outputs.end());
     for (const Found& found : all) {
-      const AttentionPattern& pattern = found.pattern;
-      candidates.insert(pattern.replaced.begin(), pattern.replaced.end());
-      sums.insert(pattern.sum);
-      const std::vector<TensorId>& operands = graph_.nodes[pattern.scores].inputs;
+      sums.insert(found.pattern.sum);
+      const std::vector<TensorId>& operands = graph_.nodes[found.pattern.scores].inputs;
       read.insert(operands.begin(), operands.end());
-      if (pattern.positions) read.insert(pattern.positions->queries);
+      if (found.pattern.positions) read.insert(found.pattern.positions->queries);
     }
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
-      const bool needed =
-          !candidates.contains(i) || std::any_of(node.outputs.begin(), node.outputs.end(),
-                                                 [&](TensorId id) { return read.contains(id); });
-      if (!needed) gone.insert(i);
+      const bool acts = node.code == OpCode::assign_variable || node.code == OpCode::custom ||
+                        node.code == OpCode::delegate;
+      if (!acts && std::none_of(node.outputs.begin(), node.outputs.end(),
+                                [&](TensorId id) { return read.contains(id); })) {
+        gone.insert(i);
+        continue;
+      }
       // Of the product with values, the weights come from elsewhere now.
-      if (needed) read.insert(node.inputs.begin() + (sums.contains(i) ? 1 : 0), node.inputs.end());
+      read.insert(node.inputs.begin() + (sums.contains(i) ? 1 : 0), node.inputs.end());
     }
     return gone;
   }
 
   // Several biases are summed.
-  static Status add_bias(Found& found, const AttentionPattern::Bias& bias, int frames) {
+  Status add_bias(Found& found, const AttentionPattern::Bias& bias, int frames) const {
+    const Node& node = graph_.nodes[bias.node];
     const auto size = static_cast<std::size_t>(frames) * static_cast<std::size_t>(frames);
     const auto rows = static_cast<std::size_t>(distances_of(found.window));
     if (found.bias_heads < bias.heads) {
@@ -128,14 +130,16 @@ class Attention {
     }
     for (int h = 0; h < found.bias_heads; ++h) {
       const std::size_t from = bias.heads == 1 ? 0 : static_cast<std::size_t>(h) * size;
-      RUNNEL_ASSIGN(
-          const std::vector<double> values,
-          by_distance(found.window, found.pattern.hidden, frames, [&](int query, int key) {
-            return static_cast<double>(
-                bias.values[from + static_cast<std::size_t>(query) * static_cast<std::size_t>(frames) +
-                            static_cast<std::size_t>(key)]);
-          }));
-      for (std::size_t d = 0; d < rows; ++d) found.bias[static_cast<std::size_t>(h) * rows + d] += values[d];
+      const auto values = by_distance(found.window, found.pattern.hidden, frames, [&](int query, int key) {
+        return static_cast<double>(
+            bias.values[from + static_cast<std::size_t>(query) * static_cast<std::size_t>(frames) +
+                        static_cast<std::size_t>(key)]);
+      });
+      if (!values.ok())
+        return Status(values.status().code())
+               << name_of(node.code) << " '" << node.name << "': " << values.status().text();
+      for (std::size_t d = 0; d < rows; ++d)
+        found.bias[static_cast<std::size_t>(h) * rows + d] += (*values)[d];
     }
     return {};
   }

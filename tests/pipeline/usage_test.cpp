@@ -384,7 +384,7 @@ TEST_F(Usage, ZipformerGivesTheTokensOfAnotherEngine) {
   const std::string model = file(imported->graph, {});
   const fs::path result = folder_.path() / "log_probs.npy";
   run_graph("wav path=" + (folder / "speech_66s.flac").string() +
-                " ! fbank preset=kaldi num_mel_bins=80 scale=unit snip_edges=false high_freq=-400 dither=0 ! "
+                " ! fbank preset=zipformer ! "
                 "infer model=" +
                 model + " ! npy path=" + result.string(),
             options());

@@ -354,7 +354,8 @@ TEST(WindowedAttention, RefusalsNameTheOperatorAndTheRemedy) {
     const float other = 7;
     std::memcpy(tensor.data->data() + (3 * kFrames + 2) * sizeof(float), &other, sizeof other);
   }
-  EXPECT_THAT(refusal(graph, window), HasSubstr("depends on more than the distance"));
+  EXPECT_THAT(refusal(graph, window),
+              testing::AllOf(HasSubstr("add 'add"), HasSubstr("depends on more than the distance")));
   // What has no place between product and softmax is named.
   graph = Attention({Positions::none}).build({});
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -387,6 +388,31 @@ TEST(WindowedAttention, ARefusalSaysWhichAxisIsTime) {
   StreamOptions options = asked(AttentionWindow{5, 0, 1});
   options.time_axis = 1;
   EXPECT_TRUE(written(graph, options).ok());
+}
+
+// What tables are made of is computed once, here.
+TEST(WindowedAttention, TablesAreNoOperators) {
+  compiler::Graph graph = Attention({Positions::sliced_shift}).build({});
+  const auto product = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const compiler::Node& node) {
+    return node.code == OpCode::matmul && graph.tensors[static_cast<std::size_t>(node.inputs[1])].data;
+  });
+  ASSERT_NE(product, graph.nodes.end());
+  compiler::Node negative;
+  negative.name = "table";
+  negative.code = OpCode::neg;
+  negative.inputs = {product->inputs[1]};
+  graph.tensors.push_back(graph.tensors[static_cast<std::size_t>(product->inputs[1])]);
+  graph.tensors.back().data.reset();
+  graph.tensors.back().name = "computed";
+  negative.outputs = {static_cast<Id>(graph.tensors.size()) - 1};
+  product->inputs[1] = negative.outputs[0];
+  graph.nodes.insert(product, negative);
+  const auto clip = written(graph, {}, false), model = written(graph, asked(AttentionWindow{19, 19, 1}));
+  ASSERT_TRUE(clip.ok() && model.ok()) << model.status().text();
+  for (int i = 0; i < (*model)->model().operator_count(); ++i)
+    EXPECT_NE((*model)->model().op(i).code(), fb::OpCode::neg);
+  const std::vector<float> found = whole(*model), expected = whole(*clip);
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-5) << "element " << i;
 }
 
 // Whole clips keep what they compute, with or without a mask.
