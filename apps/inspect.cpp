@@ -127,8 +127,8 @@ std::string usage_text(const ModelUsage& usage) {
       std::string text =
           fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
       if (usage.context > 0) text += fmt::format(", after {} of the past", usage.context);
-      if (usage.look_ahead > 0) text += fmt::format(", before {} ahead", usage.look_ahead);
-      if (usage.output_frames > 0) text += fmt::format(", giving {}", usage.output_frames);
+      if (usage.look_ahead > 0) text += fmt::format(", with {} frames ahead", usage.look_ahead);
+      if (usage.output_frames > 0) text += fmt::format(", giving {} frames", usage.output_frames);
       if (usage.pairs != nullptr && usage.pairs->size() > 0)
         text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
       return text;

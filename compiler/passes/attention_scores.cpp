@@ -98,7 +98,7 @@ class Reader {
     return fail(index) << "is read " << readers << " times, expected once, on the way to a softmax";
   }
 
-  // Forwards from the product: what may stand in between keeps the shape.
+  // Forwards from the product: what may be in between keeps the shape.
   Status find_softmax() {
     std::size_t at = out_.scores;
     for (int steps = 0; steps < 16; ++steps) {
@@ -114,9 +114,9 @@ class Reader {
         return {};
       }
       const OpCode code = node(at).code;
-      const bool may_stand = code == OpCode::add || code == OpCode::sub || code == OpCode::mul ||
-                             code == OpCode::div || code == OpCode::where || code == OpCode::reshape;
-      if (!may_stand)
+      const bool may_be = code == OpCode::add || code == OpCode::sub || code == OpCode::mul ||
+                          code == OpCode::div || code == OpCode::where || code == OpCode::reshape;
+      if (!may_be)
         return fail(at) << "is between the product of queries and keys and a softmax, expected sums, "
                            "factors and masks";
     }
@@ -186,6 +186,7 @@ class Reader {
     if (++depth_ > kMaxTerms)
       return fail(out_.softmax) << "is of more than " << kMaxTerms << " operators, expected a few";
     if (index == out_.scores) {
+      if (found_) return fail(index) << "is counted twice in the scores, expected once";
       scale_ = factor;
       found_ = true;
       return {};

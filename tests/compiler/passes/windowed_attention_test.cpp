@@ -373,6 +373,13 @@ TEST(WindowedAttention, RefusalsNameTheOperatorAndTheRemedy) {
     break;
   }
   EXPECT_THAT(refusal(graph, window), HasSubstr("tanh 'squashed' is between"));
+  for (compiler::Node& node : graph.nodes) {
+    if (node.name != "squashed") continue;
+    node.code = OpCode::add;
+    node.inputs.push_back(node.inputs[0]);
+    node.options = compiler::BinaryOptions{};
+  }
+  EXPECT_THAT(refusal(graph, window), HasSubstr("is counted twice"));
 }
 
 // Which axis was taken for time comes first.
