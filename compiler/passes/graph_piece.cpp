@@ -55,7 +55,7 @@ class Piece {
     }
     small.outputs = {ids_.at(target)};
     if (small.inputs.empty()) RUNNEL_TRY(feed_a_constant(small, inputs));
-    RUNNEL_ASSIGN(std::vector<Buffers> results, run_whole(small, {inputs}));
+    RUNNEL_ASSIGN(std::vector<Buffers> results, run_whole(small, {inputs}, 0, false));
     return floats_of(results[0][0]);
   }
 
