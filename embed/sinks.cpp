@@ -1,5 +1,7 @@
 #include "embed/sinks.h"
 
+#include "pipeline/transcript.h"
+
 namespace runnel::embed {
 
 using pipeline::Kind;
@@ -33,6 +35,7 @@ int EventQueue::index_of(std::string_view label) const noexcept {
 Status EventQueue::process(const pipeline::Block& in, pipeline::Output&) noexcept {
   const auto* events = in.as<pipeline::Event>();
   for (std::int64_t i = 0; i < in.count; ++i) {
+    if (pipeline::is_partial(events[i])) continue;
     const int index = index_of(events[i].label);
     if (count_ == room) {
       first_ = (first_ + 1) % room;

@@ -10,6 +10,7 @@
 #include "pipeline/nodes/audio/preemphasis.h"
 #include "pipeline/nodes/audio/resample.h"
 #include "pipeline/nodes/decide/detect.h"
+#include "pipeline/nodes/decode/ctc.h"
 #include "pipeline/nodes/model/infer.h"
 #include "pipeline/nodes/null.h"
 #include "pipeline/nodes/sensor/framing.h"
@@ -65,6 +66,7 @@ constexpr DeviceNode kRows[] = {
     node<Join>("Join", {}),  // has executors of its own, one for each input
     node<Infer>("Infer", "pipeline/nodes/model/infer.h"),
     node<Detect>("Detect", "pipeline/nodes/decide/detect.h"),
+    node<Ctc>("Ctc", "pipeline/nodes/decode/ctc.h"),
     node<Null>("Null", "pipeline/nodes/null.h"),
 };
 

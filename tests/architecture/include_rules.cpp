@@ -18,7 +18,7 @@ struct Layer {
 // alone.
 constexpr std::array kLayers = {
     Layer{"base", 0, true},      Layer{"kernels", 1, true},   Layer{"streaming", 1, true},
-    Layer{"features", 1, true},  Layer{"inference", 2, true}, Layer{"npu", 3, true},
+    Layer{"features", 1, true},  Layer{"decoding", 1, true},  Layer{"inference", 2, true}, Layer{"npu", 3, true},
     Layer{"pipeline", 4, true},  Layer{"compiler", 4, false}, Layer{"embed", 5, true},
     Layer{"services", 5, false}, Layer{"apps", 6, false},     Layer{"firmware", 6, true},
 };

@@ -13,7 +13,7 @@ namespace {
 
 // Beside these, what lies in the root is made by builds and tools.
 constexpr std::array kFolders = {".ci",       "apps",   "base",     "bench",    "cmake",    "compiler",
-                                 "docs",      "embed",  "examples", "features", "firmware", "inference",
+                                 "decoding", "docs",      "embed",  "examples", "features", "firmware", "inference",
                                  "kernels",   "models", "npu",      "pipeline", "scripts",  "services",
                                  "streaming", "tests",  "training"};
 
