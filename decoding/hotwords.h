@@ -47,6 +47,9 @@ struct HotwordScore {
 // Bounds of sums of scores: of the phrases that end at one token, and of all in a hypothesis.
 inline constexpr LogProbability kMostCompleted = 1 << 26, kMostEarned = 1 << 28;
 
+// Whether the sums are within their bounds.
+bool is_sound_score(const HotwordScore& score) noexcept;
+
 // `begins_word`: whether the token begins a word or separates two.
 HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token, bool begins_word) noexcept;
 

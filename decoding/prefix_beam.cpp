@@ -2,18 +2,14 @@
 
 #include <algorithm>
 
-#include "base/exact_single.h"
 #include "decoding/saved_state.h"
+#include "decoding/token_hash.h"
 
 namespace runnel::decoding {
 namespace {
 
 // Half a chance: from here on a frame belongs to its token.
 constexpr float kHalf = 0.5f;
-
-std::uint32_t hash_with(std::uint32_t hash, std::int32_t token) noexcept {
-  return (hash ^ static_cast<std::uint32_t>(token + 1)) * 0x01000193u + 0x9e3779b9u;
-}
 
 // Sums of impossible scores must not grow until they wrap.
 LogProbability at_least_never(LogProbability value) noexcept { return value > kNever ? value : kNever; }
@@ -25,21 +21,15 @@ Status PrefixBeam::prepare(Memory& memory, const BeamSettings& settings) noexcep
   if (settings_.hotwords != nullptr && settings_.hotwords->empty()) settings_.hotwords = nullptr;
   if (settings_.candidates <= 0 || settings_.candidates > settings_.classes) settings_.candidates = settings_.classes;
   const auto beam = static_cast<std::size_t>(settings_.beam);
-  // Every hypothesis has all of its tokens but the last in the history, and a step adds one for each.
-  capacity_ = settings_.beam * settings_.max_tokens + settings_.beam;
-  const auto capacity = static_cast<std::size_t>(capacity_);
   now_ = memory.array<Hypothesis>(beam);
   next_ = memory.array<Hypothesis>(beam);
-  history_ = memory.array<Heard>(capacity);
-  free_ = memory.array<std::int32_t>(capacity);
-  used_ = memory.array<bool>(capacity);
   extensions_ = memory.array<Extension>(beam);
   stays_ = memory.array<Stay>(beam);
   order_ = memory.array<std::int32_t>(beam);
   const std::size_t tokens = settings_.graph != nullptr ? 0 : static_cast<std::size_t>(settings_.candidates);
   tokens_ = memory.array<std::int32_t>(tokens);
   token_logs_ = memory.array<LogProbability>(tokens);
-  if (now_ == nullptr || next_ == nullptr || history_ == nullptr || free_ == nullptr || used_ == nullptr ||
+  if (now_ == nullptr || next_ == nullptr || !history_.prepare(memory, settings_.beam, settings_.max_tokens) ||
       extensions_ == nullptr || stays_ == nullptr || order_ == nullptr || tokens_ == nullptr || token_logs_ == nullptr)
     return Status(Code::out_of_memory, "no memory for the hypotheses");
   restart();
@@ -47,8 +37,8 @@ Status PrefixBeam::prepare(Memory& memory, const BeamSettings& settings) noexcep
 }
 
 void PrefixBeam::restart() noexcept {
-  state_ = {.base = 0, .count = 1, .free = capacity_};
-  for (std::int32_t i = 0; i < capacity_; ++i) free_[i] = capacity_ - 1 - i;
+  state_ = {.base = 0, .count = 1, .reserved = 0};
+  history_.clear();
   now_[0] = {};
   now_[0].blank = 0;
   now_[0].last.token = -1;
@@ -74,40 +64,27 @@ void PrefixBeam::next_utterance(bool keep) noexcept {
 // ---- the history
 
 void PrefixBeam::collect_garbage() noexcept {
-  std::fill(used_, used_ + capacity_, false);
-  for (std::int32_t i = 0; i < state_.count; ++i)
-    for (std::int32_t at = now_[i].before; at >= 0 && !used_[at]; at = history_[at].before) used_[at] = true;
-  state_.free = 0;
-  for (std::int32_t i = capacity_ - 1; i >= 0; --i)
-    if (!used_[i]) free_[state_.free++] = i;
+  history_.begin_collection();
+  for (std::int32_t i = 0; i < state_.count; ++i) history_.mark(now_[i].before);
+  history_.end_collection();
 }
 
 std::int32_t PrefixBeam::remember(const Hypothesis& of, std::int32_t word) noexcept {
   if (of.length == 0) return -1;
-  const std::int32_t entry = free_[--state_.free];
-  history_[entry] = {of.last, of.before};
-  history_[entry].token.word = word;
-  return entry;
-}
-
-bool PrefixBeam::same_chain(std::int32_t a, std::int32_t b) const noexcept {
-  while (a != b) {
-    if (a < 0 || b < 0 || history_[a].token.token != history_[b].token.token) return false;
-    a = history_[a].before;
-    b = history_[b].before;
-  }
-  return true;
+  HeardToken token = of.last;
+  token.word = word;
+  return history_.add(token, of.before);
 }
 
 // Whether the tokens up to a history entry are those of a hypothesis.
 bool PrefixBeam::same_prefix(std::int32_t entry, const Hypothesis& of) const noexcept {
   if (entry < 0 || of.length == 0) return entry < 0 && of.length == 0;
-  return history_[entry].token.token == of.last.token && same_chain(history_[entry].before, of.before);
+  return history_.token(entry).token == of.last.token && history_.same(history_.before(entry), of.before);
 }
 
 bool PrefixBeam::same(const Hypothesis& a, const Hypothesis& b) const noexcept {
   if (a.length != b.length || a.hash != b.hash) return false;
-  return a.length == 0 || (a.last.token == b.last.token && same_chain(a.before, b.before));
+  return a.length == 0 || (a.last.token == b.last.token && history_.same(a.before, b.before));
 }
 
 // ---- a step
@@ -241,7 +218,7 @@ void PrefixBeam::keep_best(const FrameScores& scores, std::int32_t frame) noexce
     for (; at > 0 && stay.rank > stays_[order_[at - 1]].rank; --at) order_[at] = order_[at - 1];
     order_[at] = i;
   }
-  if (state_.free < settings_.beam) collect_garbage();
+  if (history_.free() < settings_.beam) collect_garbage();
   std::int32_t count = 0, stay = 0, extension = 0;
   LogProbability highest = kNever;
   while (count < settings_.beam && (stay < state_.count || extension < extension_count_)) {
@@ -299,7 +276,7 @@ std::size_t PrefixBeam::best(bool final, std::span<HeardToken> to) const noexcep
   auto at = static_cast<std::size_t>(from->length);
   to[--at] = from->last;
   to[at].word = settings_.graph == nullptr ? -1 : settings_.graph->nodes[static_cast<std::size_t>(from->node)].word;
-  for (std::int32_t entry = from->before; entry >= 0; entry = history_[entry].before) to[--at] = history_[entry].token;
+  for (std::int32_t entry = from->before; entry >= 0; entry = history_.before(entry)) to[--at] = history_.token(entry);
   return static_cast<std::size_t>(from->length);
 }
 
@@ -315,8 +292,8 @@ std::size_t PrefixBeam::settled(std::span<const HeardToken> best) const noexcept
     if (other.length == 0) break;
     std::int32_t position = other.length - 1;
     compare(position, other.last.token);
-    for (std::int32_t entry = other.before; entry >= 0; entry = history_[entry].before)
-      compare(--position, history_[entry].token.token);
+    for (std::int32_t entry = other.before; entry >= 0; entry = history_.before(entry))
+      compare(--position, history_.token(entry).token);
   }
   return common;
 }
@@ -330,53 +307,43 @@ std::int64_t PrefixBeam::score(bool final) const noexcept {
 // ---- saved state
 
 std::size_t PrefixBeam::saved_bytes() const noexcept {
-  const auto beam = static_cast<std::size_t>(settings_.beam), capacity = static_cast<std::size_t>(capacity_);
-  return saved_size<State>(1) + saved_size<Hypothesis>(beam) + saved_size<Heard>(capacity) + saved_size<std::int32_t>(capacity);
+  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) + history_.saved_bytes();
 }
 
 void PrefixBeam::save(std::span<std::byte> to) const noexcept {
-  const auto beam = static_cast<std::size_t>(settings_.beam), capacity = static_cast<std::size_t>(capacity_);
   StateWriter writer(to);
   writer.put(std::span(&state_, 1));
-  writer.put(std::span(now_, beam));
-  writer.put(std::span(history_, capacity));
-  writer.put(std::span(free_, capacity));
+  writer.put(std::span(now_, static_cast<std::size_t>(settings_.beam)));
+  history_.save(writer);
 }
 
 // Whether every number refers to something, and every chain has its length and an end.
-bool PrefixBeam::is_sound(const State& state, std::span<const Hypothesis> hypotheses, std::span<const Heard> history) const noexcept {
-  if (state.count < 1 || state.count > settings_.beam || state.free < 0 || state.free > capacity_) return false;
-  const auto knows = [&](std::int32_t token) { return token >= 0 && token < settings_.classes; };
-  for (const Hypothesis& one : hypotheses.first(static_cast<std::size_t>(state.count))) {
-    if (one.length < 0 || one.length > settings_.max_tokens || one.blank > kLogOne || one.label > kLogOne ||
-        one.blank < kNever || one.label < kNever || (one.last.token != -1 && !knows(one.last.token)) ||
-        (one.length > 0 && one.last.token < 0))
+bool PrefixBeam::is_sound(const State& state) const noexcept {
+  if (state.count < 1 || state.count > settings_.beam) return false;
+  const auto inside = [](std::int32_t index, std::size_t size) { return index >= 0 && static_cast<std::size_t>(index) < size; };
+  for (std::int32_t i = 0; i < state.count; ++i) {
+    const Hypothesis& one = now_[i];
+    const bool knows = inside(one.last.token, static_cast<std::size_t>(settings_.classes));
+    if (one.length < 0 || one.length > settings_.max_tokens || (!knows && (one.length > 0 || one.last.token != -1)) ||
+        one.blank > kLogOne || one.label > kLogOne || one.blank < kNever || one.label < kNever)
       return false;
-    if (one.node < 0 || (settings_.graph == nullptr ? one.node > 0 : static_cast<std::size_t>(one.node) >= settings_.graph->nodes.size()))
+    if (!inside(one.node, settings_.graph == nullptr ? 1 : settings_.graph->nodes.size()) ||
+        !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||
+        !is_sound_score(one.hot))
       return false;
-    if (one.hot.state < 0 || (settings_.hotwords == nullptr ? one.hot.state > 0
-                                                            : static_cast<std::size_t>(one.hot.state) >= settings_.hotwords->states.size()))
-      return false;
-    std::int32_t entry = one.before, left = std::max(one.length - 1, 0);
-    for (; left > 0; --left) {
-      if (entry < 0 || entry >= capacity_ || !knows(history[static_cast<std::size_t>(entry)].token.token)) return false;
-      entry = history[static_cast<std::size_t>(entry)].before;
-    }
-    if (entry != -1) return false;
+    if (!history_.is_chain(one.before, std::max(one.length - 1, 0), settings_.classes)) return false;
   }
   return true;
 }
 
 Status PrefixBeam::restore(std::span<const std::byte> from) noexcept {
   if (from.size() != saved_bytes()) return another_state(from.size(), saved_bytes());
-  const auto beam = static_cast<std::size_t>(settings_.beam), capacity = static_cast<std::size_t>(capacity_);
   StateReader reader(from);
   State state;
   reader.get(std::span(&state, 1));
-  reader.get(std::span(now_, beam));
-  reader.get(std::span(history_, capacity));
-  reader.get(std::span(free_, capacity));
-  if (!is_sound(state, {now_, beam}, {history_, capacity})) {
+  reader.get(std::span(now_, static_cast<std::size_t>(settings_.beam)));
+  history_.restore(reader);
+  if (!is_sound(state)) {
     restart();
     return damaged_state();
   }

@@ -12,6 +12,7 @@
 #include "decoding/frame_scores.h"
 #include "decoding/heard.h"
 #include "decoding/hotwords.h"
+#include "decoding/token_history.h"
 #include "decoding/word_graph.h"
 
 namespace runnel::decoding {
@@ -69,10 +70,6 @@ class PrefixBeam {
     std::int32_t node = 0;      // of the graph
     HotwordScore hot;
   };
-  struct Heard {  // in the history: never changed while a hypothesis refers to it
-    HeardToken token;
-    std::int32_t before = -1;
-  };
   struct Extension {
     LogProbability label = 0, rank = 0;
     std::int32_t source = 0, token = 0, node = 0, word = -1;
@@ -83,7 +80,7 @@ class PrefixBeam {
   };
   struct State {
     std::int64_t base = 0;  // what was subtracted from all scores
-    std::int32_t count = 0, free = 0;
+    std::int32_t count = 0, reserved = 0;
   };
 
   void choose_tokens(const FrameScores& scores) noexcept;
@@ -96,19 +93,14 @@ class PrefixBeam {
   Hypothesis extended(const Extension& extension, const FrameScores& scores, std::int32_t frame) noexcept;
   [[nodiscard]] bool same_prefix(std::int32_t entry, const Hypothesis& of) const noexcept;
   [[nodiscard]] bool same(const Hypothesis& a, const Hypothesis& b) const noexcept;
-  [[nodiscard]] bool same_chain(std::int32_t a, std::int32_t b) const noexcept;
   std::int32_t remember(const Hypothesis& of, std::int32_t word) noexcept;
   void collect_garbage() noexcept;
   [[nodiscard]] const Hypothesis* best_of(bool final) const noexcept;
-  [[nodiscard]] bool is_sound(const State& state, std::span<const Hypothesis> hypotheses,
-                              std::span<const Heard> history) const noexcept;
+  [[nodiscard]] bool is_sound(const State& state) const noexcept;
 
   BeamSettings settings_;
-  std::int32_t capacity_ = 0;  // of the history
   Hypothesis *now_ = nullptr, *next_ = nullptr;  // [beam]; `now_` the best first
-  Heard* history_ = nullptr;                     // [capacity]
-  std::int32_t* free_ = nullptr;                 // [capacity]: entries that nobody refers to
-  bool* used_ = nullptr;                         // [capacity], while garbage is collected
+  TokenHistory history_;
   Extension* extensions_ = nullptr;              // [beam]: the best first
   std::int32_t extension_count_ = 0;
   Stay* stays_ = nullptr;                  // [beam]

@@ -26,6 +26,8 @@ constexpr Parameter kLast[] = {
     parameter<&Ctc::hotword_score>(
         "hotword_score", "", -100, 100,
         "what a phrase without a score adds to the natural logarithm of its text's probability"),
+    parameter<&Ctc::min_confidence>("min_confidence", "", 0, 1,
+                                    "final results with a token that is less sure are not given"),
 };
 constexpr auto kParameters = with_decoder_parameters(kFirst, kLast);
 
@@ -125,10 +127,20 @@ void Ctc::step_blank(std::int32_t frame) noexcept {
   step_with(frame);
 }
 
+bool Ctc::is_sure(std::span<const decoding::HeardToken> heard) const noexcept {
+  for (const decoding::HeardToken& token : heard)
+    if (token.confidence < static_cast<float>(min_confidence)) return false;
+  return true;
+}
+
 Decoder::Found Ctc::found(bool final) noexcept {
-  if (!beam_mode_) return {greedy_.tokens(), greedy_.settled()};
+  if (!beam_mode_) {
+    if (final && !is_sure(greedy_.tokens())) return {};
+    return {greedy_.tokens(), greedy_.settled()};
+  }
   const std::span<decoding::HeardToken> all(found_, static_cast<std::size_t>(max_tokens));
   const std::span<const decoding::HeardToken> best = all.first(beam_.best(final, all));
+  if (final && (!beam_.heard() || !is_sure(best))) return {};
   return {best, final ? best.size() : beam_.settled(best)};
 }
 

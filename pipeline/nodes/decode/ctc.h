@@ -3,7 +3,8 @@
 //
 // mode=greedy (decoding/greedy_ctc.h): the best token of every frame, repetitions joined, blanks dropped.
 // mode=beam (decoding/prefix_beam.h): the most likely text as the sum over its alignments, within a lexicon or a grammar
-// if there is one, and with the scores of hotwords.
+// if there is one, and with the scores of hotwords. A lexicon or a grammar makes words of any sound: where the best hypothesis is that
+// nothing was said there is no result, and min_confidence leaves out the unlikely ones.
 //
 // Input: logits or log-probabilities, which give the same, or posteriors. Times are those of logical frames: they do not depend on
 // the delay of the model.
@@ -26,6 +27,7 @@ class Ctc : public Decoder {
   std::int64_t candidates = 16;
   std::string_view lexicon, grammar, hotwords;
   double hotword_score = 2;
+  double min_confidence = 0;
 
   Status prepare(NodeContext& context) noexcept override;
 
@@ -42,6 +44,7 @@ class Ctc : public Decoder {
  private:
   Status prepare_beam(NodeContext& context, std::int32_t classes) noexcept;
   void step_with(std::int32_t frame) noexcept;
+  [[nodiscard]] bool is_sure(std::span<const decoding::HeardToken> heard) const noexcept;
 
   bool beam_mode_ = false;
   decoding::FrameScores scores_;

@@ -168,7 +168,7 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
     bool silent = false;
     if (!step(values.first(values.size() - (voice_ ? 1 : 0)), within, silent)) {
       if (refuse_)
-        return Status(Code::invalid_data) << label_ << ": frame " << frame
+        return Status(Code::invalid_data) << "frame " << frame
                                           << " has a value that is not a number or plus infinity, or no token that can be; expected logits";
       ++replaced_;
       step_blank(within);

@@ -119,7 +119,7 @@ TEST_F(CtcNode, PartialResultsSettle) {
 // Results, partial ones too, are the same bytes for any block size.
 TEST_F(CtcNode, AnyBlockSizeGivesTheSameRecords) {
   std::string list = "<blk>\n";
-  for (const char* piece : {"▁a", "b", "c", "▁ab", "▁c", "d", "▁d", "ca"}) list += std::string(piece) + "\n";
+  for (const char* piece : {"▁a", "b", "c", "▁ab", "▁c", "d", "▁d", "a"}) list += std::string(piece) + "\n";
   const std::string tokens = " tokens=" + file("tokens.txt", list), hot = file("hot.txt", "ab d :3\nc\n"),
                     words = file("words.txt", "ab\nabc\nc\ncab\nd\n"), commands = file("g.txt", "(ab | abc) c [d]\n(c | cab)+ d\n");
   const std::vector<float> logits = random_logits(900, 9);
@@ -201,7 +201,8 @@ TEST_F(CtcNode, AGrammarGoesOnOrBeginsAnew) {
                              " grammar=" + file("g.txt", "turn (on | off)+\n");
   EXPECT_EQ(texts(records(common, 4, said("102000103000", 4))), (Texts{"turn on", "turn off"}));
   EXPECT_EQ(texts(records(common + " reset_decoder=false", 4, said("102000300020000", 4))), (Texts{"turn on", "off", "on"}));
-  EXPECT_EQ(texts(records(common, 4, said("102000300020000", 4))), (Texts{"turn on"})) << "\"off\" is no command";
+  EXPECT_EQ(texts(records(common + " min_confidence=0.3", 4, said("102000300020000", 4))), (Texts{"turn on"})) << "\"off\" is no command";
+  EXPECT_EQ(texts(records(common, 4, said("102000000000000", 4))), (Texts{"turn on"})) << "silence is no command either";
 }
 
 TEST_F(CtcNode, HotwordsChangeWhatTheirScoresSay) {
@@ -296,7 +297,7 @@ TEST(Ctc, ReadsNoFilesOnDevices) {
 TEST_F(CtcNode, AGapEndsAnUtterance) {
   std::string tokens = "<blk>\n";
   for (int i = 1; i < 80; ++i) tokens += "▁w" + std::to_string(i) + "\n";
-  const std::string text = "lossy ! fbank ! ctc partials=30ms mode=beam beam=4 tokens=" + file("t.txt", tokens);
+  const std::string text = "lossy ! fbank num_mel_bins=80 ! ctc partials=30ms mode=beam beam=4 tokens=" + file("t.txt", tokens);
   const auto run = [&](std::int64_t tick, std::vector<Loss> losses) {
     Lossy::sample_rate = 16000;
     Lossy::samples.clear();
@@ -351,7 +352,7 @@ TEST_F(CtcNode, RunningAllocatesNothingAndARestartForgets) {
     const std::size_t before = runnel::test::allocations_of_this_thread();
     while (!done) ASSERT_TRUE((*graph)->executor().step(done).ok());
     EXPECT_EQ(runnel::test::allocations_of_this_thread(), before) << mode;
-    EXPECT_GT((*graph)->executor().events(), 10) << mode;
+    EXPECT_GT((*graph)->executor().events(), 5) << mode;
   }
 }
 
