@@ -20,9 +20,9 @@ Status check_after_source(const std::string& after_source, compiler::FileLoader&
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
-  const auto nodes = pipeline::with_nodes(
-      options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type,
-                      &batch::TranscriptRows::type});
+  const auto nodes =
+      pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &batch::EventRows::type,
+                                           &batch::FrameRows::type, &batch::TranscriptRows::type});
   options.nodes = nodes;
   return pipeline::Graph::build("sound ! " + after_source, options).status();
 }

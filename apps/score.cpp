@@ -31,9 +31,11 @@ Status run_word_errors(const ScoreCall& call, const pipeline::RunRecords& run, c
   if (!pipeline::parse_normalisation(call.normalise, options.normalisation))
     return Status(Code::invalid_argument) << "--normalise " << call.normalise;
   RUNNEL_ASSIGN(const pipeline::WordErrors errors, pipeline::count_word_errors(run, truth, options));
-  if (errors.unlabelled > 0) say(std::to_string(errors.unlabelled) + " results of recordings without a text were left out");
+  if (errors.unlabelled > 0)
+    say(std::to_string(errors.unlabelled) + " results of recordings without a text were left out");
   if (errors.failures > 0)
-    say(std::to_string(errors.failures) + " recordings of the run had failed; their words count as deletions");
+    say(std::to_string(errors.failures) +
+        " recordings of the run had failed; their words count as deletions");
   std::printf("%s\n", (call.table ? pipeline::word_error_table(errors) : to_json(errors)).c_str());
   return {};
 }
@@ -73,12 +75,14 @@ void add_score(Verb program, int& exit_code) {
       .delimiter(',')
       .default_str("silence,unknown");
   verb.flag("--wer", call->wer,
-            "Word errors of speech recognition instead: substitutions, deletions, insertions by file, and a 95 % interval");
+            "Word errors of speech recognition instead: substitutions, deletions, insertions by file, and a "
+            "95 % interval");
   verb.flag("--cer", call->cer, "The same for characters");
   verb.option("--normalise", call->normalise,
               "Word errors: basic (small letters, no punctuation but apostrophes within words) or none")
       .choices({"basic", "none"});
-  verb.option("--samples", call->words.samples, "Word errors: sets of recordings drawn for the interval; 0: none")
+  verb.option("--samples", call->words.samples,
+              "Word errors: sets of recordings drawn for the interval; 0: none")
       .range(std::int64_t{0}, std::int64_t{1000000});
   verb.option("--seed", call->words.seed, "Word errors: of these draws");
   verb.flag("--table", call->table, "Tables instead of JSON");

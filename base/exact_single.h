@@ -25,8 +25,8 @@ inline float exp_single(float x) noexcept {
   return p * std::bit_cast<float>((whole + 127u) << 23);
 }
 
-// The natural logarithm of a finite x > 0 that is not subnormal, within 3e-7 of it or relative to it: x = 2^n * m with
-// 0.7 < m < 1.42; ln m is a polynomial of degree 9 (Cephes' logf).
+// The natural logarithm of a finite x > 0 that is not subnormal, within 3e-7 of it or relative to it: x = 2^n
+// * m with 0.7 < m < 1.42; ln m is a polynomial of degree 9 (Cephes' logf).
 inline float log_single(float x) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
   // So that the mantissa of a number just below a power of two counts as just below 1.

@@ -11,8 +11,8 @@ struct EndpointSettings {
   std::int32_t longest = 0;         // frames of an utterance at most
 };
 
-// Counts frames. Ends an utterance by the rules of Kaldi's online decoders: long silence before any word, shorter silence
-// after one, or its length.
+// Counts frames. Ends an utterance by the rules of Kaldi's online decoders: long silence before any word,
+// shorter silence after one, or its length.
 class Endpoint {
  public:
   explicit Endpoint(const EndpointSettings& settings = {}) noexcept : settings_(settings) {}

@@ -38,7 +38,8 @@ bool FrameScores::read(std::span<const float> values, Kind kind) noexcept {
   sum_ = 0;
   if (kind == Kind::posteriors) {
     for (const float value : values) sum_ += value > 0 ? value : 0;
-    if (!(sum_ >= std::numeric_limits<float>::min()) || sum_ > std::numeric_limits<float>::max()) return false;
+    if (!(sum_ >= std::numeric_limits<float>::min()) || sum_ > std::numeric_limits<float>::max())
+      return false;
   } else {
     if (highest_ < -std::numeric_limits<float>::max()) return false;
     for (const float value : values) {

@@ -56,8 +56,7 @@ Status GreedyCtc::restore(std::span<const std::byte> from) noexcept {
   StateReader reader(from);
   State state;
   reader.get(std::span(&state, 1));
-  if (state.count < 0 || state.count > max_tokens_ || state.frames < 0)
-    return damaged_state();
+  if (state.count < 0 || state.count > max_tokens_ || state.frames < 0) return damaged_state();
   reader.get(std::span(tokens_, static_cast<std::size_t>(max_tokens_)));
   state_ = state;
   return {};

@@ -12,8 +12,8 @@
 
 namespace runnel::decoding {
 
-// The confidence of a token is the mean of its posteriors over its frames. State is bounded: at most max_tokens of an utterance.
-// No heap; one thread.
+// The confidence of a token is the mean of its posteriors over its frames. State is bounded: at most
+// max_tokens of an utterance. No heap; one thread.
 class GreedyCtc {
  public:
   // Error: out_of_memory.
@@ -27,12 +27,15 @@ class GreedyCtc {
   void step(const FrameScores& scores, std::int32_t frame) noexcept;
 
   // Valid until the next step(). The last one may still get longer.
-  [[nodiscard]] std::span<const HeardToken> tokens() const noexcept { return {tokens_, static_cast<std::size_t>(state_.count)}; }
+  [[nodiscard]] std::span<const HeardToken> tokens() const noexcept {
+    return {tokens_, static_cast<std::size_t>(state_.count)};
+  }
   // Tokens that no later frame removes or replaces: all.
   [[nodiscard]] std::size_t settled() const noexcept { return static_cast<std::size_t>(state_.count); }
   [[nodiscard]] bool full() const noexcept { return state_.count >= max_tokens_; }
 
-  // Everything that later results depend on. Bytes saved by an object with the same settings, of the same build.
+  // Everything that later results depend on. Bytes saved by an object with the same settings, of the same
+  // build.
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   void save(std::span<std::byte> to) const noexcept;
   // Error: mismatch for another number of bytes, or bytes that save() did not write.

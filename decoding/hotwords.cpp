@@ -23,13 +23,18 @@ std::int32_t Hotwords::next(std::int32_t state, std::int32_t token) const noexce
 }
 
 bool is_sound_score(const HotwordScore& score) noexcept {
-  const auto within = [](LogProbability value, LogProbability most) { return value >= -most && value <= most; };
-  return within(score.earned, kMostEarned) && within(score.pending, kMostCompleted) && within(score.lent, kMostCompleted);
+  const auto within = [](LogProbability value, LogProbability most) {
+    return value >= -most && value <= most;
+  };
+  return within(score.earned, kMostEarned) && within(score.pending, kMostCompleted) &&
+         within(score.lent, kMostCompleted);
 }
 
-HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token, bool begins_word) noexcept {
+HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token,
+                     bool begins_word) noexcept {
   HotwordScore next = score;
-  if (!hotwords.whole_words || begins_word) next.earned = std::clamp(score.earned + score.pending, -kMostEarned, kMostEarned);
+  if (!hotwords.whole_words || begins_word)
+    next.earned = std::clamp(score.earned + score.pending, -kMostEarned, kMostEarned);
   next.state = hotwords.next(score.state, token);
   const HotwordState& at = hotwords.states[static_cast<std::size_t>(next.state)];
   next.pending = at.completed;

@@ -8,7 +8,8 @@
 
 namespace runnel::decoding {
 
-// A state of the automaton of Aho and Corasick (1975): the longest end of what was heard that begins a phrase.
+// A state of the automaton of Aho and Corasick (1975): the longest end of what was heard that begins a
+// phrase.
 struct HotwordState {
   std::int32_t first_arc = 0, arcs = 0;
   std::int32_t fail = 0;         // the longest shorter one
@@ -25,17 +26,18 @@ struct Hotwords {
   std::span<const HotwordState> states;
   std::span<const HotwordArc> arcs;  // those of a state ordered by token
   std::int32_t start = 0;            // at the start of an utterance
-  bool whole_words = false;          // a phrase counts only if the next token begins a word, or nothing follows
+  bool whole_words = false;  // a phrase counts only if the next token begins a word, or nothing follows
 
   [[nodiscard]] bool empty() const noexcept { return states.empty(); }
   // The state after one more token.
   [[nodiscard]] std::int32_t next(std::int32_t state, std::int32_t token) const noexcept;
 };
 
-// What the phrases of a hypothesis add: exactly the sum of the scores of its complete phrases, plus what is lent.
+// What the phrases of a hypothesis add: exactly the sum of the scores of its complete phrases, plus what is
+// lent.
 struct HotwordScore {
   std::int32_t state = 0;
-  LogProbability earned = 0;  // by phrases that are complete, whatever follows
+  LogProbability earned = 0;   // by phrases that are complete, whatever follows
   LogProbability pending = 0;  // by phrases that are complete if a new word begins, or nothing follows
   LogProbability lent = 0;
 
@@ -51,6 +53,7 @@ inline constexpr LogProbability kMostCompleted = 1 << 26, kMostEarned = 1 << 28;
 bool is_sound_score(const HotwordScore& score) noexcept;
 
 // `begins_word`: whether the token begins a word or separates two.
-HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token, bool begins_word) noexcept;
+HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token,
+                     bool begins_word) noexcept;
 
 }  // namespace runnel::decoding

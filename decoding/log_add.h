@@ -12,7 +12,8 @@ inline constexpr int kLogFraction = 16;
 inline constexpr LogProbability kLogOne = 1 << kLogFraction;  // one nat
 // The least of a token in a frame: e^-64 and less count as this.
 inline constexpr LogProbability kLeastLog = -64 * kLogOne;
-// Of what cannot be. Sums with it stay below every log-probability that occurs: scores are kept relative to the best.
+// Of what cannot be. Sums with it stay below every log-probability that occurs: scores are kept relative to
+// the best.
 inline constexpr LogProbability kNever = -(1 << 30);
 
 namespace detail {
@@ -46,8 +47,9 @@ constexpr auto kLogAddTable = [] {
 
 }  // namespace detail
 
-// ln(e^a + e^b): the larger one plus ln(1 + e^-d) of their distance d, from a table with linear interpolation. Within
-// 4 units (6e-5 nats) of the exact value for any two log-probabilities; the same bits everywhere.
+// ln(e^a + e^b): the larger one plus ln(1 + e^-d) of their distance d, from a table with linear
+// interpolation. Within 4 units (6e-5 nats) of the exact value for any two log-probabilities; the same bits
+// everywhere.
 constexpr LogProbability log_add(LogProbability a, LogProbability b) noexcept {
   const LogProbability larger = a > b ? a : b;
   const auto distance = static_cast<std::uint32_t>(larger) - static_cast<std::uint32_t>(a > b ? b : a);

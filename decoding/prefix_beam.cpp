@@ -19,7 +19,8 @@ LogProbability at_least_never(LogProbability value) noexcept { return value > kN
 Status PrefixBeam::prepare(Memory& memory, const BeamSettings& settings) noexcept {
   settings_ = settings;
   if (settings_.hotwords != nullptr && settings_.hotwords->empty()) settings_.hotwords = nullptr;
-  if (settings_.candidates <= 0 || settings_.candidates > settings_.classes) settings_.candidates = settings_.classes;
+  if (settings_.candidates <= 0 || settings_.candidates > settings_.classes)
+    settings_.candidates = settings_.classes;
   const auto beam = static_cast<std::size_t>(settings_.beam);
   now_ = memory.array<Hypothesis>(beam);
   next_ = memory.array<Hypothesis>(beam);
@@ -29,8 +30,9 @@ Status PrefixBeam::prepare(Memory& memory, const BeamSettings& settings) noexcep
   const std::size_t tokens = settings_.graph != nullptr ? 0 : static_cast<std::size_t>(settings_.candidates);
   tokens_ = memory.array<std::int32_t>(tokens);
   token_logs_ = memory.array<LogProbability>(tokens);
-  if (now_ == nullptr || next_ == nullptr || !history_.prepare(memory, settings_.beam, settings_.max_tokens) ||
-      extensions_ == nullptr || stays_ == nullptr || order_ == nullptr || tokens_ == nullptr || token_logs_ == nullptr)
+  if (now_ == nullptr || next_ == nullptr ||
+      !history_.prepare(memory, settings_.beam, settings_.max_tokens) || extensions_ == nullptr ||
+      stays_ == nullptr || order_ == nullptr || tokens_ == nullptr || token_logs_ == nullptr)
     return Status(Code::out_of_memory, "no memory for the hypotheses");
   restart();
   return {};
@@ -147,8 +149,8 @@ void PrefixBeam::extend_by(std::int32_t source, LogProbability total, std::int32
   const std::uint32_t hash = hash_with(from.hash, token);
   for (std::int32_t i = 0; i < state_.count; ++i) {
     const Hypothesis& other = now_[i];
-    if (other.hash != hash || other.length != from.length + 1 || other.last.token != token || other.node != node ||
-        !same_prefix(other.before, from))
+    if (other.hash != hash || other.length != from.length + 1 || other.last.token != token ||
+        other.node != node || !same_prefix(other.before, from))
       continue;
     stays_[i].incoming = std::max(stays_[i].incoming, label);
     return;
@@ -157,7 +159,13 @@ void PrefixBeam::extend_by(std::int32_t source, LogProbability total, std::int32
   if (settings_.hotwords != nullptr)
     hot = advance(*settings_.hotwords, from.hot, token,
                   settings_.begins_word != nullptr && settings_.begins_word[token]);
-  offer({.label = label, .rank = label + hot.total(), .source = source, .token = token, .node = node, .word = word, .hot = hot});
+  offer({.label = label,
+         .rank = label + hot.total(),
+         .source = source,
+         .token = token,
+         .node = node,
+         .word = word,
+         .hot = hot});
 }
 
 void PrefixBeam::extend(const FrameScores& scores, std::int32_t source) noexcept {
@@ -166,17 +174,20 @@ void PrefixBeam::extend(const FrameScores& scores, std::int32_t source) noexcept
   const LogProbability total = log_add(from.blank, from.label);
   const WordGraph* const graph = settings_.graph;
   if (graph == nullptr) {
-    for (std::int32_t i = 0; i < token_count_; ++i) extend_by(source, total, tokens_[i], token_logs_[i], 0, -1);
+    for (std::int32_t i = 0; i < token_count_; ++i)
+      extend_by(source, total, tokens_[i], token_logs_[i], 0, -1);
     return;
   }
-  for (const WordArc& arc : graph->arcs_of(from.node)) extend_by(source, total, arc.token, scores.log(arc.token), arc.node, -1);
+  for (const WordArc& arc : graph->arcs_of(from.node))
+    extend_by(source, total, arc.token, scores.log(arc.token), arc.node, -1);
   const WordNode& at = graph->nodes[static_cast<std::size_t>(from.node)];
   if (at.word < 0 || at.after < 0) return;
   for (const WordArc& arc : graph->arcs_of(at.after))
     extend_by(source, total, arc.token, scores.log(arc.token), arc.node, at.word);
 }
 
-PrefixBeam::Hypothesis PrefixBeam::stayed(std::int32_t index, const FrameScores& scores, std::int32_t frame) const noexcept {
+PrefixBeam::Hypothesis PrefixBeam::stayed(std::int32_t index, const FrameScores& scores,
+                                          std::int32_t frame) const noexcept {
   Hypothesis stays = now_[index];
   stays.blank = stays_[index].blank;
   stays.label = stays_[index].label;
@@ -199,7 +210,11 @@ PrefixBeam::Hypothesis PrefixBeam::extended(const Extension& extension, const Fr
   const Hypothesis& from = now_[extension.source];
   Hypothesis longer;
   longer.label = extension.label;
-  longer.last = {.token = extension.token, .word = -1, .first = frame, .last = frame, .confidence = scores.posterior(extension.token)};
+  longer.last = {.token = extension.token,
+                 .word = -1,
+                 .first = frame,
+                 .last = frame,
+                 .confidence = scores.posterior(extension.token)};
   longer.before = remember(from, extension.word);
   longer.length = from.length + 1;
   longer.hash = hash_with(from.hash, extension.token);
@@ -261,7 +276,8 @@ const PrefixBeam::Hypothesis* PrefixBeam::best_of(bool final) const noexcept {
   LogProbability highest = 0;
   for (std::int32_t i = 0; i < state_.count; ++i) {
     const Hypothesis& one = now_[i];
-    if (settings_.graph != nullptr && !settings_.graph->nodes[static_cast<std::size_t>(one.node)].accepts) continue;
+    if (settings_.graph != nullptr && !settings_.graph->nodes[static_cast<std::size_t>(one.node)].accepts)
+      continue;
     const LogProbability rank = log_add(one.blank, one.label) + one.hot.settled();
     if (best != nullptr && rank <= highest) continue;
     best = &one;
@@ -275,8 +291,10 @@ std::size_t PrefixBeam::best(bool final, std::span<HeardToken> to) const noexcep
   if (from == nullptr || from->length == 0) return 0;
   auto at = static_cast<std::size_t>(from->length);
   to[--at] = from->last;
-  to[at].word = settings_.graph == nullptr ? -1 : settings_.graph->nodes[static_cast<std::size_t>(from->node)].word;
-  for (std::int32_t entry = from->before; entry >= 0; entry = history_.before(entry)) to[--at] = history_.token(entry);
+  to[at].word =
+      settings_.graph == nullptr ? -1 : settings_.graph->nodes[static_cast<std::size_t>(from->node)].word;
+  for (std::int32_t entry = from->before; entry >= 0; entry = history_.before(entry))
+    to[--at] = history_.token(entry);
   return static_cast<std::size_t>(from->length);
 }
 
@@ -307,7 +325,8 @@ std::int64_t PrefixBeam::score(bool final) const noexcept {
 // ---- saved state
 
 std::size_t PrefixBeam::saved_bytes() const noexcept {
-  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) + history_.saved_bytes();
+  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) +
+         history_.saved_bytes();
 }
 
 void PrefixBeam::save(std::span<std::byte> to) const noexcept {
@@ -320,12 +339,15 @@ void PrefixBeam::save(std::span<std::byte> to) const noexcept {
 // Whether every number refers to something, and every chain has its length and an end.
 bool PrefixBeam::is_sound(const State& state) const noexcept {
   if (state.count < 1 || state.count > settings_.beam) return false;
-  const auto inside = [](std::int32_t index, std::size_t size) { return index >= 0 && static_cast<std::size_t>(index) < size; };
+  const auto inside = [](std::int32_t index, std::size_t size) {
+    return index >= 0 && static_cast<std::size_t>(index) < size;
+  };
   for (std::int32_t i = 0; i < state.count; ++i) {
     const Hypothesis& one = now_[i];
     const bool knows = inside(one.last.token, static_cast<std::size_t>(settings_.classes));
-    if (one.length < 0 || one.length > settings_.max_tokens || (!knows && (one.length > 0 || one.last.token != -1)) ||
-        one.blank > kLogOne || one.label > kLogOne || one.blank < kNever || one.label < kNever)
+    if (one.length < 0 || one.length > settings_.max_tokens ||
+        (!knows && (one.length > 0 || one.last.token != -1)) || one.blank > kLogOne || one.label > kLogOne ||
+        one.blank < kNever || one.label < kNever)
       return false;
     if (!inside(one.node, settings_.graph == nullptr ? 1 : settings_.graph->nodes.size()) ||
         !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||

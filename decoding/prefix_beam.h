@@ -1,6 +1,6 @@
 // Prefix beam search of connectionist temporal classification: the most likely sequences of tokens, each with
-// the sum over all of its alignments (Graves and Jaitly, 2014; Hannun and others, 2014), among all sequences or those
-// of a word graph, with the scores of hotwords.
+// the sum over all of its alignments (Graves and Jaitly, 2014; Hannun and others, 2014), among all sequences
+// or those of a word graph, with the scores of hotwords.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,16 @@ struct BeamSettings {
   std::int32_t max_tokens = 512;  // of a hypothesis
   // Without a graph: the most likely tokens of a frame that are tried; 0: all.
   std::int32_t candidates = 0;
-  const WordGraph* graph = nullptr;      // null: any sequence
-  const Hotwords* hotwords = nullptr;    // null: none
-  const bool* begins_word = nullptr;     // [classes], for hotwords that are whole words
+  const WordGraph* graph = nullptr;    // null: any sequence
+  const Hotwords* hotwords = nullptr;  // null: none
+  const bool* begins_word = nullptr;   // [classes], for hotwords that are whole words
 };
 
 inline constexpr std::int32_t kMostBeam = 1024;
 
-// Scores are integers (log_add.h), so that results are the same everywhere. The confidence of a token is its highest
-// posterior in its frames. The memory is that of `beam` hypotheses with max_tokens each. No heap; one thread.
+// Scores are integers (log_add.h), so that results are the same everywhere. The confidence of a token is its
+// highest posterior in its frames. The memory is that of `beam` hypotheses with max_tokens each. No heap; one
+// thread.
 class PrefixBeam {
  public:
   // Settings refer to memory that outlives this. Error: out_of_memory.
@@ -39,15 +40,16 @@ class PrefixBeam {
 
   // A new stream.
   void restart() noexcept;
-  // A new utterance of the same stream: what is left of the last token is not heard again. `keep`: the place in the word
-  // graph and in hotwords stays; otherwise both begin anew.
+  // A new utterance of the same stream: what is left of the last token is not heard again. `keep`: the place
+  // in the word graph and in hotwords stays; otherwise both begin anew.
   void next_utterance(bool keep) noexcept;
   void step(const FrameScores& scores, std::int32_t frame) noexcept;
 
-  // The best hypothesis so far, in `to`, which has room for max_tokens. `final`: only what the graph accepts as
-  // complete; nothing where no hypothesis is. Returns the number of tokens.
+  // The best hypothesis so far, in `to`, which has room for max_tokens. `final`: only what the graph accepts
+  // as complete; nothing where no hypothesis is. Returns the number of tokens.
   std::size_t best(bool final, std::span<HeardToken> to) const noexcept;
-  // The first tokens of best(false) that every hypothesis has, so that no later frame changes them. `best` is its result.
+  // The first tokens of best(false) that every hypothesis has, so that no later frame changes them. `best` is
+  // its result.
   [[nodiscard]] std::size_t settled(std::span<const HeardToken> best) const noexcept;
   // Its score: the logarithm of the sum over alignments, plus what hotwords add.
   [[nodiscard]] std::int64_t score(bool final) const noexcept;
@@ -63,11 +65,11 @@ class PrefixBeam {
  private:
   struct Hypothesis {
     LogProbability blank = kNever, label = kNever;  // alignments that end in a blank, or in the last token
-    HeardToken last;            // length 0: token -1, or the one whose end belongs to the previous utterance
-    std::int32_t before = -1;   // what precedes `last`: an entry of the history; -1: nothing
-    std::int32_t length = 0;    // tokens
-    std::uint32_t hash = 0;     // of the tokens
-    std::int32_t node = 0;      // of the graph
+    HeardToken last;           // length 0: token -1, or the one whose end belongs to the previous utterance
+    std::int32_t before = -1;  // what precedes `last`: an entry of the history; -1: nothing
+    std::int32_t length = 0;   // tokens
+    std::uint32_t hash = 0;    // of the tokens
+    std::int32_t node = 0;     // of the graph
     HotwordScore hot;
   };
   struct Extension {
@@ -85,8 +87,8 @@ class PrefixBeam {
 
   void choose_tokens(const FrameScores& scores) noexcept;
   void extend(const FrameScores& scores, std::int32_t source) noexcept;
-  void extend_by(std::int32_t source, LogProbability total, std::int32_t token, LogProbability log, std::int32_t node,
-                 std::int32_t word) noexcept;
+  void extend_by(std::int32_t source, LogProbability total, std::int32_t token, LogProbability log,
+                 std::int32_t node, std::int32_t word) noexcept;
   void offer(const Extension& extension) noexcept;
   void keep_best(const FrameScores& scores, std::int32_t frame) noexcept;
   Hypothesis stayed(std::int32_t index, const FrameScores& scores, std::int32_t frame) const noexcept;
@@ -101,12 +103,12 @@ class PrefixBeam {
   BeamSettings settings_;
   Hypothesis *now_ = nullptr, *next_ = nullptr;  // [beam]; `now_` the best first
   TokenHistory history_;
-  Extension* extensions_ = nullptr;              // [beam]: the best first
+  Extension* extensions_ = nullptr;  // [beam]: the best first
   std::int32_t extension_count_ = 0;
-  Stay* stays_ = nullptr;                  // [beam]
-  std::int32_t* order_ = nullptr;          // [beam]: of stays, the best first
-  std::int32_t* tokens_ = nullptr;         // [candidates]: to try without a graph, the most likely first
-  LogProbability* token_logs_ = nullptr;   // [candidates]
+  Stay* stays_ = nullptr;                 // [beam]
+  std::int32_t* order_ = nullptr;         // [beam]: of stays, the best first
+  std::int32_t* tokens_ = nullptr;        // [candidates]: to try without a graph, the most likely first
+  LogProbability* token_logs_ = nullptr;  // [candidates]
   std::int32_t token_count_ = 0;
   State state_;
 };

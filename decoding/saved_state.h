@@ -43,9 +43,11 @@ class StateReader {
 };
 
 inline Status another_state(std::size_t found, std::size_t expected) noexcept {
-  return Status(Code::mismatch) << "the saved state of a search with other settings: " << found << " bytes, expected "
-                                << expected;
+  return Status(Code::mismatch) << "the saved state of a search with other settings: " << found
+                                << " bytes, expected " << expected;
 }
-inline Status damaged_state() noexcept { return Status(Code::mismatch, "the saved state of a search is damaged"); }
+inline Status damaged_state() noexcept {
+  return Status(Code::mismatch, "the saved state of a search is damaged");
+}
 
 }  // namespace runnel::decoding

@@ -11,8 +11,9 @@
 
 namespace runnel::decoding {
 
-// Entries never change while a hypothesis refers to them. Those that none refers to are collected when a step could need
-// more than are free: between begin_collection() and end_collection() the hypotheses mark their chains.
+// Entries never change while a hypothesis refers to them. Those that none refers to are collected when a step
+// could need more than are free: between begin_collection() and end_collection() the hypotheses mark their
+// chains.
 class TokenHistory {
  public:
   // Of `beam` hypotheses with up to max_tokens. False when the memory is exhausted.
@@ -31,7 +32,9 @@ class TokenHistory {
   void mark(std::int32_t entry) noexcept;
   void end_collection() noexcept;
 
-  [[nodiscard]] std::size_t saved_bytes() const noexcept { return saved_size<Entry>(static_cast<std::size_t>(capacity_)); }
+  [[nodiscard]] std::size_t saved_bytes() const noexcept {
+    return saved_size<Entry>(static_cast<std::size_t>(capacity_));
+  }
   void save(StateWriter& writer) const noexcept;
   // Collection follows; until then entries may hold anything (is_chain()).
   void restore(StateReader& reader) noexcept;

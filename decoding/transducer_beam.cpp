@@ -7,7 +7,8 @@
 
 namespace runnel::decoding {
 
-Status TransducerBeam::prepare(Memory& memory, const TransducerSettings& settings, TransducerModel& model) noexcept {
+Status TransducerBeam::prepare(Memory& memory, const TransducerSettings& settings,
+                               TransducerModel& model) noexcept {
   settings_ = settings;
   model_ = &model;
   if (settings_.hotwords != nullptr && settings_.hotwords->empty()) settings_.hotwords = nullptr;
@@ -118,7 +119,8 @@ void TransducerBeam::extend(std::int32_t source) noexcept {
   const Hypothesis& from = now_[source];
   const auto classes = static_cast<std::size_t>(settings_.classes);
   FrameScores scores;
-  static_cast<void>(scores.read({logits_ + static_cast<std::size_t>(source) * classes, classes}, FrameScores::Kind::logits));
+  static_cast<void>(scores.read({logits_ + static_cast<std::size_t>(source) * classes, classes},
+                                FrameScores::Kind::logits));
   const LogProbability stay = std::max(from.log + scores.log(settings_.blank), kNever);
   stays_[source] = log_add(stays_[source], stay);
   if (from.length >= settings_.max_tokens) return;
@@ -129,10 +131,13 @@ void TransducerBeam::extend(std::int32_t source) noexcept {
     std::int32_t same = -1;
     for (std::int32_t i = 0; i < state_.count && same < 0; ++i) {
       const Hypothesis& other = now_[i];
-      if (other.length != from.length + 1 || other.last.token != token || other.hash != hash_with(from.hash, token)) continue;
-      const bool equal = from.length == 0 ? other.before < 0
-                                          : other.before >= 0 && history_.token(other.before).token == from.last.token &&
-                                                history_.same(history_.before(other.before), from.before);
+      if (other.length != from.length + 1 || other.last.token != token ||
+          other.hash != hash_with(from.hash, token))
+        continue;
+      const bool equal = from.length == 0
+                             ? other.before < 0
+                             : other.before >= 0 && history_.token(other.before).token == from.last.token &&
+                                   history_.same(history_.before(other.before), from.before);
       if (equal) same = i;
     }
     if (same >= 0) {
@@ -141,10 +146,16 @@ void TransducerBeam::extend(std::int32_t source) noexcept {
     }
     HotwordScore hot;
     if (settings_.hotwords != nullptr)
-      hot = advance(*settings_.hotwords, from.hot, token, settings_.begins_word != nullptr && settings_.begins_word[token]);
+      hot = advance(*settings_.hotwords, from.hot, token,
+                    settings_.begins_word != nullptr && settings_.begins_word[token]);
     const LogProbability rank = log + hot.total();
     if (extension_count_ == settings_.beam && rank <= extensions_[extension_count_ - 1].rank) continue;
-    offer({.log = log, .rank = rank, .source = source, .token = token, .posterior = scores.posterior(token), .hot = hot});
+    offer({.log = log,
+           .rank = rank,
+           .source = source,
+           .token = token,
+           .posterior = scores.posterior(token),
+           .hot = hot});
   }
 }
 
@@ -173,7 +184,8 @@ void TransducerBeam::keep_best(std::int32_t index) noexcept {
       kept = {};
       kept.log = longer.log;
       kept.before = from.length == 0 ? -1 : history_.add(from.last, from.before);
-      kept.last = {.token = longer.token, .word = -1, .first = index, .last = index, .confidence = longer.posterior};
+      kept.last = {
+          .token = longer.token, .word = -1, .first = index, .last = index, .confidence = longer.posterior};
       kept.length = from.length + 1;
       kept.hash = hash_with(from.hash, longer.token);
       kept.slot = -1;
@@ -214,7 +226,8 @@ std::size_t TransducerBeam::best(bool final, std::span<HeardToken> to) const noe
   if (from.length == 0) return 0;
   auto at = static_cast<std::size_t>(from.length);
   to[--at] = from.last;
-  for (std::int32_t entry = from.before; entry >= 0; entry = history_.before(entry)) to[--at] = history_.token(entry);
+  for (std::int32_t entry = from.before; entry >= 0; entry = history_.before(entry))
+    to[--at] = history_.token(entry);
   return static_cast<std::size_t>(from.length);
 }
 
@@ -228,7 +241,8 @@ std::size_t TransducerBeam::settled(std::span<const HeardToken> best) const noex
       if (--at < common && best[at].token != token) common = at;
     };
     if (other.length > 0) compare(other.last.token);
-    for (std::int32_t entry = other.before; entry >= 0; entry = history_.before(entry)) compare(history_.token(entry).token);
+    for (std::int32_t entry = other.before; entry >= 0; entry = history_.before(entry))
+      compare(history_.token(entry).token);
   }
   return common;
 }
@@ -241,7 +255,8 @@ std::int64_t TransducerBeam::score(bool final) const noexcept {
 // ---- saved state
 
 std::size_t TransducerBeam::saved_bytes() const noexcept {
-  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) + history_.saved_bytes();
+  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) +
+         history_.saved_bytes();
 }
 
 void TransducerBeam::save(std::span<std::byte> to) const noexcept {
@@ -253,14 +268,17 @@ void TransducerBeam::save(std::span<std::byte> to) const noexcept {
 
 bool TransducerBeam::is_sound(const State& state) const noexcept {
   if (state.count < 1 || state.count > settings_.beam) return false;
-  const auto inside = [](std::int32_t index, std::size_t size) { return index >= 0 && static_cast<std::size_t>(index) < size; };
+  const auto inside = [](std::int32_t index, std::size_t size) {
+    return index >= 0 && static_cast<std::size_t>(index) < size;
+  };
   const auto classes = static_cast<std::size_t>(settings_.classes);
   for (const std::int32_t token : state.seed)
     if (!inside(token, classes)) return false;
   for (std::int32_t i = 0; i < state.count; ++i) {
     const Hypothesis& one = now_[i];
-    if (one.length < 0 || one.length > settings_.max_tokens || (one.length > 0 && !inside(one.last.token, classes)) ||
-        one.log > 0 || one.log < kNever || !is_sound_score(one.hot) ||
+    if (one.length < 0 || one.length > settings_.max_tokens ||
+        (one.length > 0 && !inside(one.last.token, classes)) || one.log > 0 || one.log < kNever ||
+        !is_sound_score(one.hot) ||
         !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||
         !history_.is_chain(one.before, std::max(one.length - 1, 0), settings_.classes))
       return false;

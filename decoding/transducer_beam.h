@@ -1,4 +1,5 @@
-// Search in a transducer with a stateless decoder (Graves, 2012; Ghodsi and others, 2020): at most one token per frame
+// Search in a transducer with a stateless decoder (Graves, 2012; Ghodsi and others, 2020): at most one token
+// per frame
 // ("modified beam search"), which with one hypothesis is greedy search.
 #pragma once
 
@@ -21,7 +22,8 @@ class TransducerModel {
   // What the decoder says after the last tokens, the latest one last; `to` has `predicted` values.
   virtual void predict(std::span<const std::int32_t> context, std::span<float> to) noexcept = 0;
   // The logits of all tokens, from a frame of the encoder and what predict() gave; valid until the next call.
-  virtual std::span<const float> join(std::span<const float> frame, std::span<const float> predicted) noexcept = 0;
+  virtual std::span<const float> join(std::span<const float> frame,
+                                      std::span<const float> predicted) noexcept = 0;
 
  protected:
   ~TransducerModel() = default;
@@ -31,7 +33,8 @@ struct TransducerSettings {
   std::int32_t classes = 0, blank = 0;
   std::int32_t beam = 1;  // hypotheses
   std::int32_t max_tokens = 512;
-  std::int32_t context = 2;    // tokens that the decoder looks at, 1 .. kMostContext; blanks before the first one
+  std::int32_t context =
+      2;  // tokens that the decoder looks at, 1 .. kMostContext; blanks before the first one
   std::int32_t predicted = 0;  // values of predict()
   const Hotwords* hotwords = nullptr;
   const bool* begins_word = nullptr;  // as in BeamSettings
@@ -39,8 +42,9 @@ struct TransducerSettings {
 
 inline constexpr std::int32_t kMostContext = 16;
 
-// Hypotheses with the same tokens are one, with the sum of their probabilities. The confidence of a token is its posterior in its frame. What the
-// decoder says is kept for each hypothesis, so that a frame without a new token does not run it. No heap; one thread.
+// Hypotheses with the same tokens are one, with the sum of their probabilities. The confidence of a token is
+// its posterior in its frame. What the decoder says is kept for each hypothesis, so that a frame without a
+// new token does not run it. No heap; one thread.
 class TransducerBeam {
  public:
   // `model` outlives this. Error: out_of_memory.
@@ -101,9 +105,9 @@ class TransducerBeam {
   TransducerModel* model_ = nullptr;
   Hypothesis *now_ = nullptr, *next_ = nullptr;  // [beam], the best first
   TokenHistory history_;
-  float* said_ = nullptr;     // [2 * beam][predicted]
-  bool* taken_ = nullptr;     // [2 * beam]: slots
-  float* logits_ = nullptr;   // [beam][classes]
+  float* said_ = nullptr;            // [2 * beam][predicted]
+  bool* taken_ = nullptr;            // [2 * beam]: slots
+  float* logits_ = nullptr;          // [beam][classes]
   Extension* extensions_ = nullptr;  // [beam], the best first
   std::int32_t extension_count_ = 0;
   LogProbability *stays_ = nullptr, *ranks_ = nullptr;  // [beam]

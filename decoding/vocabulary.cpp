@@ -43,12 +43,13 @@ std::int32_t byte_of(std::string_view piece) noexcept {
 }
 
 bool is_control(std::string_view piece) noexcept {
-  return piece.size() > 2 && piece.front() == '<' && piece.back() == '>' && piece != "<unk>" && piece != "<space>" &&
-         byte_of(piece) < 0;
+  return piece.size() > 2 && piece.front() == '<' && piece.back() == '>' && piece != "<unk>" &&
+         piece != "<space>" && byte_of(piece) < 0;
 }
 
 bool Vocabulary::separates(std::int32_t token) const noexcept {
-  return (units == Units::characters || units == Units::pieces) && is_separator(pieces[static_cast<std::size_t>(token)]);
+  return (units == Units::characters || units == Units::pieces) &&
+         is_separator(pieces[static_cast<std::size_t>(token)]);
 }
 
 bool Vocabulary::begins_word(std::int32_t token) const noexcept {
@@ -68,7 +69,8 @@ bool Vocabulary::begins_word(std::int32_t token) const noexcept {
 std::string_view Vocabulary::text(std::int32_t token) const noexcept {
   std::string_view piece = pieces[static_cast<std::size_t>(token)];
   if (token == blank || is_control(piece) || separates(token)) return {};
-  if (const std::int32_t byte = byte_of(piece); byte >= 0) return {&kBytes[static_cast<std::size_t>(byte)], 1};
+  if (const std::int32_t byte = byte_of(piece); byte >= 0)
+    return {&kBytes[static_cast<std::size_t>(byte)], 1};
   if (units == Units::pieces && piece.starts_with(kWordMark)) piece.remove_prefix(kWordMark.size());
   return piece;
 }
@@ -95,7 +97,8 @@ std::int32_t find_blank(std::span<const std::string_view> pieces, std::string_vi
 }
 
 Status no_such_blank(std::string_view text, std::size_t tokens) noexcept {
-  return Status(Code::invalid_argument) << "blank=" << text << ": expected a token, or a number from 0 to " << tokens - 1;
+  return Status(Code::invalid_argument)
+         << "blank=" << text << ": expected a token, or a number from 0 to " << tokens - 1;
 }
 
 Units units_of(std::span<const std::string_view> pieces) noexcept {
@@ -103,7 +106,8 @@ Units units_of(std::span<const std::string_view> pieces) noexcept {
   for (const std::string_view piece : pieces) {
     if (piece.starts_with(kWordMark) && piece.size() > kWordMark.size()) return Units::pieces;
     if (is_separator(piece)) separators = true;
-    if (!is_control(piece) && !is_separator(piece) && piece != "<unk>" && !is_character(piece)) characters = false;
+    if (!is_control(piece) && !is_separator(piece) && piece != "<unk>" && !is_character(piece))
+      characters = false;
   }
   if (separators) return Units::characters;
   return characters ? Units::joined : Units::words;

@@ -31,17 +31,17 @@ struct Vocabulary {
   [[nodiscard]] bool begins_word(std::int32_t token) const noexcept;
   // A token between words, without text of its own.
   [[nodiscard]] bool separates(std::int32_t token) const noexcept;
-  // What it adds to its word: without the mark. Empty for separators and control tokens such as <s>; bytes ("<0xE2>") give
-  // themselves, from a table.
+  // What it adds to its word: without the mark. Empty for separators and control tokens such as <s>; bytes
+  // ("<0xE2>") give themselves, from a table.
   [[nodiscard]] std::string_view text(std::int32_t token) const noexcept;
 };
 
-// The units that the tokens show: marks, else separators, else joined if every token is one character, else words. Control tokens
-// do not count.
+// The units that the tokens show: marks, else separators, else joined if every token is one character, else
+// words. Control tokens do not count.
 Units units_of(std::span<const std::string_view> pieces) noexcept;
 
-// The token that `text` names, or whose number it is; without a text <blk>, <blank>, <pad>, <eps>, [PAD] or _, or else
-// the first one. -1: there is no such token.
+// The token that `text` names, or whose number it is; without a text <blk>, <blank>, <pad>, <eps>, [PAD] or
+// _, or else the first one. -1: there is no such token.
 std::int32_t find_blank(std::span<const std::string_view> pieces, std::string_view text) noexcept;
 
 // The sentence when there is none.

@@ -1,5 +1,5 @@
-// What may be said: words as sequences of tokens, and which word may follow which. A lexicon trie is the graph in
-// which every word may follow every word.
+// What may be said: words as sequences of tokens, and which word may follow which. A lexicon trie is the
+// graph in which every word may follow every word.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "embed/sinks.h"
 
+#include <algorithm>
+
 #include "pipeline/transcript.h"
 
 namespace runnel::embed {
@@ -22,7 +24,11 @@ const pipeline::NodeType FrameTap::type = {.name = "frames",
 
 Status EventQueue::prepare(pipeline::NodeContext& context) noexcept {
   ring_ = context.memory.array<runnel_event>(static_cast<std::size_t>(room));
-  return ring_ == nullptr ? pipeline::out_of_memory("the decisions that wait") : Status();
+  // Decoders of speech have no labels: their texts are kept with the decisions.
+  if (ring_ != nullptr && context.input.labels.empty())
+    texts_ = context.memory.array<char>(static_cast<std::size_t>(room) * RUNNEL_TEXT_BYTES);
+  const bool exhausted = ring_ == nullptr || (context.input.labels.empty() && texts_ == nullptr);
+  return exhausted ? pipeline::out_of_memory("the decisions that wait") : Status();
 }
 
 int EventQueue::index_of(std::string_view label) const noexcept {
@@ -30,6 +36,17 @@ int EventQueue::index_of(std::string_view label) const noexcept {
     if (label == labels[i]) return static_cast<int>(i);
   }
   return -1;
+}
+
+// A text that does not fit ends with its last whole character of UTF-8.
+const char* EventQueue::keep(std::string_view text, int place) noexcept {
+  if (texts_ == nullptr) return "";
+  char* const to = texts_ + static_cast<std::size_t>(place) * RUNNEL_TEXT_BYTES;
+  std::size_t size = std::min<std::size_t>(text.size(), RUNNEL_TEXT_BYTES - 1);
+  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0u) == 0x80u) --size;
+  std::copy_n(text.data(), size, to);
+  to[size] = '\0';
+  return to;
 }
 
 Status EventQueue::process(const pipeline::Block& in, pipeline::Output&) noexcept {
@@ -42,12 +59,13 @@ Status EventQueue::process(const pipeline::Block& in, pipeline::Output&) noexcep
       --count_;
       ++dropped_;
     }
-    ring_[(first_ + count_++) % room] = {index < 0 ? "" : labels[static_cast<std::size_t>(index)],
-                                         index,
-                                         events[i].score,
-                                         events[i].begin,
-                                         events[i].end,
-                                         events[i].frame};
+    const int place = (first_ + count_++) % room;
+    ring_[place] = {index < 0 ? keep(events[i].label, place) : labels[static_cast<std::size_t>(index)],
+                    index,
+                    events[i].score,
+                    events[i].begin,
+                    events[i].end,
+                    events[i].frame};
   }
   return {};
 }

@@ -45,7 +45,8 @@ struct Event {
   float score = 0;         // 0 .. 1
   std::int64_t begin = 0, end = 0;
   std::int64_t frame = 0;  // index of the frame at which the decision was made
-  // Of decoders of speech (pipeline/transcript.h), whose label is the text and whose score that of the least sure word; else null.
+  // Of decoders of speech (pipeline/transcript.h), whose label is the text and whose score that of the least
+  // sure word; else null.
   const Transcript* transcript = nullptr;
 };
 

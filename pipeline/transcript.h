@@ -27,6 +27,8 @@ struct Transcript {
 };
 
 // Whether an event is a partial result, which is no decision yet.
-inline bool is_partial(const Event& event) noexcept { return event.transcript != nullptr && !event.transcript->final; }
+inline bool is_partial(const Event& event) noexcept {
+  return event.transcript != nullptr && !event.transcript->final;
+}
 
 }  // namespace runnel::pipeline

@@ -60,7 +60,8 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   if (!call.format.empty() && !batch::parse_format(call.format, format))
     return Status(Code::invalid_argument) << "--format " << call.format;
   if (gives_frames(call) && batch::is_transcript(format))
-    return Status(Code::invalid_argument) << "--format " << batch::name_of(format) << " holds text: expected --give events";
+    return Status(Code::invalid_argument)
+           << "--format " << batch::name_of(format) << " holds text: expected --give events";
   if (!gives_frames(call) && !batch::is_transcript(format) && format != batch::OutputFormat::jsonl &&
       format != batch::OutputFormat::csv) {
     return Status(Code::invalid_argument) << "--format " << batch::name_of(format)
@@ -145,11 +146,11 @@ Status run_batch(BatchCall& call) {
   options.tick = listen::kFileTick;
   options.insert_conversions = true;
   options.note = [&](std::string_view note) { notes(note); };
-  RecordingsWork work{.format = format,
-                      .prefix = {},
-                      .keyed = batch::is_folder(format) || batch::is_transcript(format) ||
-                               format == batch::OutputFormat::ark,
-                      .make = {}};
+  RecordingsWork work{
+      .format = format,
+      .prefix = {},
+      .keyed = batch::is_folder(format) || batch::is_transcript(format) || format == batch::OutputFormat::ark,
+      .make = {}};
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
   if (format == batch::OutputFormat::csv && !gives_frames(call)) work.prefix = batch::EventRows::header();
   if (format == batch::OutputFormat::csv && gives_frames(call)) {
@@ -188,10 +189,11 @@ void add_batch(Verb program, int& exit_code) {
               "What to write: events; posteriors, outputs (raw, of the model) or features of every frame, in "
               "JSON lines together with the events")
       .choices({"events", "posteriors", "outputs", "features"});
-  verb.option("--format", call->format,
-              "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
-              "recording); of decoders of speech also srt, vtt (OUT is a folder for subtitles), ctm (words with "
-              "times), txt; default: by the name of OUT")
+  verb.option(
+          "--format", call->format,
+          "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
+          "recording); of decoders of speech also srt, vtt (OUT is a folder for subtitles), ctm (words with "
+          "times), txt; default: by the name of OUT")
       .choices({"jsonl", "csv", "npy", "ark", "files", "srt", "vtt", "ctm", "txt"});
   add_run_flags(verb, *call);
   verb.flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");

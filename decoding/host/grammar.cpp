@@ -9,7 +9,8 @@ namespace runnel::decoding {
 namespace {
 
 // Bounds of what a text can make of memory and time, far above what a grammar of commands needs.
-constexpr std::size_t kMostPlaces = 20'000, kMostPairs = 4'000'000, kMostStates = 20'000, kMostTransitions = 1'000'000;
+constexpr std::size_t kMostPlaces = 20'000, kMostPairs = 4'000'000, kMostStates = 20'000,
+                      kMostTransitions = 1'000'000;
 constexpr int kDeepest = 100;
 
 using Places = std::vector<std::int32_t>;
@@ -44,7 +45,8 @@ class Reader {
         continue;
       }
       const std::vector<std::string_view> left = words_of(line.substr(0, equals));
-      if (left.size() != 1 || left[0].size() < 3 || left[0].front() != '<' || left[0].find('>') != left[0].size() - 1)
+      if (left.size() != 1 || left[0].size() < 3 || left[0].front() != '<' ||
+          left[0].find('>') != left[0].size() - 1)
         return bad(i) << "expected <name> before the =";
       if (!rules_.emplace(left[0], Rule{line.substr(equals + 1), i}).second)
         return bad(i) << "the rule " << left[0] << " is defined a second time";
@@ -72,7 +74,9 @@ class Reader {
   Status determine();
 
  private:
-  Status bad(std::size_t line) const { return Status(Code::invalid_data) << name_ << ", line " << line + 1 << ": "; }
+  Status bad(std::size_t line) const {
+    return Status(Code::invalid_data) << name_ << ", line " << line + 1 << ": ";
+  }
 
   void drop_places(std::size_t from) {
     word_.resize(from);
@@ -90,11 +94,14 @@ class Reader {
     return {};
   }
   Status too_large() const {
-    return Status(Code::invalid_data) << name_ << ": the grammar is too large: with all rules written out it has more than "
-                                      << kMostPlaces << " words or " << kMostPairs << " pairs of words";
+    return Status(Code::invalid_data)
+           << name_ << ": the grammar is too large: with all rules written out it has more than "
+           << kMostPlaces << " words or " << kMostPairs << " pairs of words";
   }
 
-  static void skip_spaces(std::string_view& rest) { rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size())); }
+  static void skip_spaces(std::string_view& rest) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  }
 
   Status alternatives(std::string_view& rest, std::size_t line, int depth, Part& part) {
     if (depth > kDeepest) return bad(line) << "brackets and rules within each other deeper than " << kDeepest;
@@ -135,7 +142,8 @@ class Reader {
       rest.remove_prefix(1);
       RUNNEL_TRY(alternatives(rest, line, depth + 1, part));
       const char close = first == '(' ? ')' : ']';
-      if (rest.empty() || rest.front() != close) return bad(line) << "expected " << close << " after " << first;
+      if (rest.empty() || rest.front() != close)
+        return bad(line) << "expected " << close << " after " << first;
       rest.remove_prefix(1);
       part.nullable = part.nullable || first == '[';
     } else if (first == '<') {
@@ -164,12 +172,14 @@ class Reader {
     if (found == rules_.end()) return bad(line) << "there is no rule " << name;
     Rule& rule = found->second;
     if (rule.open)
-      return bad(line) << "the rule " << name << " leads back to itself, which needs memory without bound; write loops with * or +";
+      return bad(line) << "the rule " << name
+                       << " leads back to itself, which needs memory without bound; write loops with * or +";
     rule.open = true;
     std::string_view rest = rule.text;
     RUNNEL_TRY(alternatives(rest, rule.line, depth + 1, part));
     rule.open = false;
-    return rest.empty() ? Status() : bad(rule.line) << "\"" << rest.substr(0, 1) << "\" without its beginning";
+    return rest.empty() ? Status()
+                        : bad(rule.line) << "\"" << rest.substr(0, 1) << "\" without its beginning";
   }
 
   Status add_word(std::string_view text, Part& part) {
@@ -207,7 +217,8 @@ Status Reader::determine() {
   const auto state_of = [&](Places next, bool accepts, bool start) {
     std::sort(next.begin(), next.end());
     next.erase(std::unique(next.begin(), next.end()), next.end());
-    const auto [found, is_new] = numbers.emplace(Key{next, accepts, start}, static_cast<std::int32_t>(grammar_.states.size()));
+    const auto [found, is_new] =
+        numbers.emplace(Key{next, accepts, start}, static_cast<std::int32_t>(grammar_.states.size()));
     if (is_new) {
       grammar_.states.push_back({{}, accepts});
       next_of.push_back(std::move(next));
@@ -228,8 +239,8 @@ Status Reader::determine() {
     }
     transitions += by_word.size();
     if (grammar_.states.size() > kMostStates || transitions > kMostTransitions || work > 10 * kMostPairs)
-      return Status(Code::invalid_data) << name_ << ": the grammar is too large: it needs more than " << kMostStates
-                                        << " states or " << kMostTransitions << " transitions";
+      return Status(Code::invalid_data) << name_ << ": the grammar is too large: it needs more than "
+                                        << kMostStates << " states or " << kMostTransitions << " transitions";
     for (auto& [word, to] : by_word) {
       const std::int32_t state = state_of(std::move(to.first), to.second, false);
       grammar_.states[at].next[word] = state;
@@ -254,7 +265,8 @@ Grammar any_of(const std::vector<std::string>& words) {
   grammar.states.resize(2);
   for (std::size_t state = 0; state < 2; ++state) {
     grammar.states[state].accepts = true;
-    for (std::size_t word = 0; word < words.size(); ++word) grammar.states[state].next[static_cast<std::int32_t>(word)] = 1;
+    for (std::size_t word = 0; word < words.size(); ++word)
+      grammar.states[state].next[static_cast<std::int32_t>(word)] = 1;
   }
   return grammar;
 }

@@ -28,7 +28,8 @@ class Builder {
     nodes_[at].ends = true;
     nodes_[at].completed = score;
     for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-      const auto part = static_cast<LogProbability>(std::int64_t{score} * static_cast<std::int64_t>(i + 1) / static_cast<std::int64_t>(path.size()));
+      const auto part = static_cast<LogProbability>(std::int64_t{score} * static_cast<std::int64_t>(i + 1) /
+                                                    static_cast<std::int64_t>(path.size()));
       nodes_[path[i]].credit = std::max(nodes_[path[i]].credit, part);
     }
     return true;
@@ -45,7 +46,8 @@ class Builder {
         while (from != 0 && fail != 0 && !nodes_[fail].children.contains(token)) fail = nodes_[fail].fail;
         const auto found = nodes_[fail].children.find(token);
         nodes_[to].fail = from != 0 && found != nodes_[fail].children.end() ? found->second : 0;
-        nodes_[to].completed = std::clamp(nodes_[to].completed + nodes_[nodes_[to].fail].completed, -kMostCompleted, kMostCompleted);
+        nodes_[to].completed = std::clamp(nodes_[to].completed + nodes_[nodes_[to].fail].completed,
+                                          -kMostCompleted, kMostCompleted);
       }
     }
     for (const Node& node : nodes_) {
@@ -54,7 +56,8 @@ class Builder {
                              .fail = static_cast<std::int32_t>(node.fail),
                              .credit = node.credit,
                              .completed = node.completed});
-      for (const auto& [token, to] : node.children) text.arcs.push_back({token, static_cast<std::int32_t>(to)});
+      for (const auto& [token, to] : node.children)
+        text.arcs.push_back({token, static_cast<std::int32_t>(to)});
     }
   }
 
@@ -84,8 +87,8 @@ bool take_score(std::vector<std::string_view>& words, double& score) {
 
 }  // namespace
 
-Result<HotwordsText> parse_hotwords(std::string_view text, std::string_view name, double score, const Vocabulary& vocabulary,
-                                    const Speller& speller) {
+Result<HotwordsText> parse_hotwords(std::string_view text, std::string_view name, double score,
+                                    const Vocabulary& vocabulary, const Speller& speller) {
   HotwordsText hotwords;
   hotwords.whole_words = vocabulary.units == Units::pieces || vocabulary.units == Units::characters;
   Builder builder;
@@ -96,8 +99,9 @@ Result<HotwordsText> parse_hotwords(std::string_view text, std::string_view name
     if (words.empty()) continue;
     const auto bad = [&] { return Status(Code::invalid_data) << name << ", line " << i + 1 << ": "; };
     double own = score;
-    if (!take_score(words, own)) return bad() << "expected words and at most :SCORE from -" << static_cast<int>(kMostScore) << " to "
-                                              << static_cast<int>(kMostScore);
+    if (!take_score(words, own))
+      return bad() << "expected words and at most :SCORE from -" << static_cast<int>(kMostScore) << " to "
+                   << static_cast<int>(kMostScore);
     std::vector<std::int32_t> tokens;
     for (const std::string_view word : words) {
       auto spelled = speller.spell(word);

@@ -21,13 +21,17 @@ Result<Lexicon> parse_lexicon(std::string_view text, std::string_view name, cons
     }
     for (std::size_t k = 1; k < columns.size(); ++k) {
       const std::int32_t token = speller.token(columns[k]);
-      if (token < 0) return bad() << '"' << columns[0] << "\" cannot be spelled: there is no token \"" << columns[k] << '"';
-      if (token == speller.blank()) return bad() << '"' << columns[0] << "\" is spelled with the blank, \"" << columns[k] << '"';
+      if (token < 0)
+        return bad() << '"' << columns[0] << "\" cannot be spelled: there is no token \"" << columns[k]
+                     << '"';
+      if (token == speller.blank())
+        return bad() << '"' << columns[0] << "\" is spelled with the blank, \"" << columns[k] << '"';
       spelling.push_back(token);
     }
     auto& spellings = lexicon.spellings[std::string(columns[0])];
     if (spellings.empty()) lexicon.words.emplace_back(columns[0]);
-    if (std::find(spellings.begin(), spellings.end(), spelling) == spellings.end()) spellings.push_back(std::move(spelling));
+    if (std::find(spellings.begin(), spellings.end(), spelling) == spellings.end())
+      spellings.push_back(std::move(spelling));
   }
   if (lexicon.words.empty()) return Status(Code::invalid_data) << name << ": has no words";
   return lexicon;

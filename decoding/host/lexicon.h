@@ -18,8 +18,9 @@ struct Lexicon {
   std::map<std::string, std::vector<std::vector<std::int32_t>>, std::less<>> spellings;
 };
 
-// A word a line, alone or followed by its tokens ("seven S EH V AH N"), several times for several spellings; "#" begins a comment. Words
-// alone are spelled by `speller`. Errors: invalid_data that names the line and the word.
+// A word a line, alone or followed by its tokens ("seven S EH V AH N"), several times for several spellings;
+// "#" begins a comment. Words alone are spelled by `speller`. Errors: invalid_data that names the line and
+// the word.
 Result<Lexicon> parse_lexicon(std::string_view text, std::string_view name, const Speller& speller);
 
 }  // namespace runnel::decoding

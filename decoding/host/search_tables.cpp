@@ -16,10 +16,12 @@ Status OwnedSearchTables::set_units(std::string_view units) {
     chosen = one;
     return {};
   }
-  return Status(Code::invalid_argument) << "units=" << units << ": expected auto, pieces, characters, words or joined";
+  return Status(Code::invalid_argument)
+         << "units=" << units << ": expected auto, pieces, characters, words or joined";
 }
 
-Result<std::unique_ptr<const OwnedSearchTables>> OwnedSearchTables::read(const SearchFiles& files, std::int32_t classes,
+Result<std::unique_ptr<const OwnedSearchTables>> OwnedSearchTables::read(const SearchFiles& files,
+                                                                         std::int32_t classes,
                                                                          std::string_view input_label) {
   std::unique_ptr<OwnedSearchTables> self(new OwnedSearchTables());
   SearchTables& tables = self->tables_;
@@ -33,11 +35,12 @@ Result<std::unique_ptr<const OwnedSearchTables>> OwnedSearchTables::read(const S
   } else {
     self->pieces_ = files.labels;
     if (self->pieces_.empty())
-      return Status(Code::invalid_argument) << input_label << " gives no labels: expected tokens=FILE, a token a line";
+      return Status(Code::invalid_argument)
+             << input_label << " gives no labels: expected tokens=FILE, a token a line";
   }
   if (self->pieces_.size() != static_cast<std::size_t>(classes))
-    return Status(Code::mismatch) << origin << ": " << self->pieces_.size() << " tokens, but " << input_label << " gives " << classes
-                                  << " classes";
+    return Status(Code::mismatch) << origin << ": " << self->pieces_.size() << " tokens, but " << input_label
+                                  << " gives " << classes << " classes";
   self->piece_views_.assign(self->pieces_.begin(), self->pieces_.end());
   tables.vocabulary.pieces = self->piece_views_;
   tables.vocabulary.blank = find_blank(tables.vocabulary.pieces, files.blank);
@@ -64,8 +67,10 @@ Result<std::unique_ptr<const OwnedSearchTables>> OwnedSearchTables::read(const S
   }
   if (!files.hotwords.empty()) {
     RUNNEL_ASSIGN(const std::string text, read_small_file(files.hotwords));
-    RUNNEL_ASSIGN(self->hotwords_, parse_hotwords(text, files.hotwords, files.hotword_score, tables.vocabulary, speller));
-    tables.hotwords = {self->hotwords_.states, self->hotwords_.arcs, self->hotwords_.start, self->hotwords_.whole_words};
+    RUNNEL_ASSIGN(self->hotwords_,
+                  parse_hotwords(text, files.hotwords, files.hotword_score, tables.vocabulary, speller));
+    tables.hotwords = {self->hotwords_.states, self->hotwords_.arcs, self->hotwords_.start,
+                       self->hotwords_.whole_words};
   }
   return std::unique_ptr<const OwnedSearchTables>(std::move(self));
 }

@@ -14,8 +14,9 @@
 
 namespace runnel::decoding {
 
-// Words and tokens as a graph: the words that may follow each state of the grammar are a trie. Words of the grammar that the lexicon (may be
-// null) does not have are spelled here. Errors: invalid_data that names a word, or where the graph would have more than a million nodes.
+// Words and tokens as a graph: the words that may follow each state of the grammar are a trie. Words of the
+// grammar that the lexicon (may be null) does not have are spelled here. Errors: invalid_data that names a
+// word, or where the graph would have more than a million nodes.
 struct WordGraphText {
   std::vector<WordNode> nodes;
   std::vector<WordArc> arcs;
@@ -23,16 +24,16 @@ struct WordGraphText {
 };
 Result<WordGraphText> make_word_graph(const Grammar& grammar, const Lexicon* lexicon, const Speller& speller);
 
-// A phrase a line, which may end in ":SCORE" (natural logarithm, -100 to 100); others have `score`. "#" begins a comment. Errors: invalid_data
-// that names the line and the word.
+// A phrase a line, which may end in ":SCORE" (natural logarithm, -100 to 100); others have `score`. "#"
+// begins a comment. Errors: invalid_data that names the line and the word.
 struct HotwordsText {
   std::vector<HotwordState> states;
   std::vector<HotwordArc> arcs;
   std::int32_t start = 0;
   bool whole_words = false;
 };
-Result<HotwordsText> parse_hotwords(std::string_view text, std::string_view name, double score, const Vocabulary& vocabulary,
-                                    const Speller& speller);
+Result<HotwordsText> parse_hotwords(std::string_view text, std::string_view name, double score,
+                                    const Vocabulary& vocabulary, const Speller& speller);
 
 // What the user gives: paths of files, empty where there is none.
 struct SearchFiles {
@@ -47,7 +48,8 @@ struct SearchFiles {
 // Owns all that its tables refer to.
 class OwnedSearchTables {
  public:
-  // `classes`: of the frames. Errors: those of the files; mismatch when the tokens are not as many as the classes.
+  // `classes`: of the frames. Errors: those of the files; mismatch when the tokens are not as many as the
+  // classes.
   static Result<std::unique_ptr<const OwnedSearchTables>> read(const SearchFiles& files, std::int32_t classes,
                                                                std::string_view input_label);
   OwnedSearchTables(const OwnedSearchTables&) = delete;

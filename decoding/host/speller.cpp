@@ -34,9 +34,11 @@ Speller::Speller(const Vocabulary& vocabulary, std::vector<float> scores)
     const std::string_view piece = vocabulary.pieces[static_cast<std::size_t>(token)];
     tokens_.emplace(piece, token);
     if (const std::int32_t byte = byte_of(piece); byte >= 0) bytes[static_cast<std::size_t>(byte)] = token;
-    const bool spells = token != vocabulary.blank && !is_control(piece) && piece != "<unk>" && byte_of(piece) < 0 &&
+    const bool spells = token != vocabulary.blank && !is_control(piece) && piece != "<unk>" &&
+                        byte_of(piece) < 0 &&
                         !(vocabulary.units == Units::characters && vocabulary.separates(token));
-    if (vocabulary.units == Units::characters && vocabulary.separates(token) && separator_ < 0) separator_ = token;
+    if (vocabulary.units == Units::characters && vocabulary.separates(token) && separator_ < 0)
+      separator_ = token;
     if (!spells || piece.empty()) continue;
     spelling_.emplace(piece, token);
     longest_ = std::max(longest_, piece.size());
@@ -107,8 +109,10 @@ Result<std::vector<std::int32_t>> Speller::spell(std::string_view word) const {
     if (missing.empty()) missing = character_at(word, failed_at < mark.size() ? 0 : failed_at - mark.size());
   }
   if (vocabulary_.units == Units::words)
-    return Status(Code::invalid_data) << '"' << word << "\" cannot be spelled: every token is a word, and none is this one";
-  return Status(Code::invalid_data) << '"' << word << "\" cannot be spelled: no token fits at \"" << missing << '"';
+    return Status(Code::invalid_data)
+           << '"' << word << "\" cannot be spelled: every token is a word, and none is this one";
+  return Status(Code::invalid_data) << '"' << word << "\" cannot be spelled: no token fits at \"" << missing
+                                    << '"';
 }
 
 }  // namespace runnel::decoding

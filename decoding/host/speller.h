@@ -12,15 +12,16 @@
 
 namespace runnel::decoding {
 
-// Spells words with the tokens of a recogniser: by the unigram model whose scores the tokens have (Kudo, 2018), else with
-// the fewest tokens, of these the longest first. Bytes ("<0xE2>") are taken where nothing else fits.
+// Spells words with the tokens of a recogniser: by the unigram model whose scores the tokens have (Kudo,
+// 2018), else with the fewest tokens, of these the longest first. Bytes ("<0xE2>") are taken where nothing
+// else fits.
 class Speller {
  public:
   // `vocabulary` outlives this. `scores`: by token, or empty.
   explicit Speller(const Vocabulary& vocabulary, std::vector<float> scores = {});
 
-  // The tokens of one word. If it cannot be spelled as it is written, capitals or small letters (ASCII) are tried. Error: invalid_data that
-  // names the word and what has no token.
+  // The tokens of one word. If it cannot be spelled as it is written, capitals or small letters (ASCII) are
+  // tried. Error: invalid_data that names the word and what has no token.
   [[nodiscard]] Result<std::vector<std::int32_t>> spell(std::string_view word) const;
   // The token between words; -1: the units have none.
   [[nodiscard]] std::int32_t separator() const noexcept { return separator_; }
@@ -33,9 +34,9 @@ class Speller {
 
   const Vocabulary& vocabulary_;
   std::vector<float> scores_;
-  std::map<std::string_view, std::int32_t> tokens_;  // all
+  std::map<std::string_view, std::int32_t> tokens_;    // all
   std::map<std::string_view, std::int32_t> spelling_;  // those that words are spelled with
-  std::vector<std::int32_t> bytes_;  // by byte; empty: there are none
+  std::vector<std::int32_t> bytes_;                    // by byte; empty: there are none
   std::size_t longest_ = 0;
   std::int32_t separator_ = -1;
 };

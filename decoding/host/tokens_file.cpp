@@ -41,9 +41,11 @@ Status bad_line(std::string_view name, std::size_t line) {
 Status check_piece(std::string_view piece, std::string_view name, std::size_t line) {
   if (piece.empty()) return bad_line(name, line) << "is empty, expected a token";
   if (piece.size() > kLongestPiece)
-    return bad_line(name, line) << "a token of " << piece.size() << " bytes, expected at most " << kLongestPiece;
+    return bad_line(name, line) << "a token of " << piece.size() << " bytes, expected at most "
+                                << kLongestPiece;
   for (const char letter : piece)
-    if (static_cast<unsigned char>(letter) < ' ') return bad_line(name, line) << "a token with control characters, expected text";
+    if (static_cast<unsigned char>(letter) < ' ')
+      return bad_line(name, line) << "a token with control characters, expected text";
   return {};
 }
 
@@ -53,13 +55,16 @@ Result<TokenList> numbered(const std::vector<std::string_view>& lines, std::stri
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line line = cut(lines[i]);
     const auto number = number_in<std::int64_t>(line.number);
-    if (!number) return bad_line(name, i) << '"' << lines[i] << "\", expected a token and its number, as in the first line";
+    if (!number)
+      return bad_line(name, i) << '"' << lines[i]
+                               << "\", expected a token and its number, as in the first line";
     if (*number < 0 || *number >= static_cast<std::int64_t>(lines.size()))
-      return bad_line(name, i) << "number " << *number << ", expected 0 to " << lines.size() - 1 << " in a file of " << lines.size()
-                               << " tokens";
+      return bad_line(name, i) << "number " << *number << ", expected 0 to " << lines.size() - 1
+                               << " in a file of " << lines.size() << " tokens";
     RUNNEL_TRY(check_piece(line.piece, name, i));
     std::string& piece = list.pieces[static_cast<std::size_t>(*number)];
-    if (!piece.empty()) return bad_line(name, i) << "number " << *number << " again, it is \"" << piece << '"';
+    if (!piece.empty())
+      return bad_line(name, i) << "number " << *number << " again, it is \"" << piece << '"';
     piece = line.piece;
   }
   return list;
@@ -71,7 +76,8 @@ Result<TokenList> scored(const std::vector<std::string_view>& lines, std::string
     const Line line = cut(lines[i]);
     const auto score = number_in<float>(line.number);
     if (!score || !line.tab || !std::isfinite(*score))
-      return bad_line(name, i) << '"' << lines[i] << "\", expected a token, a tab and its score, as in the first line";
+      return bad_line(name, i) << '"' << lines[i]
+                               << "\", expected a token, a tab and its score, as in the first line";
     RUNNEL_TRY(check_piece(line.piece, name, i));
     list.pieces.emplace_back(line.piece);
     list.scores.push_back(*score);

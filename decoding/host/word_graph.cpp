@@ -63,7 +63,8 @@ class Builder {
     return added;
   }
 
-  Status add(std::int32_t root, const std::vector<std::int32_t>& spelling, std::int32_t word, std::int32_t next) {
+  Status add(std::int32_t root, const std::vector<std::int32_t>& spelling, std::int32_t word,
+             std::int32_t next) {
     if (graph_.nodes.size() + spelling.size() + 1 > kMostNodes)
       return Status(Code::invalid_data) << "needs a graph of more than " << kMostNodes << " nodes";
     std::int32_t before = root, at = root;
@@ -77,7 +78,8 @@ class Builder {
     const Grammar::State& after = grammar_.states[static_cast<std::size_t>(next)];
     if (graph_.nodes[static_cast<std::size_t>(at)].word >= 0) {
       // Another word that is spelled the same: a node of its own, which only ends it.
-      children_[static_cast<std::size_t>(before)].emplace(tokens.back(), static_cast<std::int32_t>(graph_.nodes.size()));
+      children_[static_cast<std::size_t>(before)].emplace(tokens.back(),
+                                                          static_cast<std::int32_t>(graph_.nodes.size()));
       at = static_cast<std::int32_t>(graph_.nodes.size());
       add_node();
     }
@@ -100,7 +102,8 @@ class Builder {
 
 }  // namespace
 
-Result<WordGraphText> make_word_graph(const Grammar& grammar, const Lexicon* lexicon, const Speller& speller) {
+Result<WordGraphText> make_word_graph(const Grammar& grammar, const Lexicon* lexicon,
+                                      const Speller& speller) {
   return Builder(grammar, lexicon, speller).build();
 }
 

@@ -67,7 +67,7 @@ constexpr DeviceNode kRows[] = {
     node<Join>("Join", {}),  // has executors of its own, one for each input
     node<Infer>("Infer", "pipeline/nodes/model/infer.h"),
     node<Detect>("Detect", "pipeline/nodes/decide/detect.h"),
-    node<Ctc>("Ctc", {}),  // its texts would need room of their own in the queue of decisions
+    node<Ctc>("Ctc", "pipeline/nodes/decode/ctc.h"),
     node<Transducer>("Transducer", {}),  // its models would need a loader of their own
     node<Null>("Null", "pipeline/nodes/null.h"),
 };

@@ -53,8 +53,8 @@ Result<std::string> source_text(const Recording& recording, const SourceOptions&
 }
 
 Result<std::string> frame_header(const std::string& after_source, const pipeline::GraphOptions& options) {
-  const auto nodes =
-      pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type, &TranscriptRows::type});
+  const auto nodes = pipeline::with_nodes(
+      options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type, &TranscriptRows::type});
   pipeline::GraphOptions with = options;
   with.nodes = nodes;
   with.note = {};
@@ -71,9 +71,9 @@ GraphWorker::GraphWorker(std::string after_source, SourceOptions sources,
     : after_source_(std::move(after_source)),
       sources_(std::move(sources)),
       options_(options),
-      nodes_(pipeline::with_nodes(
-          options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type, &FrameRows::type,
-                          &TranscriptRows::type})),
+      nodes_(
+          pipeline::with_nodes(options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type,
+                                               &FrameRows::type, &TranscriptRows::type})),
       split_(std::move(split)) {
   options_.nodes = nodes_;
 }

@@ -10,8 +10,8 @@
 //     ctm     a line per word: KEY 1 START DURATION WORD CONFIDENCE, of decoders of speech
 //     txt     a line per recording: KEY and its words
 //
-// csv, npy, ark, ctm and txt have no room for failures and the summary: with them comes OUT.index.jsonl, one line per
-// recording.
+// csv, npy, ark, ctm and txt have no room for failures and the summary: with them comes OUT.index.jsonl, one
+// line per recording.
 #pragma once
 
 #include <cstdint>

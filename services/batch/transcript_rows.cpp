@@ -27,8 +27,9 @@ constexpr pipeline::Parameter kParameters[] = {
 
 // Characters of UTF-8.
 std::size_t length_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char letter) { return (static_cast<unsigned char>(letter) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char letter) {
+    return (static_cast<unsigned char>(letter) & 0xC0U) != 0x80U;
+  }));
 }
 
 // 01:02:03,450
@@ -38,8 +39,8 @@ std::string clock_text(std::int64_t sample, std::int64_t sample_rate, char point
     std::string text = std::to_string(number);
     return std::string(width - std::min(width, text.size()), '0') + text;
   };
-  return digits(all / 3600000, 2) + ':' + digits(all / 60000 % 60, 2) + ':' + digits(all / 1000 % 60, 2) + point +
-         digits(all % 1000, 3);
+  return digits(all / 3600000, 2) + ':' + digits(all / 60000 % 60, 2) + ':' + digits(all / 1000 % 60, 2) +
+         point + digits(all % 1000, 3);
 }
 
 // What a subtitle may not have: ends of lines, and in WebVTT the start of a tag.
@@ -58,7 +59,8 @@ std::string shown(std::string_view word, bool vtt) {
   return text;
 }
 
-std::string subtitles(const std::vector<std::vector<SpokenWord>>& utterances, bool vtt, std::int64_t sample_rate) {
+std::string subtitles(const std::vector<std::vector<SpokenWord>>& utterances, bool vtt,
+                      std::int64_t sample_rate) {
   std::string text = vtt ? "WEBVTT\n\n" : "";
   std::int64_t number = 0;
   for (const std::vector<SpokenWord>& words : utterances) {
@@ -67,7 +69,8 @@ std::string subtitles(const std::vector<std::vector<SpokenWord>>& utterances, bo
       std::size_t length = length_of(words[first].text);
       for (next = first + 1; next < words.size(); ++next) {
         length += 1 + length_of(words[next].text);
-        if (length > kLongestCue || words[next].end - words[first].begin > kLongestSeconds * sample_rate) break;
+        if (length > kLongestCue || words[next].end - words[first].begin > kLongestSeconds * sample_rate)
+          break;
         line += ' ' + shown(words[next].text, vtt);
       }
       const char point = vtt ? '.' : ',';
@@ -89,8 +92,8 @@ std::string column(std::string_view word) {
 
 }  // namespace
 
-std::string transcript_text(const std::vector<std::vector<SpokenWord>>& utterances, OutputFormat format, std::string_view key,
-                            std::int64_t sample_rate) {
+std::string transcript_text(const std::vector<std::vector<SpokenWord>>& utterances, OutputFormat format,
+                            std::string_view key, std::int64_t sample_rate) {
   if (format == OutputFormat::srt || format == OutputFormat::vtt)
     return subtitles(utterances, format == OutputFormat::vtt, sample_rate);
   std::string text = format == OutputFormat::txt ? std::string(key) : std::string();
@@ -134,7 +137,8 @@ Status TranscriptRows::begin(const Recording& recording) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error)
-    return Status(Code::io_error) << path.parent_path().string() << ": cannot be created: " << error.message();
+    return Status(Code::io_error) << path.parent_path().string()
+                                  << ": cannot be created: " << error.message();
   return {};
 }
 
@@ -143,7 +147,8 @@ Status TranscriptRows::process(const pipeline::Block& in, pipeline::Output&) noe
     const pipeline::Event& event = in.as<pipeline::Event>()[i];
     if (pipeline::is_partial(event)) continue;
     std::vector<SpokenWord> words;
-    if (event.transcript == nullptr) words.push_back({std::string(event.label), event.begin, event.end, event.score});
+    if (event.transcript == nullptr)
+      words.push_back({std::string(event.label), event.begin, event.end, event.score});
     if (event.transcript != nullptr)
       for (const pipeline::HeardText& word : event.transcript->words)
         words.push_back({std::string(word.text), word.begin, word.end, word.confidence});
@@ -157,8 +162,10 @@ Status TranscriptRows::finish() noexcept {
   bytes_ = text_.size();
   if (folder.empty()) return {};
   // The file of an incomplete recording is not kept.
-  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) return Status(Code::io_error, "interrupted");
-  RUNNEL_ASSIGN(OutputFile file, OutputFile::create(fs::path(folder) / (recording_->key() + extension_of(format_))));
+  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed))
+    return Status(Code::io_error, "interrupted");
+  RUNNEL_ASSIGN(OutputFile file,
+                OutputFile::create(fs::path(folder) / (recording_->key() + extension_of(format_))));
   RUNNEL_TRY(file.write(text_));
   return file.commit();
 }
@@ -167,9 +174,11 @@ std::string TranscriptRows::index_line() const {
   std::size_t words = 0;
   for (const auto& utterance : utterances_) words += utterance.size();
   std::string line = "{\"type\":\"transcript\",\"source\":" + json_string(recording_->path) +
-                     ",\"key\":" + json_string(recording_->key()) + ",\"utterances\":" + std::to_string(utterances_.size()) +
+                     ",\"key\":" + json_string(recording_->key()) +
+                     ",\"utterances\":" + std::to_string(utterances_.size()) +
                      ",\"words\":" + std::to_string(words);
-  if (!folder.empty()) line += ",\"file\":" + json_string(file_name_) + ",\"bytes\":" + std::to_string(bytes_);
+  if (!folder.empty())
+    line += ",\"file\":" + json_string(file_name_) + ",\"bytes\":" + std::to_string(bytes_);
   return line + "}";
 }
 

@@ -19,10 +19,10 @@ struct SpokenWord {
   float confidence = 0;
 };
 
-// The words of one recording in a format of is_transcript(). Subtitles begin anew with each utterance, after 84 characters and
-// after 7 seconds. `utterances`: in their order. `key`: of ctm and txt.
-std::string transcript_text(const std::vector<std::vector<SpokenWord>>& utterances, OutputFormat format, std::string_view key,
-                            std::int64_t sample_rate);
+// The words of one recording in a format of is_transcript(). Subtitles begin anew with each utterance, after
+// 84 characters and after 7 seconds. `utterances`: in their order. `key`: of ctm and txt.
+std::string transcript_text(const std::vector<std::vector<SpokenWord>>& utterances, OutputFormat format,
+                            std::string_view key, std::int64_t sample_rate);
 
 // Final results; events of other decisions are words of their own.
 class TranscriptRows final : public pipeline::Node {

@@ -86,7 +86,8 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
                      std::string(kBars - bars, '.') + "] " + json_number(level, 0) + " dB";
   if (lost > 0) text += "  LOST " + std::to_string(lost) + " samples";
   // Words say more than the tokens of a moment.
-  if (!heard_.empty() && text.size() + 2 < columns) return text + "  " + tail(heard_, columns - text.size() - 2);
+  if (!heard_.empty() && text.size() + 2 < columns)
+    return text + "  " + tail(heard_, columns - text.size() - 2);
   for (const auto& [watch, kept] : values_) {
     const std::vector<double> values = shares(kept.largest);
     std::vector<std::size_t> order(values.size());
@@ -98,7 +99,8 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
                       });
     const std::span<const std::string_view> labels = watch->format().labels;
     for (std::size_t i = 0; i < shown; ++i) {
-      const std::string label = order[i] < labels.size() ? printable(labels[order[i]]) : std::to_string(order[i]);
+      const std::string label =
+          order[i] < labels.size() ? printable(labels[order[i]]) : std::to_string(order[i]);
       text += "  " + label + " " + json_number(values[order[i]], 2);
     }
   }

@@ -137,7 +137,8 @@ double least_confidence(const Json& record) {
   double least = 1;
   if (!record.contains("words") || !record["words"].is_array()) return least;
   for (const Json& word : record["words"])
-    if (word.is_object() && is_number(word, "confidence")) least = std::min(least, word["confidence"].get<double>());
+    if (word.is_object() && is_number(word, "confidence"))
+      least = std::min(least, word["confidence"].get<double>());
   return least;
 }
 
@@ -187,10 +188,12 @@ Result<RunRecords> read_records(const std::filesystem::path& path) {
                                 json["score"].get<double>(), json["start"].get<double>(),
                                 json["end"].get<double>()});
     } else if (type == "final") {
-      if (!is_text(json, "source") || !is_text(json, "text") || !is_number(json, "start") || !is_number(json, "end"))
+      if (!is_text(json, "source") || !is_text(json, "text") || !is_number(json, "start") ||
+          !is_number(json, "end"))
         return at_line(path, number, "a final result needs source, text, start and end");
       records.events.push_back({json["source"].get<std::string>(), json["text"].get<std::string>(),
-                                least_confidence(json), json["start"].get<double>(), json["end"].get<double>()});
+                                least_confidence(json), json["start"].get<double>(),
+                                json["end"].get<double>()});
     } else if (type == "summary") {
       if (is_number(json, "audio_seconds")) records.audio_seconds += json["audio_seconds"].get<double>();
     } else if (type == "error") {

@@ -40,15 +40,16 @@ std::string encoded(char32_t code) {
 bool is_white(char32_t code) { return code <= ' ' || code == 0x7F || code == 0xA0 || code == 0x3000; }
 
 bool is_punctuation(char32_t code) {
-  const bool ascii = (code >= '!' && code <= '/') || (code >= ':' && code <= '@') || (code >= '[' && code <= '`') ||
-                     (code >= '{' && code <= '~');
+  const bool ascii = (code >= '!' && code <= '/') || (code >= ':' && code <= '@') ||
+                     (code >= '[' && code <= '`') || (code >= '{' && code <= '~');
   return ascii || (code >= 0x2010 && code <= 0x2027);
 }
 
 // Of one character below U+0800.
 char32_t small_letter(char32_t code) {
   if (code >= 'A' && code <= 'Z') return code + 32;
-  if ((code >= 0xC0 && code <= 0xDE && code != 0xD7) || (code >= 0x391 && code <= 0x3A9) || (code >= 0x410 && code <= 0x42F))
+  if ((code >= 0xC0 && code <= 0xDE && code != 0xD7) || (code >= 0x391 && code <= 0x3A9) ||
+      (code >= 0x410 && code <= 0x42F))
     return code + 32;
   if (code >= 0x400 && code <= 0x40F) return code + 80;
   return code;
@@ -71,7 +72,8 @@ void set_interval(WordErrors& errors) {
     ErrorCounts drawn;
     // Not uniform_int_distribution, which libraries implement differently.
     for (std::size_t k = 0; k < files; ++k) drawn += errors.files[random() % files].counts;
-    if (drawn.units > 0) rates.push_back(static_cast<double>(drawn.errors()) / static_cast<double>(drawn.units));
+    if (drawn.units > 0)
+      rates.push_back(static_cast<double>(drawn.errors()) / static_cast<double>(drawn.units));
   }
   std::sort(rates.begin(), rates.end());
   const auto at = [&](double share) {
@@ -83,8 +85,10 @@ void set_interval(WordErrors& errors) {
 }
 
 std::string counts_json(const ErrorCounts& counts, std::string_view unit) {
-  return "\"" + std::string(unit) + "\":" + std::to_string(counts.units) + ",\"errors\":" + std::to_string(counts.errors()) +
-         ",\"substitutions\":" + std::to_string(counts.substitutions) + ",\"deletions\":" + std::to_string(counts.deletions) +
+  return "\"" + std::string(unit) + "\":" + std::to_string(counts.units) +
+         ",\"errors\":" + std::to_string(counts.errors()) +
+         ",\"substitutions\":" + std::to_string(counts.substitutions) +
+         ",\"deletions\":" + std::to_string(counts.deletions) +
          ",\"insertions\":" + std::to_string(counts.insertions);
 }
 
@@ -100,13 +104,15 @@ ErrorCounts& ErrorCounts::operator+=(const ErrorCounts& more) noexcept {
 
 ErrorCounts count_errors(const std::vector<std::string>& truth, const std::vector<std::string>& found) {
   std::vector<Cell> row(found.size() + 1);
-  for (std::size_t j = 1; j < row.size(); ++j) row[j] = {static_cast<std::int64_t>(j), static_cast<std::int64_t>(j)};
+  for (std::size_t j = 1; j < row.size(); ++j)
+    row[j] = {static_cast<std::int64_t>(j), static_cast<std::int64_t>(j)};
   for (std::size_t i = 0; i < truth.size(); ++i) {
     Cell diagonal = row[0];
     ++row[0].errors;  // a deletion
     for (std::size_t j = 1; j < row.size(); ++j) {
       const Cell replaced{diagonal.errors + (truth[i] == found[j - 1] ? 0 : 1), diagonal.insertions},
-          deleted{row[j].errors + 1, row[j].insertions}, inserted{row[j - 1].errors + 1, row[j - 1].insertions + 1};
+          deleted{row[j].errors + 1, row[j].insertions},
+          inserted{row[j - 1].errors + 1, row[j - 1].insertions + 1};
       diagonal = row[j];
       row[j] = std::min({replaced, deleted, inserted});
     }
@@ -129,7 +135,9 @@ bool parse_normalisation(std::string_view name, Normalisation& normalisation) {
   return false;
 }
 
-std::string_view name_of(Normalisation normalisation) { return normalisation == Normalisation::none ? "none" : "basic"; }
+std::string_view name_of(Normalisation normalisation) {
+  return normalisation == Normalisation::none ? "none" : "basic";
+}
 
 std::vector<std::string> words_in(std::string_view text, Normalisation normalisation) {
   std::vector<std::string> words;
@@ -180,7 +188,8 @@ double WordErrors::rate() const {
   return total.units > 0 ? static_cast<double>(total.errors()) / static_cast<double>(total.units) : kNone;
 }
 
-Result<WordErrors> count_word_errors(const RunRecords& run, const Truth& truth, const WordErrorOptions& options) {
+Result<WordErrors> count_word_errors(const RunRecords& run, const Truth& truth,
+                                     const WordErrorOptions& options) {
   const RecordingNames names(truth);
   WordErrors errors;
   errors.options = options;
@@ -195,10 +204,12 @@ Result<WordErrors> count_word_errors(const RunRecords& run, const Truth& truth, 
     found[name] += ' ' + result.label;
   }
   if (found.empty() && !run.events.empty() && !truth.rows.empty())
-    return Status(Code::mismatch) << "no recording of the results has a text: results are of " << run.events.front().source
-                                  << ", texts of " << truth.rows.front().recording;
+    return Status(Code::mismatch) << "no recording of the results has a text: results are of "
+                                  << run.events.front().source << ", texts of "
+                                  << truth.rows.front().recording;
   const auto units = [&](const std::string& text) {
-    return options.characters ? characters_in(text, options.normalisation) : words_in(text, options.normalisation);
+    return options.characters ? characters_in(text, options.normalisation)
+                              : words_in(text, options.normalisation);
   };
   std::map<std::string, std::string> expected;
   std::vector<std::string> order;
@@ -209,7 +220,8 @@ Result<WordErrors> count_word_errors(const RunRecords& run, const Truth& truth, 
     else if (truth.spans)
       text->second += ' ' + row.label;  // words of one recording, with their times
     else
-      return Status(Code::invalid_data) << "the texts name " << row.recording << " twice, expected one text per recording";
+      return Status(Code::invalid_data)
+             << "the texts name " << row.recording << " twice, expected one text per recording";
   }
   for (const std::string& name : order) {
     errors.files.push_back({name, count_errors(units(expected[name]), units(found[name]))});
@@ -222,36 +234,43 @@ Result<WordErrors> count_word_errors(const RunRecords& run, const Truth& truth, 
 std::string to_json(const WordErrors& errors) {
   const std::string unit = errors.options.characters ? "characters" : "words";
   std::string text = std::string("{\"type\":\"") + (errors.options.characters ? "cer" : "wer") +
-                     "\",\"recordings\":" + std::to_string(errors.files.size()) + "," + counts_json(errors.total, unit) +
-                     ",\"rate\":" + json_number(errors.rate(), 6) + ",\"low\":" + json_number(errors.low, 6) +
-                     ",\"high\":" + json_number(errors.high, 6) + ",\"confidence\":0.95,\"samples\":" +
-                     std::to_string(errors.options.samples) + ",\"seed\":" + std::to_string(errors.options.seed) +
+                     "\",\"recordings\":" + std::to_string(errors.files.size()) + "," +
+                     counts_json(errors.total, unit) + ",\"rate\":" + json_number(errors.rate(), 6) +
+                     ",\"low\":" + json_number(errors.low, 6) + ",\"high\":" + json_number(errors.high, 6) +
+                     ",\"confidence\":0.95,\"samples\":" + std::to_string(errors.options.samples) +
+                     ",\"seed\":" + std::to_string(errors.options.seed) +
                      ",\"normalisation\":" + json_string(name_of(errors.options.normalisation)) +
-                     ",\"unlabelled\":" + std::to_string(errors.unlabelled) + ",\"failures\":" + std::to_string(errors.failures) +
-                     ",\"files\":[";
+                     ",\"unlabelled\":" + std::to_string(errors.unlabelled) +
+                     ",\"failures\":" + std::to_string(errors.failures) + ",\"files\":[";
   for (const WordErrors::File& file : errors.files)
-    text += (text.back() == '[' ? "" : ",") + std::string("{\"source\":") + json_string(file.recording) + "," +
-            counts_json(file.counts, unit) + "}";
+    text += (text.back() == '[' ? "" : ",") + std::string("{\"source\":") + json_string(file.recording) +
+            "," + counts_json(file.counts, unit) + "}";
   return text + "]}";
 }
 
 std::string word_error_table(const WordErrors& errors) {
-  const auto percent = [](double share) { return std::isnan(share) ? std::string("-") : json_number(100 * share, 2) + " %"; };
+  const auto percent = [](double share) {
+    return std::isnan(share) ? std::string("-") : json_number(100 * share, 2) + " %";
+  };
   const auto row = [&](const std::string& name, const ErrorCounts& counts) {
     std::string line;
-    for (const std::int64_t number : {counts.units, counts.substitutions, counts.deletions, counts.insertions}) {
+    for (const std::int64_t number :
+         {counts.units, counts.substitutions, counts.deletions, counts.insertions}) {
       const std::string digits = std::to_string(number);
       line += std::string(8 - std::min<std::size_t>(7, digits.size()), ' ') + digits;
     }
-    const double share = counts.units > 0 ? static_cast<double>(counts.errors()) / static_cast<double>(counts.units) : kNone;
+    const double share =
+        counts.units > 0 ? static_cast<double>(counts.errors()) / static_cast<double>(counts.units) : kNone;
     const std::string rate = percent(share);
     return line + std::string(11 - std::min<std::size_t>(10, rate.size()), ' ') + rate + "  " + name + "\n";
   };
-  std::string text = std::string(errors.options.characters ? "   chars" : "   words") + "     sub     del     ins       rate  recording\n";
+  std::string text = std::string(errors.options.characters ? "   chars" : "   words") +
+                     "     sub     del     ins       rate  recording\n";
   for (const WordErrors::File& file : errors.files) text += row(file.recording, file.counts);
   text += row("all " + std::to_string(errors.files.size()), errors.total);
-  return text + "95 % interval: " + percent(errors.low) + " to " + percent(errors.high) + " (bootstrap of recordings, " +
-         std::to_string(errors.options.samples) + " samples, seed " + std::to_string(errors.options.seed) +
+  return text + "95 % interval: " + percent(errors.low) + " to " + percent(errors.high) +
+         " (bootstrap of recordings, " + std::to_string(errors.options.samples) + " samples, seed " +
+         std::to_string(errors.options.seed) +
          "); normalisation: " + std::string(name_of(errors.options.normalisation));
 }
 

@@ -58,7 +58,8 @@ TEST_F(IncludeRules, RefusesAnIncludeThatGoesUp) {
 }
 
 TEST_F(IncludeRules, RefusesEveryStepUp) {
-  const char* const folders[] = {"base", "kernels", "streaming", "decoding", "features", "inference", "npu", "pipeline"};
+  const char* const folders[] = {"base",     "kernels",   "streaming", "decoding",
+                                 "features", "inference", "npu",       "pipeline"};
   for (std::size_t low = 0; low < std::size(folders); ++low) {
     for (std::size_t high = 0; high < std::size(folders); ++high) {
       plant(std::string(folders[low]) + "/uses_" + folders[high] + ".cpp",

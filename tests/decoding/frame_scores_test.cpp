@@ -77,7 +77,8 @@ TEST(LogSingle, IsTheLogarithm) {
   double worst = 0;
   for (float x = 1e-37F; x < 1e37F; x *= 1.0003F) {
     const double expected = std::log(static_cast<double>(x));
-    worst = std::max(worst, std::abs(static_cast<double>(exact::log_single(x)) - expected) / std::max(1.0, std::abs(expected)));
+    worst = std::max(worst, std::abs(static_cast<double>(exact::log_single(x)) - expected) /
+                                std::max(1.0, std::abs(expected)));
   }
   EXPECT_LT(worst, 3e-7);
   EXPECT_EQ(exact::log_single(1), 0);

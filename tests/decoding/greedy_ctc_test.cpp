@@ -26,12 +26,14 @@ TEST(GreedyCtc, EqualsTheBestAlignmentOfRandomLattices) {
   GreedyCtc greedy;
   ASSERT_TRUE(greedy.prepare(memory, 0, 64).ok());
   for (int i = 0; i < 10000; ++i) {
-    const Lattice lattice = random_lattice(random, 1 + static_cast<std::int32_t>(random() % 8), 2 + static_cast<std::int32_t>(random() % 5));
+    const Lattice lattice = random_lattice(random, 1 + static_cast<std::int32_t>(random() % 8),
+                                           2 + static_cast<std::int32_t>(random() % 5));
     // The best alignment of all: frames are independent, so it has the best token of each.
     std::vector<std::int32_t> alignment;
     for (std::int32_t t = 0; t < lattice.frames; ++t) {
       const std::span<const float> frame = lattice.frame(t);
-      alignment.push_back(static_cast<std::int32_t>(std::max_element(frame.begin(), frame.end()) - frame.begin()));
+      alignment.push_back(
+          static_cast<std::int32_t>(std::max_element(frame.begin(), frame.end()) - frame.begin()));
     }
     greedy.restart();
     for (std::int32_t t = 0; t < lattice.frames; ++t) {

@@ -25,7 +25,8 @@ std::string text_of(const std::vector<std::int32_t>& tokens) {
 
 TEST(Hotwords, AddExactlyTheScoresOfThePhrasesThatOccurAsWholeWords) {
   const Speller speller(kVocabulary);
-  const std::pair<std::string, double> phrases[] = {{"a", 0.5}, {"ab", 1.25}, {"a b", 2}, {"b b", -1}, {"a b ab", 4}, {"bab", 3}};
+  const std::pair<std::string, double> phrases[] = {{"a", 0.5},  {"ab", 1.25},  {"a b", 2},
+                                                    {"b b", -1}, {"a b ab", 4}, {"bab", 3}};
   std::string file;
   for (const auto& [phrase, score] : phrases) file += phrase + " :" + std::to_string(score) + "\n";
   const auto made = parse_hotwords(file, "hot", 1, kVocabulary, speller);
@@ -57,7 +58,8 @@ TEST(Hotwords, AddExactlyTheScoresOfThePhrasesThatOccurAsWholeWords) {
       }
     }
     HotwordScore score{.state = hotwords.start};
-    for (const std::int32_t token : tokens) score = advance(hotwords, score, token, kVocabulary.begins_word(token));
+    for (const std::int32_t token : tokens)
+      score = advance(hotwords, score, token, kVocabulary.begins_word(token));
     ASSERT_EQ(score.settled(), static_cast<LogProbability>(expected * kLogOne)) << text_of(tokens);
   }
   EXPECT_GT(found, 10000);

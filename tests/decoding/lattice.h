@@ -20,7 +20,8 @@ struct Lattice {
   std::vector<float> logits;
 
   [[nodiscard]] std::span<const float> frame(std::int32_t t) const {
-    return std::span(logits).subspan(static_cast<std::size_t>(t * classes), static_cast<std::size_t>(classes));
+    return std::span(logits).subspan(static_cast<std::size_t>(t * classes),
+                                     static_cast<std::size_t>(classes));
   }
   // Of log-probabilities in units of the searches, as real numbers, so that only the search is compared.
   [[nodiscard]] double log(std::int32_t t, std::int32_t c) const {
@@ -30,7 +31,8 @@ struct Lattice {
   }
 };
 
-inline Lattice random_lattice(std::mt19937& random, std::int32_t frames, std::int32_t classes, float spread = 3) {
+inline Lattice random_lattice(std::mt19937& random, std::int32_t frames, std::int32_t classes,
+                              float spread = 3) {
   Lattice lattice{frames, classes, {}};
   std::normal_distribution<float> normal(0, spread);
   for (std::int32_t i = 0; i < frames * classes; ++i) lattice.logits.push_back(normal(random));
@@ -53,7 +55,8 @@ inline Tokens collapsed(std::span<const std::int32_t> alignment, std::int32_t bl
   return tokens;
 }
 
-// Every sequence of tokens with the logarithm of the sum over all of its alignments, by going through all classes^frames of them.
+// Every sequence of tokens with the logarithm of the sum over all of its alignments, by going through all
+// classes^frames of them.
 inline std::map<Tokens, double> all_sequences(const Lattice& lattice, std::int32_t blank) {
   std::map<Tokens, double> found;
   std::vector<std::int32_t> alignment(static_cast<std::size_t>(lattice.frames));

@@ -113,7 +113,9 @@ TEST(PrefixBeam, EqualsBruteForceWithGrammarsAndHotwords) {
   const Vocabulary vocabulary{pieces, 0, Units::joined};
   const Speller speller(vocabulary);
   const auto matches = [](const std::vector<std::string>& language) {
-    return [language](const std::string& text) { return std::find(language.begin(), language.end(), text) != language.end(); };
+    return [language](const std::string& text) {
+      return std::find(language.begin(), language.end(), text) != language.end();
+    };
   };
   // Every text of up to five letters over which `ok` holds.
   const auto loop = [](std::vector<std::string> words) {
@@ -134,11 +136,15 @@ TEST(PrefixBeam, EqualsBruteForceWithGrammarsAndHotwords) {
          const std::string start = text.ends_with('c') ? text.substr(0, text.size() - 1) : text;
          return loop({"ab", "a"})(start);
        }},
-      {"a+ b", [](const std::string& text) { return text.size() > 1 && text.find('b') == text.size() - 1 && text.find('c') == std::string::npos; }},
+      {"a+ b",
+       [](const std::string& text) {
+         return text.size() > 1 && text.find('b') == text.size() - 1 && text.find('c') == std::string::npos;
+       }},
   };
   const auto made_hotwords = parse_hotwords("ab :1.5\nca :2\nbb :-1\n", "hot", 1, vocabulary, speller);
   ASSERT_TRUE(made_hotwords.ok());
-  const Hotwords hotwords{made_hotwords->states, made_hotwords->arcs, made_hotwords->start, made_hotwords->whole_words};
+  const Hotwords hotwords{made_hotwords->states, made_hotwords->arcs, made_hotwords->start,
+                          made_hotwords->whole_words};
   const auto letters = [](const Tokens& tokens) {
     std::string text;
     for (const std::int32_t token : tokens) text += static_cast<char>('a' + token - 1);
@@ -148,7 +154,10 @@ TEST(PrefixBeam, EqualsBruteForceWithGrammarsAndHotwords) {
     const std::string text = letters(tokens);
     double sum = 0;
     for (std::size_t at = 0; at + 1 < text.size(); ++at)
-      sum += text.compare(at, 2, "ab") == 0 ? 1.5 : text.compare(at, 2, "ca") == 0 ? 2 : text.compare(at, 2, "bb") == 0 ? -1 : 0;
+      sum += text.compare(at, 2, "ab") == 0   ? 1.5
+             : text.compare(at, 2, "ca") == 0 ? 2
+             : text.compare(at, 2, "bb") == 0 ? -1
+                                              : 0;
     return sum;
   };
   std::mt19937 random(2);
@@ -192,7 +201,8 @@ TEST(PrefixBeam, EqualsBruteForceWithGrammarsAndHotwords) {
       if (token.word >= 0) spelled += words[static_cast<std::size_t>(token.word)];
     EXPECT_EQ(spelled, letters(heard.tokens));
     if (with_hotwords) {
-      const Best without = best_of(all, [&](const Tokens& tokens) { return one.accepts(letters(tokens)) ? 0.0 : -INFINITY; });
+      const Best without =
+          best_of(all, [&](const Tokens& tokens) { return one.accepts(letters(tokens)) ? 0.0 : -INFINITY; });
       changed += without.tokens != best.tokens ? 1 : 0;
     }
   }
@@ -226,7 +236,9 @@ TEST(PrefixBeam, NarrowBeamsFindClearTexts) {
     Lattice lattice = random_lattice(random, 100, 20, 0.5F);
     Tokens alignment;
     for (std::int32_t t = 0; t < 100; ++t) {
-      alignment.push_back(random() % 3 == 0 ? static_cast<std::int32_t>(random() % 20) : alignment.empty() ? 0 : alignment.back());
+      alignment.push_back(random() % 3 == 0   ? static_cast<std::int32_t>(random() % 20)
+                          : alignment.empty() ? 0
+                                              : alignment.back());
       lattice.logits[static_cast<std::size_t>(t * 20 + alignment.back())] += 12;
     }
     HeapMemory memory;
@@ -307,7 +319,9 @@ TEST(PrefixBeam, DamagedStatesAreRefused) {
   int refused = 0;
   for (int i = 0; i < 20000; ++i) {
     std::vector<std::byte> bytes = sound;
-    for (int k = 0; k < 4; ++k) bytes[random() % std::min<std::size_t>(bytes.size(), 1500)] ^= static_cast<std::byte>(1U << random() % 8);
+    for (int k = 0; k < 4; ++k)
+      bytes[random() % std::min<std::size_t>(bytes.size(), 1500)] ^=
+          static_cast<std::byte>(1U << random() % 8);
     const Status status = beam.restore(bytes);
     refused += status.ok() ? 0 : 1;
     run(beam, lattice, 20, 30);

@@ -27,7 +27,8 @@ class TableModel final : public TransducerModel {
     ++predictions;
     to[0] = static_cast<float>(number_of(tokens));
   }
-  std::span<const float> join(std::span<const float> frame, std::span<const float> predicted) noexcept override {
+  std::span<const float> join(std::span<const float> frame,
+                              std::span<const float> predicted) noexcept override {
     return rows_[static_cast<std::size_t>(frame[0]) * contexts_ + static_cast<std::size_t>(predicted[0])];
   }
   [[nodiscard]] double log(std::int32_t frame, const Tokens& tokens, std::int32_t token) const {
@@ -35,7 +36,8 @@ class TableModel final : public TransducerModel {
     context.insert(context.end(), tokens.begin(), tokens.end());
     const std::size_t number = number_of(std::span(context).last(static_cast<std::size_t>(context_)));
     FrameScores scores;
-    EXPECT_TRUE(scores.read(rows_[static_cast<std::size_t>(frame) * contexts_ + number], FrameScores::Kind::logits));
+    EXPECT_TRUE(
+        scores.read(rows_[static_cast<std::size_t>(frame) * contexts_ + number], FrameScores::Kind::logits));
     return static_cast<double>(scores.log(token)) / kLogOne;
   }
   void spoil(std::size_t row) { rows_[row][0] = std::nanf(""); }
@@ -44,7 +46,8 @@ class TableModel final : public TransducerModel {
  private:
   [[nodiscard]] std::size_t number_of(std::span<const std::int32_t> tokens) const {
     std::size_t number = 0;
-    for (const std::int32_t token : tokens) number = number * static_cast<std::size_t>(classes_) + static_cast<std::size_t>(token);
+    for (const std::int32_t token : tokens)
+      number = number * static_cast<std::size_t>(classes_) + static_cast<std::size_t>(token);
     return number;
   }
   std::int32_t classes_, context_;
@@ -78,8 +81,8 @@ void run(TransducerBeam& beam, std::int32_t from, std::int32_t to) {
 }
 
 // Every choice of every frame.
-void try_all(const TableModel& model, std::int32_t t, std::int32_t frames, std::int32_t classes, const Tokens& tokens, double log,
-             std::map<Tokens, double>& found) {
+void try_all(const TableModel& model, std::int32_t t, std::int32_t frames, std::int32_t classes,
+             const Tokens& tokens, double log, std::map<Tokens, double>& found) {
   if (t == frames) {
     const auto [place, is_new] = found.emplace(tokens, log);
     if (!is_new) place->second = add_logs(place->second, log);
@@ -144,7 +147,8 @@ TEST(TransducerBeam, OneHypothesisIsGreedy) {
       if (best != 0) expected.push_back(best);
     }
     ASSERT_EQ(heard_by(beam), expected);
-    EXPECT_EQ(model.predictions, 1 + static_cast<int>(expected.size())) << "the decoder runs for new tokens alone";
+    EXPECT_EQ(model.predictions, 1 + static_cast<int>(expected.size()))
+        << "the decoder runs for new tokens alone";
   }
 }
 
@@ -168,7 +172,9 @@ TEST(TransducerBeam, IsSavedAndRestored) {
     EXPECT_EQ(after.score(true), whole.score(true)) << "bit for bit";
     for (int i = 0; i < 200; ++i) {
       std::vector<std::byte> damaged = bytes;
-      for (int k = 0; k < 3; ++k) damaged[random() % std::min<std::size_t>(damaged.size(), 900)] ^= static_cast<std::byte>(1U << random() % 8);
+      for (int k = 0; k < 3; ++k)
+        damaged[random() % std::min<std::size_t>(damaged.size(), 900)] ^=
+            static_cast<std::byte>(1U << random() % 8);
       static_cast<void>(after.restore(damaged));
       run(after, 0, 3);
     }
@@ -180,7 +186,8 @@ TEST(TransducerBeam, TheNextUtteranceGoesOnOrBeginsAnew) {
   TableModel model(random, 20, 4, 2);
   HeapMemory memory;
   TransducerBeam whole, cut, fresh;
-  for (TransducerBeam* beam : {&whole, &cut, &fresh}) ASSERT_TRUE(beam->prepare(memory, settings_for(4, 1, 2), model).ok());
+  for (TransducerBeam* beam : {&whole, &cut, &fresh})
+    ASSERT_TRUE(beam->prepare(memory, settings_for(4, 1, 2), model).ok());
   run(whole, 0, 20);
   run(cut, 0, 10);
   Tokens joined = heard_by(cut);

@@ -8,21 +8,24 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kFirst[] = {
-    text_parameter<&Ctc::mode>("mode", "greedy|beam",
-                               "greedy: the best token of every frame; beam: the most likely text over all alignments"),
+    text_parameter<&Ctc::mode>(
+        "mode", "greedy|beam",
+        "greedy: the best token of every frame; beam: the most likely text over all alignments"),
 };
 constexpr Parameter kLast[] = {
-    text_parameter<&Ctc::activation>("activation", "softmax|none",
-                                     "softmax: the input is logits or log-probabilities; none: it is posteriors"),
+    text_parameter<&Ctc::activation>(
+        "activation", "softmax|none",
+        "softmax: the input is logits or log-probabilities; none: it is posteriors"),
     parameter<&Ctc::beam>("beam", "", 1, decoding::kMostBeam, "hypotheses of mode=beam"),
     parameter<&Ctc::candidates>(
         "candidates", "", 0, 1 << 20,
         "mode=beam without lexicon or grammar: the most likely tokens of a frame that are tried; 0: all"),
     text_parameter<&Ctc::lexicon>(
-        "lexicon", "", "mode=beam: file with the words that may be said, one a line, alone or followed by its tokens"),
+        "lexicon", "",
+        "mode=beam: file with the words that may be said, one a line, alone or followed by its tokens"),
     text_parameter<&Ctc::grammar>("grammar", "", "mode=beam: file with the commands that may be said"),
-    text_parameter<&Ctc::hotwords>("hotwords", "",
-                                   "mode=beam: file with likely phrases, one a line, each with :SCORE or not"),
+    text_parameter<&Ctc::hotwords>(
+        "hotwords", "", "mode=beam: file with likely phrases, one a line, each with :SCORE or not"),
     parameter<&Ctc::hotword_score>(
         "hotword_score", "", -100, 100,
         "what a phrase without a score adds to the natural logarithm of its text's probability"),
@@ -36,7 +39,8 @@ constexpr auto kParameters = with_decoder_parameters(kFirst, kLast);
 const NodeType Ctc::type = {
     .name = "ctc",
     .help = "Decodes the output of a speech recogniser into words, with partial and final results.",
-    .input = {static_cast<Kinds>(Kind::frames), "logits, log-probabilities or posteriors, float32 or integers with an exponent"},
+    .input = {static_cast<Kinds>(Kind::frames),
+              "logits, log-probabilities or posteriors, float32 or integers with an exponent"},
     .output = {static_cast<Kinds>(Kind::events), "text, words, confidences, times"},
     .parameters = kParameters,
     .make = make_node<Ctc>,
@@ -53,7 +57,8 @@ Status Ctc::prepare_beam(NodeContext& context, std::int32_t classes) noexcept {
   found_ = context.memory.array<decoding::HeardToken>(static_cast<std::size_t>(max_tokens));
   begins_word_ = context.memory.array<bool>(static_cast<std::size_t>(classes));
   if (found_ == nullptr || begins_word_ == nullptr) return out_of_memory("the tokens of an utterance");
-  for (std::int32_t token = 0; token < classes; ++token) begins_word_[token] = tables->vocabulary.begins_word(token);
+  for (std::int32_t token = 0; token < classes; ++token)
+    begins_word_[token] = tables->vocabulary.begins_word(token);
   decoding::BeamSettings settings;
   settings.classes = classes;
   settings.blank = tables->vocabulary.blank;
@@ -69,13 +74,15 @@ Status Ctc::prepare_beam(NodeContext& context, std::int32_t classes) noexcept {
 Status Ctc::prepare(NodeContext& context) noexcept {
   beam_mode_ = mode == "beam";
   if (!beam_mode_ && !(lexicon.empty() && grammar.empty() && hotwords.empty()))
-    return Status(Code::invalid_argument)
-           << "mode=greedy takes the best token of every frame: expected mode=beam with lexicon, grammar or hotwords";
-  kind_ = activation == "none" ? decoding::FrameScores::Kind::posteriors : decoding::FrameScores::Kind::logits;
+    return Status(Code::invalid_argument) << "mode=greedy takes the best token of every frame: expected "
+                                             "mode=beam with lexicon, grammar or hotwords";
+  kind_ =
+      activation == "none" ? decoding::FrameScores::Kind::posteriors : decoding::FrameScores::Kind::logits;
   const std::int32_t classes = context.input.channels - (endpoint == "voice" ? 1 : 0);
   if (classes < 2)
-    return Status(Code::mismatch) << context.input_label << " gives " << context.input.channels << " values per frame, "
-                                  << context.label << " wants a blank and at least one token"
+    return Status(Code::mismatch) << context.input_label << " gives " << context.input.channels
+                                  << " values per frame, " << context.label
+                                  << " wants a blank and at least one token"
                                   << (endpoint == "voice" ? ", and the posterior of a voice detector" : "");
   RUNNEL_TRY(prepare_tables(context, classes));
   silent_ = context.memory.array<bool>(static_cast<std::size_t>(classes));

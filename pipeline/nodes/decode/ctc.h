@@ -2,12 +2,13 @@
 // frame, into words.
 //
 // mode=greedy (decoding/greedy_ctc.h): the best token of every frame, repetitions joined, blanks dropped.
-// mode=beam (decoding/prefix_beam.h): the most likely text as the sum over its alignments, within a lexicon or a grammar
-// if there is one, and with the scores of hotwords. A lexicon or a grammar makes words of any sound: where the best hypothesis is that
-// nothing was said there is no result, and min_confidence leaves out the unlikely ones.
+// mode=beam (decoding/prefix_beam.h): the most likely text as the sum over its alignments, within a lexicon
+// or a grammar if there is one, and with the scores of hotwords. A lexicon or a grammar makes words of any
+// sound: where the best hypothesis is that nothing was said there is no result, and min_confidence leaves out
+// the unlikely ones.
 //
-// Input: logits or log-probabilities, which give the same, or posteriors. Times are those of logical frames: they do not depend on
-// the delay of the model.
+// Input: logits or log-probabilities, which give the same, or posteriors. Times are those of logical frames:
+// they do not depend on the delay of the model.
 #pragma once
 
 #include "decoding/frame_scores.h"

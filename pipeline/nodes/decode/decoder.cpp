@@ -14,7 +14,8 @@ std::int32_t frames_of(double seconds, const Clock& clock) noexcept {
   if (seconds <= 0) return 0;
   const double frames = seconds * clock.hz() + 0.5;
   if (frames < 1) return 1;
-  return frames < static_cast<double>(kMostFrames) ? static_cast<std::int32_t>(frames) : static_cast<std::int32_t>(kMostFrames);
+  return frames < static_cast<double>(kMostFrames) ? static_cast<std::int32_t>(frames)
+                                                   : static_cast<std::int32_t>(kMostFrames);
 }
 
 }  // namespace
@@ -29,15 +30,17 @@ Status Decoder::read_tables(NodeContext& context, std::int32_t) noexcept {
 Status Decoder::own_tables(NodeContext& context, std::int32_t classes) noexcept {
   const std::span<const std::string_view> labels = context.input.labels;
   if (labels.empty())
-    return Status(Code::invalid_argument) << context.input_label << " gives no labels: expected tokens=FILE, a token a line";
+    return Status(Code::invalid_argument)
+           << context.input_label << " gives no labels: expected tokens=FILE, a token a line";
   if (classes > 0 && labels.size() != static_cast<std::size_t>(classes))
-    return Status(Code::mismatch) << context.input_label << " gives " << classes << " classes, but its model names "
-                                  << labels.size() << " labels";
+    return Status(Code::mismatch) << context.input_label << " gives " << classes
+                                  << " classes, but its model names " << labels.size() << " labels";
   own_.vocabulary.pieces = labels;
   own_.vocabulary.blank = decoding::find_blank(labels, blank);
   if (own_.vocabulary.blank < 0) return decoding::no_such_blank(blank, labels.size());
   own_.vocabulary.units = decoding::units_of(labels);
-  for (const decoding::Units one : {decoding::Units::pieces, decoding::Units::characters, decoding::Units::words, decoding::Units::joined})
+  for (const decoding::Units one : {decoding::Units::pieces, decoding::Units::characters,
+                                    decoding::Units::words, decoding::Units::joined})
     if (name_of(one) == units) own_.vocabulary.units = one;
   tables = &own_;
   return {};
@@ -45,9 +48,10 @@ Status Decoder::own_tables(NodeContext& context, std::int32_t classes) noexcept 
 
 Status Decoder::prepare_tables(NodeContext& context, std::int32_t classes) noexcept {
   const Format& input = context.input;
-  if (input.codes || (input.dtype != DType::float32 && input.dtype != DType::int8 && input.dtype != DType::int16))
-    return Status(Code::mismatch) << context.input_label << " gives " << describe(input).view() << ", " << context.label
-                                  << " wants float32, int8 or int16";
+  if (input.codes ||
+      (input.dtype != DType::float32 && input.dtype != DType::int8 && input.dtype != DType::int16))
+    return Status(Code::mismatch) << context.input_label << " gives " << describe(input).view() << ", "
+                                  << context.label << " wants float32, int8 or int16";
   dtype_ = input.dtype;
   scale_ = dtype_ == DType::float32 ? 1.0f : kernels::power_of_two(input.exponent);
   frame_bytes_ = input.frame_bytes();
@@ -58,8 +62,8 @@ Status Decoder::prepare_tables(NodeContext& context, std::int32_t classes) noexc
   if (tables == nullptr) RUNNEL_TRY(read_tables(context, classes));
   if (tables == nullptr) RUNNEL_TRY(own_tables(context, classes));
   if (classes > 0 && tables->vocabulary.size() != classes)
-    return Status(Code::mismatch) << context.input_label << " gives " << classes << " classes, " << context.label << " has "
-                                  << tables->vocabulary.size() << " tokens";
+    return Status(Code::mismatch) << context.input_label << " gives " << classes << " classes, "
+                                  << context.label << " has " << tables->vocabulary.size() << " tokens";
   return {};
 }
 
@@ -88,7 +92,8 @@ Status Decoder::make_ready(NodeContext& context) noexcept {
   values_ = context.memory.array<float>(static_cast<std::size_t>(channels_));
   shown_ = context.memory.array<std::int32_t>(static_cast<std::size_t>(max_tokens));
   if (values_ == nullptr || shown_ == nullptr) return out_of_memory("the tokens of an utterance");
-  RUNNEL_TRY(writer_.prepare(context.memory, *tables, context.input.clock, static_cast<std::int32_t>(max_tokens), context.max_output));
+  RUNNEL_TRY(writer_.prepare(context.memory, *tables, context.input.clock,
+                             static_cast<std::int32_t>(max_tokens), context.max_output));
   context.output.kind = Kind::events;
   context.output.dtype = DType::none;
   context.output.channels = 0;
@@ -123,8 +128,9 @@ std::span<const float> Decoder::read(const std::byte* frame) noexcept {
 }
 
 void Decoder::give(const Found& found, bool final, std::int64_t frame, Output& out) noexcept {
-  out.as<Event>()[out.count++] =
-      writer_.write(found.tokens, {.segment = segment_, .first = first_, .frame = frame, .final = final, .settled = found.settled});
+  out.as<Event>()[out.count++] = writer_.write(
+      found.tokens,
+      {.segment = segment_, .first = first_, .frame = frame, .final = final, .settled = found.settled});
 }
 
 // The final result: with words, or after a partial one, which it replaces.
@@ -169,7 +175,8 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
     if (!step(values.first(values.size() - (voice_ ? 1 : 0)), within, silent)) {
       if (refuse_)
         return Status(Code::invalid_data) << "frame " << frame
-                                          << " has a value that is not a number or plus infinity, or no token that can be; expected logits";
+                                          << " has a value that is not a number or plus infinity, or no "
+                                             "token that can be; expected logits";
       ++replaced_;
       step_blank(within);
       silent = true;

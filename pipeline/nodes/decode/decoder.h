@@ -13,12 +13,14 @@
 
 namespace runnel::pipeline {
 
-// An utterance ends by its silences, its length, or a voice detector (`endpoint`), when it has `max_tokens` tokens, at a gap and at the
-// end of the stream. Then its final result comes, if it has words; partial results come before, on a grid of frames counted from the start
-// of the utterance, when the tokens have changed. So results do not depend on the partition into blocks.
+// An utterance ends by its silences, its length, or a voice detector (`endpoint`), when it has `max_tokens`
+// tokens, at a gap and at the end of the stream. Then its final result comes, if it has words; partial
+// results come before, on a grid of frames counted from the start of the utterance, when the tokens have
+// changed. So results do not depend on the partition into blocks.
 class Decoder : public Node {
  public:
-  // The tokens: of this file; else `tables`, where a program has them as constants; else the labels of the model.
+  // The tokens: of this file; else `tables`, where a program has them as constants; else the labels of the
+  // model.
   std::string_view tokens;
   std::string_view units = "auto";
   std::string_view blank;
@@ -37,15 +39,15 @@ class Decoder : public Node {
   [[nodiscard]] Text note() const noexcept override;
 
  protected:
-  // Reads the files that parameters name; programs without files refuse them. Sets `tables`, with as many tokens as `classes`. Null after it: the
-  // labels become the tokens.
+  // Reads the files that parameters name; programs without files refuse them. Sets `tables`, with as many
+  // tokens as `classes`. Null after it: the labels become the tokens.
   virtual Status read_tables(NodeContext& context, std::int32_t classes) noexcept;
 
   // A new stream; a new utterance, after `reset_decoder` or going on.
   virtual void restart_search() noexcept = 0;
   virtual void next_utterance(bool keep) noexcept = 0;
-  // Takes a frame of float32; `frame` counts from the start of the utterance. False when it has a value that no search can use: then it counts as a blank
-  // if the node says so. Sets `silent`.
+  // Takes a frame of float32; `frame` counts from the start of the utterance. False when it has a value that
+  // no search can use: then it counts as a blank if the node says so. Sets `silent`.
   virtual bool step(std::span<const float> values, std::int32_t frame, bool& silent) noexcept = 0;
   virtual void step_blank(std::int32_t frame) noexcept = 0;
   // What was heard, in memory that is valid until the next step.
@@ -57,8 +59,8 @@ class Decoder : public Node {
   [[nodiscard]] virtual bool heard_any() const noexcept = 0;
   [[nodiscard]] virtual bool full() const noexcept = 0;
 
-  // The first part of prepare(): frames and tokens. `classes`: values per frame, without the one of a voice detector; 0: the tokens may be any
-  // number.
+  // The first part of prepare(): frames and tokens. `classes`: values per frame, without the one of a voice
+  // detector; 0: the tokens may be any number.
   Status prepare_tables(NodeContext& context, std::int32_t classes) noexcept;
   // The last part: memory and the output.
   Status make_ready(NodeContext& context) noexcept;
@@ -85,7 +87,7 @@ class Decoder : public Node {
   std::int32_t partial_frames_ = 0;
   std::int32_t* shown_ = nullptr;  // [max_tokens]: of the last partial result
   std::int32_t shown_count_ = 0;
-  bool shown_any_ = false;  // a partial result of this utterance
+  bool shown_any_ = false;                           // a partial result of this utterance
   std::int64_t segment_ = 0, first_ = 0, next_ = 0;  // first frame of the utterance; the one after the last
   bool started_ = false;
   std::int64_t replaced_ = 0;

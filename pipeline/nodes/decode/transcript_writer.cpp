@@ -55,10 +55,12 @@ Status TranscriptWriter::prepare(Memory& memory, const decoding::SearchTables& t
   return {};
 }
 
-std::int64_t TranscriptWriter::begin_of(const Utterance& utterance, const decoding::HeardToken& token) const noexcept {
+std::int64_t TranscriptWriter::begin_of(const Utterance& utterance,
+                                        const decoding::HeardToken& token) const noexcept {
   return std::max<std::int64_t>(clock_.first_sample(utterance.first + token.first), 0);
 }
-std::int64_t TranscriptWriter::end_of(const Utterance& utterance, const decoding::HeardToken& token) const noexcept {
+std::int64_t TranscriptWriter::end_of(const Utterance& utterance,
+                                      const decoding::HeardToken& token) const noexcept {
   return clock_.end_sample(utterance.first + token.last);
 }
 
@@ -87,12 +89,13 @@ void TranscriptWriter::add_words(std::span<const decoding::HeardToken> heard, co
     word.confidence = std::min(word.confidence, token.confidence);
   }
   if (open) to.close();
-  if (vocabulary.units == decoding::Units::words && utterance.settled == heard.size()) to.stable = static_cast<std::int32_t>(to.count);
+  if (vocabulary.units == decoding::Units::words && utterance.settled == heard.size())
+    to.stable = static_cast<std::int32_t>(to.count);
 }
 
 // Tokens after the last complete word are not text yet.
-void TranscriptWriter::add_graph_words(std::span<const decoding::HeardToken> heard, const Utterance& utterance,
-                                       Writing& to) const noexcept {
+void TranscriptWriter::add_graph_words(std::span<const decoding::HeardToken> heard,
+                                       const Utterance& utterance, Writing& to) const noexcept {
   for (std::size_t i = 0, first = 0; i < heard.size(); ++i) {
     if (heard[i].word < 0) continue;
     // A separator belongs to no word.
@@ -109,7 +112,8 @@ void TranscriptWriter::add_graph_words(std::span<const decoding::HeardToken> hea
   }
 }
 
-Event TranscriptWriter::write(std::span<const decoding::HeardToken> heard, const Utterance& utterance) noexcept {
+Event TranscriptWriter::write(std::span<const decoding::HeardToken> heard,
+                              const Utterance& utterance) noexcept {
   Transcript& transcript = transcripts_[used_];
   HeardText* const tokens = tokens_ + used_ * max_tokens_;
   Writing writing;
@@ -117,8 +121,8 @@ Event TranscriptWriter::write(std::span<const decoding::HeardToken> heard, const
   writing.text = text_ + used_ * text_bytes_;
   ++used_;
   for (std::size_t i = 0; i < heard.size(); ++i)
-    tokens[i] = {tables_->vocabulary.pieces[static_cast<std::size_t>(heard[i].token)], begin_of(utterance, heard[i]),
-                 end_of(utterance, heard[i]), heard[i].confidence};
+    tokens[i] = {tables_->vocabulary.pieces[static_cast<std::size_t>(heard[i].token)],
+                 begin_of(utterance, heard[i]), end_of(utterance, heard[i]), heard[i].confidence};
   if (tables_->graph.nodes.empty())
     add_words(heard, utterance, writing);
   else
@@ -134,7 +138,8 @@ Event TranscriptWriter::write(std::span<const decoding::HeardToken> heard, const
   event.score = writing.count > 0 ? 1.0f : 0.0f;
   for (const HeardText& word : transcript.words) event.score = std::min(event.score, word.confidence);
   event.frame = utterance.frame;
-  event.begin = heard.empty() ? std::max<std::int64_t>(clock_.first_sample(utterance.first), 0) : tokens[0].begin;
+  event.begin =
+      heard.empty() ? std::max<std::int64_t>(clock_.first_sample(utterance.first), 0) : tokens[0].begin;
   event.end = heard.empty() ? clock_.end_sample(utterance.frame) : tokens[heard.size() - 1].end;
   if (writing.count > 0) {
     event.begin = transcript.words.front().begin;

@@ -17,8 +17,8 @@ namespace runnel::pipeline {
 class TranscriptWriter {
  public:
   // `events`: most of a block. `tables` outlives this. Error: out_of_memory.
-  Status prepare(Memory& memory, const decoding::SearchTables& tables, const Clock& clock, std::int32_t max_tokens,
-                 std::int64_t events) noexcept;
+  Status prepare(Memory& memory, const decoding::SearchTables& tables, const Clock& clock,
+                 std::int32_t max_tokens, std::int64_t events) noexcept;
 
   // A new block.
   void rewind() noexcept { used_ = 0; }
@@ -35,15 +35,19 @@ class TranscriptWriter {
 
  private:
   struct Writing;
-  void add_words(std::span<const decoding::HeardToken> heard, const Utterance& utterance, Writing& to) const noexcept;
-  void add_graph_words(std::span<const decoding::HeardToken> heard, const Utterance& utterance, Writing& to) const noexcept;
-  [[nodiscard]] std::int64_t begin_of(const Utterance& utterance, const decoding::HeardToken& token) const noexcept;
-  [[nodiscard]] std::int64_t end_of(const Utterance& utterance, const decoding::HeardToken& token) const noexcept;
+  void add_words(std::span<const decoding::HeardToken> heard, const Utterance& utterance,
+                 Writing& to) const noexcept;
+  void add_graph_words(std::span<const decoding::HeardToken> heard, const Utterance& utterance,
+                       Writing& to) const noexcept;
+  [[nodiscard]] std::int64_t begin_of(const Utterance& utterance,
+                                      const decoding::HeardToken& token) const noexcept;
+  [[nodiscard]] std::int64_t end_of(const Utterance& utterance,
+                                    const decoding::HeardToken& token) const noexcept;
 
   const decoding::SearchTables* tables_ = nullptr;
   Clock clock_;
-  std::size_t max_tokens_ = 0, text_bytes_ = 0;  // of an event
-  Transcript* transcripts_ = nullptr;            // [events]
+  std::size_t max_tokens_ = 0, text_bytes_ = 0;     // of an event
+  Transcript* transcripts_ = nullptr;               // [events]
   HeardText *words_ = nullptr, *tokens_ = nullptr;  // [events][max_tokens]
   char* text_ = nullptr;                            // [events][text_bytes]
   std::size_t used_ = 0;

@@ -7,16 +7,18 @@ namespace {
 
 constexpr Parameter kFirst[] = {
     text_parameter<&Transducer::joiner>(
-        "joiner", "", "model file: a frame of the encoder and the decoder's output, or tokens, to logits", true),
+        "joiner", "", "model file: a frame of the encoder and the decoder's output, or tokens, to logits",
+        true),
     text_parameter<&Transducer::decoder>(
-        "decoder", "", "model file: the last tokens to what the joiner takes; empty: the joiner has it within"),
+        "decoder", "",
+        "model file: the last tokens to what the joiner takes; empty: the joiner has it within"),
     text_parameter<&Transducer::mode>("mode", "greedy|beam",
                                       "greedy: the best token of every frame; beam: the most likely text"),
 };
 constexpr Parameter kLast[] = {
     parameter<&Transducer::beam>("beam", "", 1, 256, "hypotheses of mode=beam"),
-    text_parameter<&Transducer::hotwords>("hotwords", "",
-                                          "mode=beam: file with likely phrases, one a line, each with :SCORE or not"),
+    text_parameter<&Transducer::hotwords>(
+        "hotwords", "", "mode=beam: file with likely phrases, one a line, each with :SCORE or not"),
     parameter<&Transducer::hotword_score>(
         "hotword_score", "", -100, 100,
         "what a phrase without a score adds to the natural logarithm of its text's probability"),
@@ -28,7 +30,8 @@ constexpr auto kParameters = with_decoder_parameters(kFirst, kLast);
 const NodeType Transducer::type = {
     .name = "transducer",
     .help = "Decodes the encoder of a transducer into words, with partial and final results.",
-    .input = {static_cast<Kinds>(Kind::frames), "frames of the encoder, float32 or integers with an exponent"},
+    .input = {static_cast<Kinds>(Kind::frames),
+              "frames of the encoder, float32 or integers with an exponent"},
     .output = {static_cast<Kinds>(Kind::events), "text, words, confidences, times"},
     .parameters = kParameters,
     .make = make_node<Transducer>,
@@ -52,7 +55,8 @@ Status Transducer::prepare(NodeContext& context) noexcept {
   found_ = context.memory.array<decoding::HeardToken>(static_cast<std::size_t>(max_tokens));
   begins_word_ = context.memory.array<bool>(static_cast<std::size_t>(classes));
   if (found_ == nullptr || begins_word_ == nullptr) return out_of_memory("the tokens of an utterance");
-  for (std::int32_t token = 0; token < classes; ++token) begins_word_[token] = tables->vocabulary.begins_word(token);
+  for (std::int32_t token = 0; token < classes; ++token)
+    begins_word_[token] = tables->vocabulary.begins_word(token);
   decoding::TransducerSettings settings;
   settings.classes = classes;
   settings.blank = tables->vocabulary.blank;

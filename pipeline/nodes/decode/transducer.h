@@ -1,7 +1,7 @@
 // Decodes the encoder's frames of a transducer with a stateless decoder into words.
 //
-// At most one token per frame (decoding/transducer_beam.h). The decoder runs for new tokens, the joiner for every frame and hypothesis. Before the first
-// token the decoder sees blanks.
+// At most one token per frame (decoding/transducer_beam.h). The decoder runs for new tokens, the joiner for
+// every frame and hypothesis. Before the first token the decoder sees blanks.
 #pragma once
 
 #include "decoding/transducer_beam.h"

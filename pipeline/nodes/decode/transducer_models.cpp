@@ -6,12 +6,13 @@
 
 namespace runnel::pipeline {
 
-Status WholeModel::prepare(NodeContext& context, std::string_view name, std::size_t inputs, int ids) noexcept {
+Status WholeModel::prepare(NodeContext& context, std::string_view name, std::size_t inputs,
+                           int ids) noexcept {
   if (context.models == nullptr) return Status(Code::unsupported, "this program cannot load models");
   RUNNEL_ASSIGN(const Model* const model, context.models->load(name));
   if (model->inputs().size() != inputs || model->outputs().size() != 1)
-    return Status(Code::mismatch) << name << ": has " << model->inputs().size() << " inputs and " << model->outputs().size()
-                                  << " outputs, expected " << inputs << " and 1";
+    return Status(Code::mismatch) << name << ": has " << model->inputs().size() << " inputs and "
+                                  << model->outputs().size() << " outputs, expected " << inputs << " and 1";
   const auto wants = [&](std::int32_t tensor, bool takes_ids) {
     const DType type = model->tensor(tensor).dtype;
     return takes_ids ? type == DType::int64 || type == DType::int32 : type == DType::float32;
@@ -19,18 +20,22 @@ Status WholeModel::prepare(NodeContext& context, std::string_view name, std::siz
   for (std::size_t i = 0; i < inputs; ++i) {
     const bool takes_ids = static_cast<int>(i) == ids;
     if (!wants(model->inputs()[i], takes_ids))
-      return Status(Code::mismatch) << name << ": input " << i << " is " << name_of(model->tensor(model->inputs()[i]).dtype)
-                                    << ", expected " << (takes_ids ? "tokens (int64 or int32)" : "float32");
+      return Status(Code::mismatch) << name << ": input " << i << " is "
+                                    << name_of(model->tensor(model->inputs()[i]).dtype) << ", expected "
+                                    << (takes_ids ? "tokens (int64 or int32)" : "float32");
   }
   if (!wants(model->outputs()[0], false))
-    return Status(Code::mismatch) << name << ": its output is " << name_of(model->tensor(model->outputs()[0]).dtype) << ", expected float32";
+    return Status(Code::mismatch) << name << ": its output is "
+                                  << name_of(model->tensor(model->outputs()[0]).dtype)
+                                  << ", expected float32";
   const PrepareOptions options{.mode = RunMode::whole, .isa = context.isa, .slack = context.slack};
   auto prepared = Prepared::make(*model, context.operators, options, context.memory,
                                  context.fast.memory != nullptr ? *context.fast.memory : context.memory);
   if (!prepared.ok()) return prepared.status().at(name);
   prepared_ = *prepared;
   RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(*prepared_, context.memory));
-  auto* const state = static_cast<std::byte*>(context.memory.allocate(std::max<std::size_t>(prepared_->state_bytes(), 1), 64));
+  auto* const state = static_cast<std::byte*>(
+      context.memory.allocate(std::max<std::size_t>(prepared_->state_bytes(), 1), 64));
   if (state == nullptr) return out_of_memory("the state of a model");
   RUNNEL_ASSIGN(session_, Session::make(*prepared_, *workspace, {state, prepared_->state_bytes()}));
   return {};
@@ -39,7 +44,9 @@ Status WholeModel::prepare(NodeContext& context, std::string_view name, std::siz
 std::int64_t WholeModel::input_values(int position) const noexcept {
   return prepared_->shape(prepared_->model().inputs()[static_cast<std::size_t>(position)]).elements();
 }
-std::int64_t WholeModel::output_values() const noexcept { return prepared_->shape(prepared_->model().outputs()[0]).elements(); }
+std::int64_t WholeModel::output_values() const noexcept {
+  return prepared_->shape(prepared_->model().outputs()[0]).elements();
+}
 
 void WholeModel::set(int position, std::span<const float> values) noexcept {
   const std::span<std::byte> to = session_.input(position);
@@ -48,7 +55,8 @@ void WholeModel::set(int position, std::span<const float> values) noexcept {
 
 void WholeModel::set_ids(int position, std::span<const std::int32_t> values) noexcept {
   const std::span<std::byte> to = session_.input(position);
-  if (prepared_->model().tensor(prepared_->model().inputs()[static_cast<std::size_t>(position)]).dtype == DType::int64)
+  if (prepared_->model().tensor(prepared_->model().inputs()[static_cast<std::size_t>(position)]).dtype ==
+      DType::int64)
     std::copy(values.begin(), values.end(), reinterpret_cast<std::int64_t*>(to.data()));
   else
     std::copy(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(to.data()));
@@ -66,21 +74,24 @@ Status TransducerModels::prepare(NodeContext& context, std::string_view decoder,
   apart_ = !decoder.empty();
   RUNNEL_TRY(joiner_.prepare(context, joiner, 2, apart_ ? -1 : 1));
   if (joiner_.input_values(0) != frame_values)
-    return Status(Code::mismatch) << context.input_label << " gives frames of " << frame_values << " values, the first input of "
-                                  << joiner << " takes " << joiner_.input_values(0);
+    return Status(Code::mismatch) << context.input_label << " gives frames of " << frame_values
+                                  << " values, the first input of " << joiner << " takes "
+                                  << joiner_.input_values(0);
   std::int64_t context_tokens = joiner_.input_values(1);
   if (apart_) {
     RUNNEL_TRY(decoder_.prepare(context, decoder, 1, 0));
     if (decoder_.output_values() != joiner_.input_values(1))
-      return Status(Code::mismatch) << decoder << " gives " << decoder_.output_values() << " values, the second input of " << joiner
-                                    << " takes " << joiner_.input_values(1);
+      return Status(Code::mismatch) << decoder << " gives " << decoder_.output_values()
+                                    << " values, the second input of " << joiner << " takes "
+                                    << joiner_.input_values(1);
     context_tokens = decoder_.input_values(0);
   }
   if (context_tokens < 1 || context_tokens > decoding::kMostContext)
-    return Status(Code::mismatch) << (apart_ ? decoder : joiner) << " takes " << context_tokens << " tokens, expected 1 to "
-                                  << decoding::kMostContext;
+    return Status(Code::mismatch) << (apart_ ? decoder : joiner) << " takes " << context_tokens
+                                  << " tokens, expected 1 to " << decoding::kMostContext;
   if (joiner_.output_values() < 2 || joiner_.output_values() > 1 << 24)
-    return Status(Code::mismatch) << joiner << " gives " << joiner_.output_values() << " values, expected the logits of a blank and tokens";
+    return Status(Code::mismatch) << joiner << " gives " << joiner_.output_values()
+                                  << " values, expected the logits of a blank and tokens";
   context_ = static_cast<std::int32_t>(context_tokens);
   classes_ = static_cast<std::int32_t>(joiner_.output_values());
   // A joiner with the decoder within gets the tokens themselves.
@@ -99,7 +110,8 @@ void TransducerModels::predict(std::span<const std::int32_t> tokens, std::span<f
   std::copy(said.begin(), said.end(), to.begin());
 }
 
-std::span<const float> TransducerModels::join(std::span<const float> frame, std::span<const float> predicted) noexcept {
+std::span<const float> TransducerModels::join(std::span<const float> frame,
+                                              std::span<const float> predicted) noexcept {
   joiner_.set(0, frame);
   if (apart_) {
     joiner_.set(1, predicted);

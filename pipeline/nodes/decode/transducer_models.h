@@ -14,8 +14,8 @@ namespace runnel::pipeline {
 // One model that is run as a whole. No allocation after prepare.
 class WholeModel {
  public:
-  // Errors: those of the loader and of Prepared; mismatch for other than `inputs` inputs or more than one output, or a type that is not float32 or,
-  // where `ids` is the position of an input, int64 or int32.
+  // Errors: those of the loader and of Prepared; mismatch for other than `inputs` inputs or more than one
+  // output, or a type that is not float32 or, where `ids` is the position of an input, int64 or int32.
   Status prepare(NodeContext& context, std::string_view name, std::size_t inputs, int ids) noexcept;
   [[nodiscard]] std::int64_t input_values(int position) const noexcept;
   [[nodiscard]] std::int64_t output_values() const noexcept;
@@ -31,15 +31,18 @@ class WholeModel {
 // From two files, or from one joiner that has the decoder within: then its second input takes tokens.
 class TransducerModels final : public decoding::TransducerModel {
  public:
-  // `frame_values`: of a frame of the encoder. `decoder`: empty when the joiner has it within. Errors: those of WholeModel; mismatch when the parts do not fit together.
-  Status prepare(NodeContext& context, std::string_view decoder, std::string_view joiner, std::int64_t frame_values) noexcept;
+  // `frame_values`: of a frame of the encoder. `decoder`: empty when the joiner has it within. Errors: those
+  // of WholeModel; mismatch when the parts do not fit together.
+  Status prepare(NodeContext& context, std::string_view decoder, std::string_view joiner,
+                 std::int64_t frame_values) noexcept;
 
   [[nodiscard]] std::int32_t classes() const noexcept { return classes_; }
   [[nodiscard]] std::int32_t context() const noexcept { return context_; }
   [[nodiscard]] std::int32_t predicted() const noexcept { return predicted_; }
 
   void predict(std::span<const std::int32_t> context, std::span<float> to) noexcept override;
-  std::span<const float> join(std::span<const float> frame, std::span<const float> predicted) noexcept override;
+  std::span<const float> join(std::span<const float> frame,
+                              std::span<const float> predicted) noexcept override;
 
  private:
   bool apart_ = true;  // the decoder is a model of its own

@@ -29,11 +29,14 @@ std::string refusal(std::string_view text) {
 
 TEST(Grammar, AcceptsItsCommands) {
   const auto grammar = parse_grammar(
-      "# numbers\n<number> = one | two | three  # up to three\n\ncall <number>+\nturn (on | off) [the] light\n", "g");
+      "# numbers\n<number> = one | two | three  # up to three\n\ncall <number>+\nturn (on | off) [the] "
+      "light\n",
+      "g");
   ASSERT_TRUE(grammar.ok()) << grammar.status().text();
   for (const char* yes : {"call one", "call two three one", "turn on light", "turn off the light"})
     EXPECT_TRUE(accepts(*grammar, yes)) << yes;
-  for (const char* no : {"", "call", "turn light", "turn on the", "call one turn on light", "one", "turn on off light"})
+  for (const char* no :
+       {"", "call", "turn light", "turn on the", "call one turn on light", "one", "turn on off light"})
     EXPECT_FALSE(accepts(*grammar, no)) << no;
 }
 
@@ -111,20 +114,25 @@ TEST(Grammar, EqualsBruteForceForRandomExpressions) {
 }
 
 TEST(Grammar, RefusesLoopsThatNeedMemoryWithoutBound) {
-  const std::string_view advice = " leads back to itself, which needs memory without bound; write loops with * or +";
+  const std::string_view advice =
+      " leads back to itself, which needs memory without bound; write loops with * or +";
   EXPECT_EQ(refusal("<a> = ( <a> ) b | c\n<a>"), "g.txt, line 1: the rule <a>" + std::string(advice));
-  EXPECT_EQ(refusal("go <a>\n<a> = x <b>\n<b> = y [<a>]\n"), "g.txt, line 3: the rule <a>" + std::string(advice));
+  EXPECT_EQ(refusal("go <a>\n<a> = x <b>\n<b> = y [<a>]\n"),
+            "g.txt, line 3: the rule <a>" + std::string(advice));
 }
 
 TEST(Grammar, RefusesWhatWouldBeTooLarge) {
   std::string text = "<r0> = a b\n";
-  for (int i = 1; i < 30; ++i) text += "<r" + std::to_string(i) + "> = <r" + std::to_string(i - 1) + "> <r" + std::to_string(i - 1) + ">\n";
+  for (int i = 1; i < 30; ++i)
+    text +=
+        "<r" + std::to_string(i) + "> = <r" + std::to_string(i - 1) + "> <r" + std::to_string(i - 1) + ">\n";
   EXPECT_EQ(refusal(text + "<r29>").substr(0, 34), "g.txt: the grammar is too large: w");
   // The subsets of a word n places before the end.
   std::string subsets = "(a | b)* a";
   for (int i = 0; i < 30; ++i) subsets += " (a | b)";
   EXPECT_EQ(refusal(subsets).substr(0, 35), "g.txt: the grammar is too large: it");
-  EXPECT_EQ(refusal(std::string(1000, '(') + "a" + std::string(1000, ')')), "g.txt, line 1: brackets and rules within each other deeper than 100");
+  EXPECT_EQ(refusal(std::string(1000, '(') + "a" + std::string(1000, ')')),
+            "g.txt, line 1: brackets and rules within each other deeper than 100");
 }
 
 TEST(Grammar, NamesTheLineOfAMistake) {

@@ -12,7 +12,8 @@ const Vocabulary kVocabulary{kPieces, 0, Units::characters};
 
 TEST(Lexicon, SpellsWordsOrTakesTheirTokens) {
   const Speller speller(kVocabulary);
-  const auto lexicon = parse_lexicon("for\n# a comment\nfor f o r r\nforty  # another\nfor\n", "words.txt", speller);
+  const auto lexicon =
+      parse_lexicon("for\n# a comment\nfor f o r r\nforty  # another\nfor\n", "words.txt", speller);
   ASSERT_TRUE(lexicon.ok()) << lexicon.status().text();
   EXPECT_EQ(lexicon->words, (std::vector<std::string>{"for", "forty"}));
   EXPECT_EQ(lexicon->spellings.at("for"), (std::vector<std::vector<std::int32_t>>{{1, 2, 3}, {1, 2, 3, 3}}));
@@ -20,7 +21,9 @@ TEST(Lexicon, SpellsWordsOrTakesTheirTokens) {
 
 TEST(Lexicon, NamesTheWordThatCannotBeSpelled) {
   const Speller speller(kVocabulary);
-  const auto refusal = [&](std::string_view text) { return std::string(parse_lexicon(text, "words.txt", speller).status().text()); };
+  const auto refusal = [&](std::string_view text) {
+    return std::string(parse_lexicon(text, "words.txt", speller).status().text());
+  };
   EXPECT_EQ(refusal("for\nfive"), "words.txt, line 2: \"five\" cannot be spelled: no token fits at \"i\"");
   EXPECT_EQ(refusal("for f AO r"), "words.txt, line 1: \"for\" cannot be spelled: there is no token \"AO\"");
   EXPECT_EQ(refusal("for f _ r"), "words.txt, line 1: \"for\" is spelled with the blank, \"_\"");

@@ -1,4 +1,5 @@
-// Files of tokens, words, commands and hotwords that are damaged: a sentence each, or tables that a search can use.
+// Files of tokens, words, commands and hotwords that are damaged: a sentence each, or tables that a search
+// can use.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -54,7 +55,8 @@ void use(const Status& status, Counts& counts) {
 }
 
 // A short search with the tables, which finds every index that does not fit under a sanitizer.
-void search(const Vocabulary& vocabulary, const WordGraph* graph, const Hotwords* hotwords, std::mt19937& random) {
+void search(const Vocabulary& vocabulary, const WordGraph* graph, const Hotwords* hotwords,
+            std::mt19937& random) {
   HeapMemory memory;
   PrefixBeam beam;
   BeamSettings settings;
@@ -117,7 +119,8 @@ TEST(Mutations, OfFilesGiveASentenceOrTables) {
     if (hot.ok()) automaton = {hot->states, hot->arcs, hot->start, hot->whole_words};
     for (const bool with_grammar : {false, true}) {
       if (!(with_grammar ? grammar.ok() : lexicon.ok())) continue;
-      const auto graph = make_word_graph(with_grammar ? *grammar : any_of(lexicon->words), lexicon.ok() ? &*lexicon : nullptr, speller);
+      const auto graph = make_word_graph(with_grammar ? *grammar : any_of(lexicon->words),
+                                         lexicon.ok() ? &*lexicon : nullptr, speller);
       if (!graph.ok()) {
         EXPECT_FALSE(graph.status().text().empty());
         continue;

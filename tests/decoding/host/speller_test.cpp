@@ -15,7 +15,8 @@ TEST(Speller, TakesTheFewestTokensTheLongestFirst) {
   const Vocabulary vocabulary{pieces, 0, Units::pieces};
   const Speller speller(vocabulary);
   EXPECT_EQ(*speller.spell("hello"), (Tokens{8, 9}));
-  EXPECT_EQ(*speller.spell("HELL"), (Tokens{8, 5})) << "in small letters; \"▁he ll\" is as short, but its first token shorter";
+  EXPECT_EQ(*speller.spell("HELL"), (Tokens{8, 5}))
+      << "in small letters; \"▁he ll\" is as short, but its first token shorter";
   EXPECT_EQ(*speller.spell("o"), (Tokens{1, 6}));
 }
 
@@ -35,7 +36,8 @@ TEST(Speller, TakesTheBestOfAUnigramModel) {
     const std::function<void(std::size_t, double)> all = [&](std::size_t at, double sum) {
       if (at == text.size()) best = std::max(best, sum);
       for (std::size_t p = 1; p < std::size(pieces); ++p)
-        if (text.compare(at, pieces[p].size(), pieces[p]) == 0) all(at + pieces[p].size(), sum + static_cast<double>(scores[p]));
+        if (text.compare(at, pieces[p].size(), pieces[p]) == 0)
+          all(at + pieces[p].size(), sum + static_cast<double>(scores[p]));
     };
     all(0, 0);
     double sum = 0;
@@ -58,7 +60,8 @@ TEST(Speller, NamesWordAndCharacterWithoutAToken) {
   EXPECT_EQ(speller.spell("abüa").status().text(), "\"abüa\" cannot be spelled: no token fits at \"ü\"");
   EXPECT_EQ(speller.spell("").status().text(), "an empty word cannot be spelled");
   const Vocabulary words{pieces, 0, Units::words};
-  EXPECT_EQ(Speller(words).spell("on").status().text(), "\"on\" cannot be spelled: every token is a word, and none is this one");
+  EXPECT_EQ(Speller(words).spell("on").status().text(),
+            "\"on\" cannot be spelled: every token is a word, and none is this one");
   EXPECT_EQ(*Speller(words).spell("b"), Tokens{3});
 }
 

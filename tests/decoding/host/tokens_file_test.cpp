@@ -35,9 +35,11 @@ TEST(TokensFile, NamesTheLineOfAMistake) {
   EXPECT_EQ(refusal("a 0\nb 2\n"), "tokens.txt, line 2: number 2, expected 0 to 1 in a file of 2 tokens");
   EXPECT_EQ(refusal("a 0\nb -1\n"), "tokens.txt, line 2: number -1, expected 0 to 1 in a file of 2 tokens");
   EXPECT_EQ(refusal("a 0\nb 0\n"), "tokens.txt, line 2: number 0 again, it is \"a\"");
-  EXPECT_EQ(refusal("a 0\nb\n"), "tokens.txt, line 2: \"b\", expected a token and its number, as in the first line");
+  EXPECT_EQ(refusal("a 0\nb\n"),
+            "tokens.txt, line 2: \"b\", expected a token and its number, as in the first line");
   EXPECT_EQ(refusal("a\n\nb\n"), "tokens.txt, line 2: is empty, expected a token");
-  EXPECT_EQ(refusal("a\n" + std::string(300, 'x')), "tokens.txt, line 2: a token of 300 bytes, expected at most 255");
+  EXPECT_EQ(refusal("a\n" + std::string(300, 'x')),
+            "tokens.txt, line 2: a token of 300 bytes, expected at most 255");
   EXPECT_EQ(refusal("a\nb\x01"), "tokens.txt, line 2: a token with control characters, expected text");
 }
 

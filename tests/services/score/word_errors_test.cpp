@@ -18,12 +18,15 @@ using Words = std::vector<std::string>;
 
 Words split(std::string_view text) { return words_in(text, Normalisation::none); }
 
-ErrorCounts counts(std::int64_t units, std::int64_t substitutions, std::int64_t deletions, std::int64_t insertions) {
+ErrorCounts counts(std::int64_t units, std::int64_t substitutions, std::int64_t deletions,
+                   std::int64_t insertions) {
   return {units, substitutions, deletions, insertions};
 }
 
 TEST(WordErrors, CountsByHand) {
-  const auto errors = [](std::string_view truth, std::string_view found) { return count_errors(split(truth), split(found)); };
+  const auto errors = [](std::string_view truth, std::string_view found) {
+    return count_errors(split(truth), split(found));
+  };
   EXPECT_EQ(errors("a b c", "a b c"), counts(3, 0, 0, 0));
   EXPECT_EQ(errors("a b c", "a x c"), counts(3, 1, 0, 0));
   EXPECT_EQ(errors("a b c", "a c"), counts(3, 0, 1, 0));
@@ -78,8 +81,10 @@ TEST(WordErrors, EqualBruteForceOverAllAlignments) {
 TEST(WordErrors, NormalisationsDoWhatTheySay) {
   EXPECT_EQ(words_in("  Hello,  WORLD!\n", Normalisation::basic), (Words{"hello", "world"}));
   EXPECT_EQ(words_in("  Hello,  WORLD!\n", Normalisation::none), (Words{"Hello,", "WORLD!"}));
-  EXPECT_EQ(words_in("'don't' it’s ‘so’ twenty-one", Normalisation::basic), (Words{"don't", "it's", "so", "twenty", "one"}));
-  EXPECT_EQ(words_in("ÜBER ÉTÉ ΩΔ МОСКВА Ёж \xFF", Normalisation::basic), (Words{"über", "été", "ωδ", "москва", "ёж", "\xFF"}));
+  EXPECT_EQ(words_in("'don't' it’s ‘so’ twenty-one", Normalisation::basic),
+            (Words{"don't", "it's", "so", "twenty", "one"}));
+  EXPECT_EQ(words_in("ÜBER ÉTÉ ΩΔ МОСКВА Ёж \xFF", Normalisation::basic),
+            (Words{"über", "été", "ωδ", "москва", "ёж", "\xFF"}));
   EXPECT_EQ(words_in("7×8 “quoted” … – –", Normalisation::basic), (Words{"7×8", "quoted"}));
   EXPECT_EQ(characters_in("Äb  c", Normalisation::basic), (Words{"ä", "b", " ", "c"}));
 }
@@ -93,7 +98,11 @@ RunRecords run_of(const std::vector<std::pair<std::string, std::string>>& result
 TEST(WordErrors, AreCountedByFile) {
   Truth truth;
   truth.rows = {{"a.wav", "one two three", 0, 0}, {"b.wav", "four", 0, 0}, {"c.wav", "five six", 0, 0}};
-  const auto errors = count_word_errors(run_of({{"/data/b.wav", "four four"}, {"/data/a.wav", "one"}, {"/data/a.wav", "too three"}, {"x.wav", "y"}}), truth, {});
+  const auto errors = count_word_errors(run_of({{"/data/b.wav", "four four"},
+                                                {"/data/a.wav", "one"},
+                                                {"/data/a.wav", "too three"},
+                                                {"x.wav", "y"}}),
+                                        truth, {});
   ASSERT_TRUE(errors.ok()) << errors.status().text();
   ASSERT_EQ(errors->files.size(), 3U);
   EXPECT_EQ(errors->files[0].counts, counts(3, 1, 0, 0)) << "the results of a recording in their order";
@@ -110,7 +119,8 @@ TEST(WordErrors, AreCountedByFile) {
   EXPECT_NE(word_error_table(*errors).find("66.67 %"), std::string::npos);
   WordErrorOptions characters;
   characters.characters = true;
-  EXPECT_EQ(count_word_errors(run_of({{"b.wav", "for"}}), truth, characters)->files[1].counts, counts(4, 0, 1, 0));
+  EXPECT_EQ(count_word_errors(run_of({{"b.wav", "for"}}), truth, characters)->files[1].counts,
+            counts(4, 0, 1, 0));
 }
 
 TEST(WordErrors, TheIntervalIsThatOfSetsOfRecordings) {
@@ -125,7 +135,8 @@ TEST(WordErrors, TheIntervalIsThatOfSetsOfRecordings) {
   WordErrorOptions options;
   options.samples = 20000;
   const auto errors = count_word_errors(run, truth, options);
-  // The number of wrong ones is binomial with n = 10, p = 0.2: P(0) = 0.107 > 0.025; P(X <= 4) = 0.967, P(X <= 5) = 0.994.
+  // The number of wrong ones is binomial with n = 10, p = 0.2: P(0) = 0.107 > 0.025; P(X <= 4) = 0.967, P(X
+  // <= 5) = 0.994.
   EXPECT_DOUBLE_EQ(errors->low, 0);
   EXPECT_DOUBLE_EQ(errors->high, 0.5);
   EXPECT_EQ(to_json(*errors), to_json(*count_word_errors(run, truth, options))) << "seeded";
@@ -137,7 +148,8 @@ TEST(WordErrors, TheIntervalIsThatOfSetsOfRecordings) {
 TEST(WordErrors, RefusesWhatDoesNotMatch) {
   Truth truth;
   truth.rows = {{"a.wav", "one", 0, 0}, {"a.wav", "two", 0, 0}};
-  EXPECT_EQ(count_word_errors(run_of({{"a.wav", "x"}}), truth, {}).status().text(), "the texts name a.wav twice, expected one text per recording");
+  EXPECT_EQ(count_word_errors(run_of({{"a.wav", "x"}}), truth, {}).status().text(),
+            "the texts name a.wav twice, expected one text per recording");
   truth.rows.pop_back();
   EXPECT_EQ(count_word_errors(run_of({{"b.wav", "x"}}), truth, {}).status().text(),
             "no recording of the results has a text: results are of b.wav, texts of a.wav");
@@ -147,9 +159,12 @@ TEST(WordErrors, RefusesWhatDoesNotMatch) {
 TEST(WordErrors, ReadsFinalResultsAndTables) {
   runnel::test::TemporaryFolder folder;
   const auto records = folder.path() / "run.jsonl", table = folder.path() / "text.tsv";
-  std::ofstream(records) << R"({"type":"partial","source":"a.flac","segment":0,"start":0,"end":1,"text":"on","words":[]})" << '\n'
-                         << R"({"type":"final","source":"a.flac","segment":0,"start":0,"end":1,"text":"one two","words":[{"word":"one","confidence":0.75},{"word":"two","confidence":0.5}]})" << '\n'
-                         << R"({"type":"summary","audio_seconds":3})" << '\n';
+  std::ofstream(records)
+      << R"({"type":"partial","source":"a.flac","segment":0,"start":0,"end":1,"text":"on","words":[]})"
+      << '\n'
+      << R"({"type":"final","source":"a.flac","segment":0,"start":0,"end":1,"text":"one two","words":[{"word":"one","confidence":0.75},{"word":"two","confidence":0.5}]})"
+      << '\n'
+      << R"({"type":"summary","audio_seconds":3})" << '\n';
   std::ofstream(table) << "a.flac\tone too\tpublic domain\tsomewhere\nb.flac\tthree\n";
   const auto run = read_records(records);
   ASSERT_TRUE(run.ok()) << run.status().text();
@@ -161,9 +176,12 @@ TEST(WordErrors, ReadsFinalResultsAndTables) {
   EXPECT_EQ(truth->rows[0].label, "one too");
   EXPECT_EQ(count_word_errors(*run, *truth, {})->total, counts(3, 1, 1, 0));
   std::ofstream(table) << "a.flac\tone\nno tab\n";
-  EXPECT_NE(read_truth(table).status().text().find("line 2: expected a file, a tab and its text"), std::string::npos);
+  EXPECT_NE(read_truth(table).status().text().find("line 2: expected a file, a tab and its text"),
+            std::string::npos);
   std::ofstream(records) << R"({"type":"final","source":"a.flac"})" << '\n';
-  EXPECT_NE(read_records(records).status().text().find("line 1: a final result needs source, text, start and end"), std::string::npos);
+  EXPECT_NE(
+      read_records(records).status().text().find("line 1: a final result needs source, text, start and end"),
+      std::string::npos);
 }
 
 }  // namespace

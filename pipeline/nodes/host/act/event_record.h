@@ -25,7 +25,8 @@ class EventRecords {
   // Changes the source; the rate stays the same.
   void name_source(std::string_view name);
 
-  // One line of JSON, without the newline. Of decoders of speech: "partial" or "final" with text, tokens and words.
+  // One line of JSON, without the newline. Of decoders of speech: "partial" or "final" with text, tokens and
+  // words.
   [[nodiscard]] std::string event(const Event& event) const;
   [[nodiscard]] std::string gap(const Gap& gap) const;
   // label, score, start, end, frame, source, and json: the record.

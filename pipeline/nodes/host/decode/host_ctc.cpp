@@ -9,17 +9,22 @@ const NodeType HostCtc::type = [] {
   return copy;
 }();
 
-Status HostCtc::read_tables(NodeContext& context, std::int32_t classes) noexcept {
+decoding::SearchFiles search_files_of(const Ctc& ctc, std::span<const std::string_view> labels) {
   decoding::SearchFiles files;
-  files.tokens = tokens;
-  files.labels.assign(context.input.labels.begin(), context.input.labels.end());
-  files.units = units;
-  files.blank = blank;
-  files.lexicon = lexicon;
-  files.grammar = grammar;
-  files.hotwords = hotwords;
-  files.hotword_score = hotword_score;
-  RUNNEL_ASSIGN(owned_, decoding::OwnedSearchTables::read(files, classes, context.input_label));
+  files.tokens = ctc.tokens;
+  files.labels.assign(labels.begin(), labels.end());
+  files.units = ctc.units;
+  files.blank = ctc.blank;
+  files.lexicon = ctc.lexicon;
+  files.grammar = ctc.grammar;
+  files.hotwords = ctc.hotwords;
+  files.hotword_score = ctc.hotword_score;
+  return files;
+}
+
+Status HostCtc::read_tables(NodeContext& context, std::int32_t classes) noexcept {
+  RUNNEL_ASSIGN(owned_, decoding::OwnedSearchTables::read(search_files_of(*this, context.input.labels),
+                                                          classes, context.input_label));
   tables = &owned_->tables();
   return {};
 }

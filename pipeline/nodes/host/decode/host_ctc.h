@@ -8,6 +8,9 @@
 
 namespace runnel::pipeline {
 
+// What the parameters of a node name.
+decoding::SearchFiles search_files_of(const Ctc& ctc, std::span<const std::string_view> labels);
+
 class HostCtc final : public Ctc {
  public:
   static const NodeType type;

@@ -31,11 +31,12 @@ class CtcNode : public testing::Test {
     return (folder_.path() / name).string();
   }
   // The records of a run over `values`.
-  std::vector<Json> records(const std::string& parameters, std::int32_t dims, const std::vector<float>& values,
-                            std::int64_t tick = 7) {
+  std::vector<Json> records(const std::string& parameters, std::int32_t dims,
+                            const std::vector<float>& values, std::int64_t tick = 7) {
     return records_of_text("rows ! ctc " + parameters, dims, values, tick);
   }
-  std::vector<Json> records_of_text(const std::string& text, std::int32_t dims, const std::vector<float>& values, std::int64_t tick) {
+  std::vector<Json> records_of_text(const std::string& text, std::int32_t dims,
+                                    const std::vector<float>& values, std::int64_t tick) {
     Rows::dims = dims;
     Rows::values = values;
     const std::string path = (folder_.path() / "out.jsonl").string();
@@ -46,7 +47,8 @@ class CtcNode : public testing::Test {
     for (std::string line; std::getline(in, line);) all.push_back(Json::parse(line));
     return all;
   }
-  std::string failure(const std::string& parameters, std::int32_t dims, const std::vector<float>& values = {}) {
+  std::string failure(const std::string& parameters, std::int32_t dims,
+                      const std::vector<float>& values = {}) {
     Rows::dims = dims;
     Rows::values = values.empty() ? std::vector<float>(static_cast<std::size_t>(dims), 0.0F) : values;
     return failure_of("rows ! ctc " + parameters + " ! keep", with_tick(7));
@@ -60,7 +62,8 @@ class CtcNode : public testing::Test {
 std::vector<float> said(const std::string& frames, std::int32_t dims, float sure = 0.9F) {
   std::vector<float> values;
   for (const char frame : frames)
-    for (std::int32_t c = 0; c < dims; ++c) values.push_back(c == frame - '0' ? sure : (1 - sure) / static_cast<float>(dims - 1));
+    for (std::int32_t c = 0; c < dims; ++c)
+      values.push_back(c == frame - '0' ? sure : (1 - sure) / static_cast<float>(dims - 1));
   return values;
 }
 
@@ -99,12 +102,16 @@ TEST_F(CtcNode, GivesWordsWithTheirTimesAndConfidences) {
 
 TEST_F(CtcNode, MakesWordsOfCharactersOrWholeWords) {
   const std::string characters = file("c.txt", "a 1\nb 2\n| 3\n<pad> 0\n");
-  EXPECT_EQ(records("activation=none partials=0 tokens=" + characters, 4, said("1233110203", 4))[0]["text"], "ab ab");
+  EXPECT_EQ(records("activation=none partials=0 tokens=" + characters, 4, said("1233110203", 4))[0]["text"],
+            "ab ab");
   const std::string words = file("w.txt", "_\nzero\none\nturn on\n");
-  EXPECT_EQ(records("activation=none partials=0 tokens=" + words, 4, said("11012033", 4))[0]["text"], "zero zero one turn on");
+  EXPECT_EQ(records("activation=none partials=0 tokens=" + words, 4, said("11012033", 4))[0]["text"],
+            "zero zero one turn on");
   const std::string joined = file("j.txt", "_\na\nb\nc\n");
   EXPECT_EQ(records("activation=none partials=0 tokens=" + joined, 4, said("1020330", 4))[0]["text"], "abc");
-  EXPECT_EQ(records("activation=none partials=0 units=words tokens=" + joined, 4, said("1020330", 4))[0]["text"], "a b c");
+  EXPECT_EQ(
+      records("activation=none partials=0 units=words tokens=" + joined, 4, said("1020330", 4))[0]["text"],
+      "a b c");
 }
 
 TEST_F(CtcNode, PartialResultsSettle) {
@@ -112,8 +119,10 @@ TEST_F(CtcNode, PartialResultsSettle) {
   const auto all = records("activation=none partials=10ms tokens=" + tokens, 4, said("01102233", 4));
   std::vector<std::string> seen;
   for (const Json& one : all)
-    seen.push_back(one["type"].get<std::string>() + " " + one["text"].get<std::string>() + " " + one["stable"].dump());
-  EXPECT_EQ(seen, (std::vector<std::string>{"partial he 0", "partial hello 0", "partial hello you 1", "final hello you 2"}));
+    seen.push_back(one["type"].get<std::string>() + " " + one["text"].get<std::string>() + " " +
+                   one["stable"].dump());
+  EXPECT_EQ(seen, (std::vector<std::string>{"partial he 0", "partial hello 0", "partial hello you 1",
+                                            "final hello you 2"}));
 }
 
 // Results, partial ones too, are the same bytes for any block size.
@@ -121,11 +130,14 @@ TEST_F(CtcNode, AnyBlockSizeGivesTheSameRecords) {
   std::string list = "<blk>\n";
   for (const char* piece : {"▁a", "b", "c", "▁ab", "▁c", "d", "▁d", "a"}) list += std::string(piece) + "\n";
   const std::string tokens = " tokens=" + file("tokens.txt", list), hot = file("hot.txt", "ab d :3\nc\n"),
-                    words = file("words.txt", "ab\nabc\nc\ncab\nd\n"), commands = file("g.txt", "(ab | abc) c [d]\n(c | cab)+ d\n");
+                    words = file("words.txt", "ab\nabc\nc\ncab\nd\n"),
+                    commands = file("g.txt", "(ab | abc) c [d]\n(c | cab)+ d\n");
   const std::vector<float> logits = random_logits(900, 9);
-  for (const std::string& mode : {std::string("mode=greedy"), std::string("mode=beam"), "mode=beam hotwords=" + hot,
-                                  "mode=beam lexicon=" + words, "mode=beam beam=20 grammar=" + commands + " hotwords=" + hot}) {
-    const std::string parameters = mode + tokens + " silence_after=60ms silence_before=100ms longest=500ms partials=30ms max_tokens=20";
+  for (const std::string& mode :
+       {std::string("mode=greedy"), std::string("mode=beam"), "mode=beam hotwords=" + hot,
+        "mode=beam lexicon=" + words, "mode=beam beam=20 grammar=" + commands + " hotwords=" + hot}) {
+    const std::string parameters =
+        mode + tokens + " silence_after=60ms silence_before=100ms longest=500ms partials=30ms max_tokens=20";
     std::string expected;
     std::size_t finals = 0, partials = 0;
     for (const Json& one : records(parameters, 9, logits, 1)) ++(one["type"] == "final" ? finals : partials);
@@ -143,7 +155,8 @@ TEST_F(CtcNode, AnyBlockSizeGivesTheSameRecords) {
 TEST_F(CtcNode, StableWordsStay) {
   const std::string tokens = file("tokens.txt", "<blk>\n▁a\nb\n▁c\n▁ab\nd\n");
   for (const std::string mode : {"greedy", "beam"}) {
-    const auto all = records("partials=10ms silence_after=100ms mode=" + mode + " tokens=" + tokens, 6, random_logits(600, 6));
+    const auto all = records("partials=10ms silence_after=100ms mode=" + mode + " tokens=" + tokens, 6,
+                             random_logits(600, 6));
     std::size_t stable = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       std::size_t final = i;
@@ -151,7 +164,8 @@ TEST_F(CtcNode, StableWordsStay) {
       EXPECT_EQ(all[final]["segment"], all[i]["segment"]);
       const auto count = all[i]["stable"].get<std::size_t>();
       ASSERT_LE(count, all[final]["words"].size());
-      for (std::size_t w = 0; w < count; ++w) EXPECT_EQ(all[i]["words"][w]["word"], all[final]["words"][w]["word"]);
+      for (std::size_t w = 0; w < count; ++w)
+        EXPECT_EQ(all[i]["words"][w]["word"], all[final]["words"][w]["word"]);
       if (final != i) stable += count;
     }
     EXPECT_GT(stable, 100U) << mode;
@@ -167,10 +181,13 @@ using Texts = std::vector<std::string>;
 
 TEST_F(CtcNode, UtterancesEndAtSilencesAndLengths) {
   const std::string common = "activation=none partials=0 tokens=" + file("t.txt", "_\nyes\nno\n") + " ";
-  const auto one = [&](const std::string& parameters, const std::string& frames) { return texts(records(common + parameters, 3, said(frames, 3))); };
+  const auto one = [&](const std::string& parameters, const std::string& frames) {
+    return texts(records(common + parameters, 3, said(frames, 3)));
+  };
   EXPECT_EQ(one("silence_after=30ms", "110002200011"), (Texts{"yes", "no", "yes"}));
   EXPECT_EQ(one("silence_after=30ms", "1100220011"), (Texts{"yes no yes"}));
-  EXPECT_EQ(one("silence_after=0 longest=50ms", "1100220011"), (Texts{"yes no", "yes"})) << "no token twice that goes on over the end";
+  EXPECT_EQ(one("silence_after=0 longest=50ms", "1100220011"), (Texts{"yes no", "yes"}))
+      << "no token twice that goes on over the end";
   EXPECT_EQ(one("max_tokens=2", "1010101"), (Texts{"yes yes", "yes yes"}));
   EXPECT_EQ(one("endpoint=none", "1100000000000000220"), (Texts{"yes no"}));
   const auto all = records(common + "silence_after=30ms", 3, said("110002200011", 3));
@@ -178,14 +195,17 @@ TEST_F(CtcNode, UtterancesEndAtSilencesAndLengths) {
 }
 
 TEST_F(CtcNode, AVoiceDetectorEndsUtterances) {
-  const std::string parameters = "activation=none partials=0 endpoint=voice silence_after=20ms voice_threshold=0.4 tokens=" + file("t.txt", "_\nyes\nno\n");
+  const std::string parameters =
+      "activation=none partials=0 endpoint=voice silence_after=20ms voice_threshold=0.4 tokens=" +
+      file("t.txt", "_\nyes\nno\n");
   std::vector<float> values;
   const std::string frames = "1100220011", voice = "1111110111";
   const std::vector<float> posteriors = said(frames, 3);
   const auto with_voice = [&](const std::string& heard) {
     values.clear();
     for (std::size_t t = 0; t < frames.size(); ++t) {
-      values.insert(values.end(), posteriors.begin() + static_cast<std::ptrdiff_t>(3 * t), posteriors.begin() + static_cast<std::ptrdiff_t>(3 * t + 3));
+      values.insert(values.end(), posteriors.begin() + static_cast<std::ptrdiff_t>(3 * t),
+                    posteriors.begin() + static_cast<std::ptrdiff_t>(3 * t + 3));
       values.push_back(heard[t] == '1' ? 0.5F : 0.3F);
     }
     return texts(records(parameters, 4, values));
@@ -197,12 +217,16 @@ TEST_F(CtcNode, AVoiceDetectorEndsUtterances) {
 }
 
 TEST_F(CtcNode, AGrammarGoesOnOrBeginsAnew) {
-  const std::string common = "activation=none partials=0 mode=beam silence_after=30ms tokens=" + file("t.txt", "_\nturn\non\noff\n") +
+  const std::string common = "activation=none partials=0 mode=beam silence_after=30ms tokens=" +
+                             file("t.txt", "_\nturn\non\noff\n") +
                              " grammar=" + file("g.txt", "turn (on | off)+\n");
   EXPECT_EQ(texts(records(common, 4, said("102000103000", 4))), (Texts{"turn on", "turn off"}));
-  EXPECT_EQ(texts(records(common + " reset_decoder=false", 4, said("102000300020000", 4))), (Texts{"turn on", "off", "on"}));
-  EXPECT_EQ(texts(records(common + " min_confidence=0.3", 4, said("102000300020000", 4))), (Texts{"turn on"})) << "\"off\" is no command";
-  EXPECT_EQ(texts(records(common, 4, said("102000000000000", 4))), (Texts{"turn on"})) << "silence is no command either";
+  EXPECT_EQ(texts(records(common + " reset_decoder=false", 4, said("102000300020000", 4))),
+            (Texts{"turn on", "off", "on"}));
+  EXPECT_EQ(texts(records(common + " min_confidence=0.3", 4, said("102000300020000", 4))), (Texts{"turn on"}))
+      << "\"off\" is no command";
+  EXPECT_EQ(texts(records(common, 4, said("102000000000000", 4))), (Texts{"turn on"}))
+      << "silence is no command either";
 }
 
 TEST_F(CtcNode, HotwordsChangeWhatTheirScoresSay) {
@@ -212,7 +236,8 @@ TEST_F(CtcNode, HotwordsChangeWhatTheirScoresSay) {
   EXPECT_EQ(texts(records(common, 3, values)), (Texts{"a"}));
   EXPECT_EQ(texts(records(common + " hotwords=" + file("h.txt", "b :0.37\n"), 3, values)), (Texts{"a"}));
   EXPECT_EQ(texts(records(common + " hotwords=" + file("h.txt", "b :0.373\n"), 3, values)), (Texts{"b"}));
-  EXPECT_EQ(texts(records(common + " hotword_score=0.373 hotwords=" + file("h.txt", "b\n"), 3, values)), (Texts{"b"}));
+  EXPECT_EQ(texts(records(common + " hotword_score=0.373 hotwords=" + file("h.txt", "b\n"), 3, values)),
+            (Texts{"b"}));
 }
 
 TEST_F(CtcNode, FramesWithoutNumbersAreBlanksOrRefused) {
@@ -229,27 +254,37 @@ TEST_F(CtcNode, FramesWithoutNumbersAreBlanksOrRefused) {
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0], "ctc: 1 frame with values that are not a number or infinite were taken as blank");
   EXPECT_EQ(failure(common + " non_finite=error", 3, values),
-            "ctc: frame 1 has a value that is not a number or plus infinity, or no token that can be; expected logits");
+            "ctc: frame 1 has a value that is not a number or plus infinity, or no token that can be; "
+            "expected logits");
 }
 
 TEST_F(CtcNode, SaysWhatDoesNotFit) {
   const std::string three = file("t3.txt", "<blk> 0\n▁a 1\n▁b 2\n");
   EXPECT_EQ(failure("tokens=" + three, 5), three + ": 3 tokens, but rows gives 5 classes");
-  EXPECT_EQ(failure("tokens=" + three + " blank=3", 3), "ctc: blank=3: expected a token, or a number from 0 to 2");
-  EXPECT_EQ(failure("tokens=" + three + " blank=-1", 3), "ctc: blank=-1: expected a token, or a number from 0 to 2");
+  EXPECT_EQ(failure("tokens=" + three + " blank=3", 3),
+            "ctc: blank=3: expected a token, or a number from 0 to 2");
+  EXPECT_EQ(failure("tokens=" + three + " blank=-1", 3),
+            "ctc: blank=-1: expected a token, or a number from 0 to 2");
   EXPECT_EQ(failure("", 3), "ctc: rows gives no labels: expected tokens=FILE, a token a line");
-  EXPECT_EQ(failure("tokens=" + three, 1), "rows gives 1 values per frame, ctc wants a blank and at least one token");
+  EXPECT_EQ(failure("tokens=" + three, 1),
+            "rows gives 1 values per frame, ctc wants a blank and at least one token");
   EXPECT_EQ(failure("grammar=x tokens=" + three, 3),
-            "ctc: mode=greedy takes the best token of every frame: expected mode=beam with lexicon, grammar or hotwords");
+            "ctc: mode=greedy takes the best token of every frame: expected mode=beam with lexicon, grammar "
+            "or hotwords");
   const std::string beam = "mode=beam tokens=" + three;
   const std::string lexicon = file("words.txt", "a\nabc\n");
-  EXPECT_EQ(failure(beam + " lexicon=" + lexicon, 3), "ctc: " + lexicon + ", line 2: \"abc\" cannot be spelled: no token fits at \"b\"");
+  EXPECT_EQ(failure(beam + " lexicon=" + lexicon, 3),
+            "ctc: " + lexicon + ", line 2: \"abc\" cannot be spelled: no token fits at \"b\"");
   const std::string grammar = file("g.txt", "<x> = a <x> b | a\n<x>\n");
-  EXPECT_NE(failure(beam + " grammar=" + grammar, 3).find("leads back to itself, which needs memory without bound"), std::string::npos);
+  EXPECT_NE(
+      failure(beam + " grammar=" + grammar, 3).find("leads back to itself, which needs memory without bound"),
+      std::string::npos);
   const std::string unspellable = file("g2.txt", "a c\n");
-  EXPECT_EQ(failure(beam + " grammar=" + unspellable, 3), "ctc: " + unspellable + ": \"c\" cannot be spelled: no token fits at \"c\"");
+  EXPECT_EQ(failure(beam + " grammar=" + unspellable, 3),
+            "ctc: " + unspellable + ": \"c\" cannot be spelled: no token fits at \"c\"");
   const std::string hot = file("h.txt", "c a\n");
-  EXPECT_EQ(failure(beam + " hotwords=" + hot, 3), "ctc: " + hot + ", line 1: \"c\" cannot be spelled: no token fits at \"c\"");
+  EXPECT_EQ(failure(beam + " hotwords=" + hot, 3),
+            "ctc: " + hot + ", line 1: \"c\" cannot be spelled: no token fits at \"c\"");
   EXPECT_NE(failure("tokens=/no/such/file", 3).find("/no/such/file"), std::string::npos);
 }
 
@@ -286,22 +321,26 @@ TEST(Ctc, ReadsNoFilesOnDevices) {
   NodeContext context = context_for(memory, Kind::frames, 3, 4);
   Ctc ctc;
   ctc.tokens = "tokens.txt";
-  EXPECT_EQ(ctc.prepare(context).text(), "tokens=tokens.txt: node cannot read files in this program, expected the labels of a model");
+  EXPECT_EQ(ctc.prepare(context).text(),
+            "tokens=tokens.txt: node cannot read files in this program, expected the labels of a model");
   Ctc beam;
   beam.mode = "beam";
   beam.lexicon = "words.txt";
   EXPECT_EQ(beam.prepare(context).text(), "node cannot read words.txt in this program");
 }
 
-// Lost samples end the utterance; what follows is the result of a stream that begins there, in the next segment.
+// Lost samples end the utterance; what follows is the result of a stream that begins there, in the next
+// segment.
 TEST_F(CtcNode, AGapEndsAnUtterance) {
   std::string tokens = "<blk>\n";
   for (int i = 1; i < 80; ++i) tokens += "▁w" + std::to_string(i) + "\n";
-  const std::string text = "lossy ! fbank num_mel_bins=80 ! ctc partials=30ms mode=beam beam=4 tokens=" + file("t.txt", tokens);
+  const std::string text =
+      "lossy ! fbank num_mel_bins=80 ! ctc partials=30ms mode=beam beam=4 tokens=" + file("t.txt", tokens);
   const auto run = [&](std::int64_t tick, std::vector<Loss> losses) {
     Lossy::sample_rate = 16000;
     Lossy::samples.clear();
-    for (const std::int16_t sample : make_samples(9000)) Lossy::samples.push_back(static_cast<float>(sample) / 32768);
+    for (const std::int16_t sample : make_samples(9000))
+      Lossy::samples.push_back(static_cast<float>(sample) / 32768);
     Lossy::losses = std::move(losses);
     return records_of_text(text, 1, {0}, tick);
   };
@@ -345,7 +384,8 @@ TEST_F(CtcNode, RunningAllocatesNothingAndARestartForgets) {
     Rows::dims = 40;
     Rows::values = random_logits(3000, 40);
     GraphOptions options = with_tick(16);
-    const auto graph = Graph::build("rows ! ctc silence_after=40ms mode=" + mode + " tokens=" + path + " ! null", options);
+    const auto graph =
+        Graph::build("rows ! ctc silence_after=40ms mode=" + mode + " tokens=" + path + " ! null", options);
     ASSERT_TRUE(graph.ok()) << graph.status().text();
     bool done = false;
     for (int i = 0; i < 5; ++i) ASSERT_TRUE((*graph)->executor().step(done).ok());
@@ -356,13 +396,15 @@ TEST_F(CtcNode, RunningAllocatesNothingAndARestartForgets) {
   }
 }
 
-// Log-probabilities of a Zipformer that were recorded elsewhere: the node against frames that are decoded here.
+// Log-probabilities of a Zipformer that were recorded elsewhere: the node against frames that are decoded
+// here.
 TEST_F(CtcNode, DecodesRecordedLogProbabilities) {
   RUNNEL_NEEDS_DATA();
   const std::filesystem::path data = runnel::test::data_folder() / "speech/zipformer";
   std::ifstream in(data / "zseq_ort.f32", std::ios::binary);
   std::vector<float> values(33 * 8 * 500);
-  in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+  in.read(reinterpret_cast<char*>(values.data()),
+          static_cast<std::streamsize>(values.size() * sizeof(float)));
   ASSERT_TRUE(in.good());
   std::vector<std::string> pieces(500);
   std::ifstream list(data / "tokens.txt");
@@ -382,7 +424,8 @@ TEST_F(CtcNode, DecodesRecordedLogProbabilities) {
   }
   ASSERT_GT(expected.size(), 10U);
   for (const std::string mode : {"greedy", "beam"}) {
-    const auto all = records("partials=0 mode=" + mode + " tokens=" + (data / "tokens.txt").string(), 500, values, 50);
+    const auto all =
+        records("partials=0 mode=" + mode + " tokens=" + (data / "tokens.txt").string(), 500, values, 50);
     Texts found;
     std::vector<double> found_starts;
     for (const Json& one : all) {

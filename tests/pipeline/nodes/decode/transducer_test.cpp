@@ -22,8 +22,10 @@ using runnel::test::OnnxMaker;
 using Tokens = std::vector<std::int64_t>;
 
 constexpr std::int64_t kClasses = 6, kWide = 4;
+constexpr float kBlankBias = 3;
 
-// A transducer with random weights: the decoder is an embedding of two tokens and a product, the joiner tanh of the sum and a product.
+// A transducer with random weights: the decoder is an embedding of two tokens and a product, the joiner tanh
+// of the sum and a product.
 class TransducerNode : public testing::Test {
  protected:
   TransducerNode() {
@@ -43,10 +45,13 @@ class TransducerNode : public testing::Test {
     return weights == &joiner_ ? kWide * kClasses : 300 * kWide;
   }
   void save(const std::string& name, const auto& bytes) {
-    std::ofstream(folder_.path() / name, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(folder_.path() / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   void add_decoder(OnnxMaker& maker) const {
-    maker.floats("embedding", {kClasses, kWide}, embedding_).floats("dw", {2 * kWide, kWide}, decoder_).integers("flat", {2}, {1, 2 * kWide});
+    maker.floats("embedding", {kClasses, kWide}, embedding_)
+        .floats("dw", {2 * kWide, kWide}, decoder_)
+        .integers("flat", {2}, {1, 2 * kWide});
     maker.node("Gather", {"embedding", "y"}, {"e"});
     maker.node("Reshape", {"e", "flat"}, {"f"});
     maker.node("MatMul", {"f", "dw"}, {"d"});
@@ -70,7 +75,9 @@ class TransducerNode : public testing::Test {
     maker.floats("jw", {kWide, kClasses}, joiner_);
     maker.node("Add", {"x", "d"}, {"s"});
     maker.node("Tanh", {"s"}, {"t"});
-    maker.node("MatMul", {"t", "jw"}, {"logits"});
+    maker.node("MatMul", {"t", "jw"}, {"p"});
+    maker.floats("bias", {kClasses}, {kBlankBias, 0, 0, 0, 0, 0});
+    maker.node("Add", {"p", "bias"}, {"logits"});
     maker.output("logits");
     return maker;
   }
@@ -81,12 +88,15 @@ class TransducerNode : public testing::Test {
       double sum = static_cast<double>(frames_[frame * kWide + i]);
       for (std::size_t k = 0; k < 2 * kWide; ++k) {
         const auto token = static_cast<std::size_t>(k < kWide ? older : newer);
-        sum += static_cast<double>(embedding_[token * kWide + k % kWide]) * static_cast<double>(decoder_[k * kWide + i]);
+        sum += static_cast<double>(embedding_[token * kWide + k % kWide]) *
+               static_cast<double>(decoder_[k * kWide + i]);
       }
       hidden[i] = std::tanh(sum);
     }
+    out[0] = static_cast<double>(kBlankBias);
     for (std::size_t c = 0; c < kClasses; ++c)
-      for (std::size_t i = 0; i < kWide; ++i) out[c] += hidden[i] * static_cast<double>(joiner_[i * kClasses + c]);
+      for (std::size_t i = 0; i < kWide; ++i)
+        out[c] += hidden[i] * static_cast<double>(joiner_[i * kClasses + c]);
     return out;
   }
 
@@ -94,7 +104,8 @@ class TransducerNode : public testing::Test {
     Rows::dims = kWide;
     Rows::values = frames_;
     const std::string path = (folder_.path() / "out.jsonl").string();
-    run_graph("rows ! transducer " + models + " tokens=" + (folder_.path() / "tokens.txt").string() + " " + parameters + " ! jsonl path=" + path,
+    run_graph("rows ! transducer " + models + " tokens=" + (folder_.path() / "tokens.txt").string() + " " +
+                  parameters + " ! jsonl path=" + path,
               options(tick));
     return read_text(path);
   }
@@ -131,19 +142,23 @@ TEST_F(TransducerNode, GreedyEqualsTheArithmeticByHand) {
     std::istringstream lines(run(models, "endpoint=none longest=0 partials=0 max_tokens=1000"));
     std::vector<std::string> found;
     for (std::string line; std::getline(lines, line);)
-      for (const auto& token : nlohmann::json::parse(line)["tokens"]) found.push_back(token["token"].get<std::string>());
+      for (const auto& token : nlohmann::json::parse(line)["tokens"])
+        found.push_back(token["token"].get<std::string>());
     EXPECT_EQ(found, expected) << models;
   }
 }
 
 TEST_F(TransducerNode, AnyBlockSizeGivesTheSameRecords) {
   std::ofstream(folder_.path() / "hot.txt") << "a :2\nc e :1\n";
-  for (const std::string& mode : {std::string("mode=greedy"), std::string("mode=beam"), "mode=beam beam=7 hotwords=" + model("hot.txt")}) {
-    const std::string parameters = mode + " silence_after=20ms partials=20ms reset_decoder=false longest=300ms";
+  for (const std::string& mode : {std::string("mode=greedy"), std::string("mode=beam"),
+                                  "mode=beam beam=7 hotwords=" + model("hot.txt")}) {
+    const std::string parameters =
+        mode + " silence_after=20ms partials=20ms reset_decoder=false longest=300ms";
     const std::string expected = run(apart(), parameters, 1);
     EXPECT_NE(expected.find("\"partial\""), std::string::npos);
     EXPECT_NE(expected.find("\"final\""), std::string::npos);
-    for (const std::int64_t tick : {2, 8, 50, 1000}) EXPECT_EQ(run(apart(), parameters, tick), expected) << mode << " in blocks of " << tick;
+    for (const std::int64_t tick : {2, 8, 50, 1000})
+      EXPECT_EQ(run(apart(), parameters, tick), expected) << mode << " in blocks of " << tick;
   }
   EXPECT_NE(run(apart(), "mode=beam"), run(apart(), "mode=beam hotwords=" + model("hot.txt")));
 }
@@ -152,19 +167,23 @@ TEST_F(TransducerNode, SaysWhatDoesNotFit) {
   const auto failure = [&](const std::string& parameters, std::int32_t dims = kWide) {
     Rows::dims = dims;
     Rows::values.assign(static_cast<std::size_t>(dims), 0);
-    return failure_of("rows ! transducer tokens=" + model("tokens.txt") + " " + parameters + " ! keep", options(7));
+    return failure_of("rows ! transducer tokens=" + model("tokens.txt") + " " + parameters + " ! keep",
+                      options(7));
   };
-  EXPECT_EQ(failure(apart(), 5), "rows gives frames of 5 values, the first input of " + model("join.onnx") + " takes 4");
-  EXPECT_EQ(failure("joiner=" + model("dec.onnx")), model("dec.onnx") + ": has 1 inputs and 1 outputs, expected 2 and 1");
-  EXPECT_EQ(failure("joiner=" + model("join.onnx")), model("join.onnx") + ": input 1 is float32, expected tokens (int64 or int32)");
+  EXPECT_EQ(failure(apart(), 5),
+            "rows gives frames of 5 values, the first input of " + model("join.onnx") + " takes 4");
+  EXPECT_EQ(failure("joiner=" + model("dec.onnx")),
+            model("dec.onnx") + ": has 1 inputs and 1 outputs, expected 2 and 1");
+  EXPECT_EQ(failure("joiner=" + model("join.onnx")),
+            model("join.onnx") + ": input 1 is float32, expected tokens (int64 or int32)");
   EXPECT_EQ(failure("joiner=" + model("both.onnx") + " decoder=" + model("dec.onnx")),
             model("both.onnx") + ": input 1 is int64, expected float32");
   EXPECT_NE(failure("joiner=/no/such/model").find("/no/such/model"), std::string::npos);
   std::ofstream(folder_.path() / "five.txt") << "<blk>\na\nb\nc\nd\n";
-  EXPECT_EQ(failure(apart() + " tokens=" + model("five.txt")).find("tokens"), 0U) << "given twice";
   Rows::values.assign(kWide, 0);
-  EXPECT_EQ(failure_of("rows ! transducer tokens=" + model("five.txt") + " " + apart() + " ! keep", options(7)),
-            model("five.txt") + ": 5 tokens, but " + model("join.onnx") + " gives 6 classes");
+  EXPECT_EQ(
+      failure_of("rows ! transducer tokens=" + model("five.txt") + " " + apart() + " ! keep", options(7)),
+      model("five.txt") + ": 5 tokens, but " + model("join.onnx") + " gives 6 classes");
 }
 
 TEST_F(TransducerNode, RunsThePublishedShapes) {
@@ -179,8 +198,8 @@ TEST_F(TransducerNode, RunsThePublishedShapes) {
   Rows::dims = 320;
   Rows::values.clear();
   for (int i = 0; i < 20 * 320; ++i) Rows::values.push_back(normal(random));
-  run_graph("rows ! transducer partials=0 joiner=" + (folder / "join.onnx").string() + " decoder=" + (folder / "dec.onnx").string() +
-                " mode=beam tokens=" + model("tokens.txt") + " ! keep",
+  run_graph("rows ! transducer partials=0 joiner=" + (folder / "join.onnx").string() + " decoder=" +
+                (folder / "dec.onnx").string() + " mode=beam tokens=" + model("tokens.txt") + " ! keep",
             options(7));
   EXPECT_FALSE(Keep::events.empty());
 }
