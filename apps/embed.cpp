@@ -357,7 +357,7 @@ std::string decision_name(std::size_t node) { return fmt::format("Decision{}", n
 struct DryModel {
   const Prepared* compiled = nullptr;
   int tensor = 0;
-  pipeline::Format gives;
+  pipeline::Format gives{};
   SearchTablesPtr search = nullptr;  // of the node ctc
 };
 

@@ -73,6 +73,7 @@ Status Ctc::prepare_beam(NodeContext& context, std::int32_t classes) noexcept {
 
 Status Ctc::prepare(NodeContext& context) noexcept {
   beam_mode_ = mode == "beam";
+  least_confidence_ = static_cast<float>(min_confidence);
   if (!beam_mode_ && !(lexicon.empty() && grammar.empty() && hotwords.empty()))
     return Status(Code::invalid_argument) << "mode=greedy takes the best token of every frame: expected "
                                              "mode=beam with lexicon, grammar or hotwords";
@@ -136,7 +137,7 @@ void Ctc::step_blank(std::int32_t frame) noexcept {
 
 bool Ctc::is_sure(std::span<const decoding::HeardToken> heard) const noexcept {
   for (const decoding::HeardToken& token : heard)
-    if (token.confidence < static_cast<float>(min_confidence)) return false;
+    if (token.confidence < least_confidence_) return false;
   return true;
 }
 

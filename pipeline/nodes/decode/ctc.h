@@ -48,6 +48,7 @@ class Ctc : public Decoder {
   [[nodiscard]] bool is_sure(std::span<const decoding::HeardToken> heard) const noexcept;
 
   bool beam_mode_ = false;
+  float least_confidence_ = 0;
   decoding::FrameScores scores_;
   decoding::FrameScores::Kind kind_ = decoding::FrameScores::Kind::logits;
   decoding::GreedyCtc greedy_;

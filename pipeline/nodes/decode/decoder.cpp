@@ -58,6 +58,7 @@ Status Decoder::prepare_tables(NodeContext& context, std::int32_t classes) noexc
   channels_ = input.channels;
   label_ = context.label;
   voice_ = endpoint == "voice";
+  voice_level_ = static_cast<float>(voice_threshold);
   refuse_ = non_finite == "error";
   if (tables == nullptr) RUNNEL_TRY(read_tables(context, classes));
   if (tables == nullptr) RUNNEL_TRY(own_tables(context, classes));
@@ -78,10 +79,10 @@ Status Decoder::set_times(NodeContext& context) noexcept {
   if (settings.longest == 0) settings.longest = static_cast<std::int32_t>(kMostFrames);
   endpoint_ = decoding::Endpoint(settings);
   partial_frames_ = frames_of(partials, clock);
-  // A result with words takes a frame with one and the silence after it, or has one of the other limits.
+  // An utterance has at least as many frames as the shortest of its ends asks for.
   std::int64_t shortest = std::min<std::int64_t>(settings.longest, max_tokens);
-  if (settings.silence_after > 0) shortest = std::min<std::int64_t>(shortest, 1 + settings.silence_after);
-  if (settings.silence_before > 0) shortest = std::min<std::int64_t>(shortest, settings.silence_before);
+  for (const std::int32_t silence : {settings.silence_after, settings.silence_before})
+    if (silence > 0) shortest = std::min<std::int64_t>(shortest, silence);
   context.max_output = context.max_input / shortest + 1;
   if (partial_frames_ > 0) context.max_output += context.max_input / partial_frames_ + 1;
   return {};
@@ -182,7 +183,7 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
       silent = true;
     }
     // A detector that is not a number hears nothing.
-    if (voice_) silent = !(values.back() >= static_cast<float>(voice_threshold));
+    if (voice_) silent = !(values.back() >= voice_level_);
     const bool ends = endpoint_.ends(silent, heard_any());
     if (ends || full())
       finish(frame, out);

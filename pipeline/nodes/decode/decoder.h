@@ -81,6 +81,7 @@ class Decoder : public Node {
   float* values_ = nullptr;  // [channels]: of one frame
   std::int32_t channels_ = 0;
   bool voice_ = false, refuse_ = false;
+  float voice_level_ = 0.5f;
   decoding::SearchTables own_;
   TranscriptWriter writer_;
   decoding::Endpoint endpoint_;

@@ -216,6 +216,24 @@ TEST_F(CtcNode, AVoiceDetectorEndsUtterances) {
   EXPECT_EQ(with_voice("1000110011"), (Texts{"yes", "no", "yes"}));
 }
 
+// As many results as frames, when every end is as near as it can be.
+TEST_F(CtcNode, EveryFrameMayEndAnUtterance) {
+  const std::string parameters =
+      "activation=none partials=10ms silence_after=10ms silence_before=10ms endpoint=voice tokens=" +
+      file("t.txt", "_\nyes\nno\n");
+  std::vector<float> values;
+  for (int t = 0; t < 40; ++t) {
+    const std::vector<float> frame = {0.1F, t % 2 == 0 ? 0.8F : 0.1F, t % 2 == 0 ? 0.1F : 0.8F, 0};
+    values.insert(values.end(), frame.begin(), frame.end());
+  }
+  const std::string expected = (records(parameters, 4, values, 1), lines_);
+  EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 40);
+  for (const std::int64_t tick : {3, 100}) {
+    records(parameters, 4, values, tick);
+    EXPECT_EQ(lines_, expected);
+  }
+}
+
 TEST_F(CtcNode, AGrammarGoesOnOrBeginsAnew) {
   const std::string common = "activation=none partials=0 mode=beam silence_after=30ms tokens=" +
                              file("t.txt", "_\nturn\non\noff\n") +
