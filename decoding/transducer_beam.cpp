@@ -124,6 +124,19 @@ void TransducerBeam::extend(std::int32_t source) noexcept {
   const LogProbability stay = std::max(from.log + scores.log(settings_.blank), kNever);
   stays_[source] = log_add(stays_[source], stay);
   if (from.length >= settings_.max_tokens) return;
+  if (settings_.beam == 1 && settings_.hotwords == nullptr) {
+    // Greedy: by the values themselves, as integers have more ties.
+    const std::int32_t token = scores.best();
+    if (token == settings_.blank) return;
+    stays_[source] = kNever;
+    offer({.log = from.log + scores.log(token),
+           .rank = from.log + scores.log(token),
+           .source = source,
+           .token = token,
+           .posterior = scores.posterior(token),
+           .hot = {}});
+    return;
+  }
   for (std::int32_t token = 0; token < settings_.classes; ++token) {
     if (token == settings_.blank) continue;
     const LogProbability log = from.log + scores.log(token);

@@ -29,6 +29,7 @@ class LivePages : public testing::Test {
   [[nodiscard]] std::string path(const char* name) const {
     return pipeline::quote_value((folder_ / name).string());
   }
+  void write(const char* name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
   [[nodiscard]] std::string recording() const {
     pipeline::test::write_recording(folder_ / "sound.wav", pipeline::test::make_samples(32000));
     return path("sound.wav");
