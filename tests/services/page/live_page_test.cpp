@@ -207,7 +207,7 @@ TEST_F(LivePages, AskForTheToken) {
 TEST_F(LivePages, ShowTextThatSettles) {
   std::string tokens = "<blk>\n";
   for (int i = 1; i < 80; ++i) tokens += "▁w" + std::to_string(i) + "\n";
-  std::ofstream(path("tokens.txt")) << tokens;
+  write("tokens.txt", tokens);
   Running running =
       make("wav path=" + recording() + " ! fbank num_mel_bins=80 ! ctc partials=50ms longest=300ms tokens=" +
                path("tokens.txt") + " ! jsonl path=" + path("text.jsonl"),
