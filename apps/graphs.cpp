@@ -6,6 +6,7 @@
 #include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/file/jsonl.h"
 #include "services/batch/sinks.h"
+#include "services/batch/transcript_rows.h"
 
 namespace runnel::apps {
 
@@ -19,8 +20,9 @@ Status check_after_source(const std::string& after_source, compiler::FileLoader&
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
-  const auto nodes = pipeline::with_nodes(
-      options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type});
+  const auto nodes =
+      pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &batch::EventRows::type,
+                                           &batch::FrameRows::type, &batch::TranscriptRows::type});
   options.nodes = nodes;
   return pipeline::Graph::build("sound ! " + after_source, options).status();
 }

@@ -80,7 +80,7 @@ install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOL
 
 # Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for users of runnel::base. Headers in a folder
 # internal/ are private and not installed.
-set(runnel_header_folders base kernels streaming features inference npu pipeline embed)
+set(runnel_header_folders base kernels streaming decoding features inference npu pipeline embed)
 if(RUNNEL_HOST)
   list(APPEND runnel_header_folders compiler services)
 endif()

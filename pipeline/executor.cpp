@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "pipeline/shared_work.h"
+#include "pipeline/transcript.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -161,7 +162,9 @@ Status Executor::process(int stage, const Block& in) noexcept {
 // Runs the block in the output of `stage` through all nodes after it.
 Status Executor::run_after(int stage) noexcept {
   const auto count_events = [this](const Edge& edge) {
-    if (edge.format.kind == Kind::events) events_ += edge.output.count;
+    if (edge.format.kind != Kind::events) return;
+    for (std::int64_t i = 0; i < edge.output.count; ++i)
+      if (!is_partial(edge.output.as<Event>()[i])) ++events_;
   };
   edges_[stage].produced += edges_[stage].output.count;
   count_events(edges_[stage]);

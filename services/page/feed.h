@@ -4,6 +4,8 @@
 //     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, two hexadecimal digits per band
 //     {"type":"values", ...}      outputs of a model: seconds, largest value per label since the last message
 //     {"type":"event", ...}       an event as in the output of the run
+//     {"type":"partial", ...}     what a decoder of speech has heard of an utterance so far
+//     {"type":"final", ...}       its final result
 //     {"type":"gap", ...}         lost samples
 //     {"type":"recording", ...}   a file around an event is complete: number (GET /recordings/NUMBER), name
 //     {"type":"stats", ...}       twice a second: cost per node, times of steps, losses

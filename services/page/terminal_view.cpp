@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "pipeline/host/json.h"
+#include "pipeline/transcript.h"
 #include "services/page/watches.h"
 
 namespace runnel::page {
@@ -25,6 +26,22 @@ std::vector<double> shares(const std::vector<float>& values) {
   for (double& value : result) sum += value = std::exp(value - largest);
   for (double& value : result) value /= sum;
   return result;
+}
+
+// Labels and tokens come from files: control characters, which could move the cursor, are not shown.
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
+  return shown;
+}
+
+// The end of a text within so many bytes, from the start of a character on.
+std::string tail(const std::string& text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  std::size_t start = text.size() - bytes;
+  while (start < text.size() && (static_cast<unsigned char>(text[start]) & 0xC0U) == 0x80U) ++start;
+  return text.substr(start);
 }
 
 }  // namespace
@@ -50,7 +67,10 @@ void TerminalView::watched(const Watch& watch, std::span<const float> values, st
 }
 
 // The record of an event is written next, possibly to the same terminal.
-void TerminalView::watched(const Watch&, const Event&, const std::string&) { clear(); }
+void TerminalView::watched(const Watch&, const Event& event, const std::string&) {
+  clear();
+  heard_ = is_partial(event) ? printable(event.transcript->text) : std::string();
+}
 
 void TerminalView::clear() {
   if (drawn_) write_("\r\x1b[K");
@@ -65,6 +85,9 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
   std::string text = json_number(seconds, 1) + " s  [" + std::string(bars, '#') +
                      std::string(kBars - bars, '.') + "] " + json_number(level, 0) + " dB";
   if (lost > 0) text += "  LOST " + std::to_string(lost) + " samples";
+  // Words say more than the tokens of a moment.
+  if (!heard_.empty() && text.size() + 2 < columns)
+    return text + "  " + tail(heard_, columns - text.size() - 2);
   for (const auto& [watch, kept] : values_) {
     const std::vector<double> values = shares(kept.largest);
     std::vector<std::size_t> order(values.size());
@@ -76,10 +99,8 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
                       });
     const std::span<const std::string_view> labels = watch->format().labels;
     for (std::size_t i = 0; i < shown; ++i) {
-      // Labels come from files: control characters, which could move the cursor, are not shown.
-      std::string label = order[i] < labels.size() ? std::string(labels[order[i]]) : std::to_string(order[i]);
-      std::replace_if(
-          label.begin(), label.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
+      const std::string label =
+          order[i] < labels.size() ? printable(labels[order[i]]) : std::to_string(order[i]);
       text += "  " + label + " " + json_number(values[order[i]], 2);
     }
   }

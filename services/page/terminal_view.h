@@ -42,6 +42,7 @@ class TerminalView final : public pipeline::WatchListener {
   };
   std::map<const pipeline::Watch*, Values> values_;
   float peak_ = 0;
+  std::string heard_;  // the utterance so far, of a decoder of speech
   bool drawn_ = false;
   std::chrono::steady_clock::time_point told_{};
 };
