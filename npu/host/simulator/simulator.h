@@ -1,5 +1,5 @@
-// Simulator: computes what an Ethos-U55 or U65 would compute, byte for byte, operation by operation. It
-// ignores time, blocks and waits.
+// Simulator: computes what an Ethos-U would compute, byte for byte, operation by operation. It ignores time,
+// blocks and waits.
 #pragma once
 
 #include <array>
@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "npu/host/segment.h"
+#include "npu/host/simulator/u85/executor.h"
 #include "npu/host/weights.h"
 #include "npu/operation.h"
 
@@ -21,14 +23,15 @@ struct SimulatorOptions {
   DeviceDescription device{};                   // preparing a model made for another one fails
 };
 
-// Called after each computing operation with its output, [height][width][depth] as stored.
+// Called after each computing operation with its output, [height][width][depth] as stored; of a U85 before
+// transposition, elements of 64 bits saturated, and empty for an operation without output.
 using Observer = std::function<void(const Operation& op, std::span<const std::int32_t> output)>;
 
 class Simulator {
  public:
   // The segment's bytes must outlive the simulator. Reads the whole stream and refuses it if an address is
-  // outside its region or a constant would be written. Errors: invalid_data; unsupported for the U85 and for
-  // operations that no public document specifies.
+  // outside its region or a constant would be written. Errors: invalid_data; unsupported for operations that
+  // no public document specifies.
   static Result<std::unique_ptr<Simulator>> make(const Segment& segment,
                                                  const SimulatorOptions& options = {});
 
@@ -70,7 +73,10 @@ class Simulator {
   [[nodiscard]] std::span<const std::byte> memory(std::uint8_t region) const noexcept;
   Status prepare(const SimulatorOptions& options);
   Status check(const Operation& op) const;
+  Status check_maps(const Operation& op) const;
+  Status check_old(const Operation& op) const;
   Status execute(const Operation& op);
+  Status run_u85(const Observer& observer);
   Result<const std::vector<std::int16_t>*> weights_of(const Operation& op);
   [[nodiscard]] std::vector<ScaleRecord> scales_of(const Operation& op) const;
   Status convolution(const Operation& op);
@@ -84,6 +90,7 @@ class Simulator {
   std::array<std::vector<std::byte>, kRegions> memories_;  // owned; without constants
   std::array<std::span<std::byte>, kRegions> regions_;
   std::vector<std::byte> internal_;
+  std::optional<u85::Executor> u85_;  // executes everything of a U85
   std::vector<Weights> weights_;                       // by operation
   std::vector<std::int32_t> first_, second_, result_;  // maps of the operation at hand
 };

@@ -1,0 +1,13 @@
+// Bounds of an Ethos-U85's operation (npu/bounds.h).
+#pragma once
+
+#include <span>
+
+#include "npu/operation.h"
+
+namespace runnel::npu::u85 {
+
+Status check_bounds(const Operation& op, std::span<const std::uint64_t> regions) noexcept;
+std::uint64_t work_of(const Operation& op, const Accelerator& accelerator) noexcept;
+
+}  // namespace runnel::npu::u85
