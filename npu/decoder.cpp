@@ -222,6 +222,7 @@ Result<OperationKind> kind_of(std::uint16_t code) noexcept {
 
 Status Decoder::decode(std::uint16_t code, std::uint16_t param, Operation& out) noexcept {
   out = {};
+  out.product = accelerator_->product;
   RUNNEL_ASSIGN(out.kind, kind_of(code));
   out.param = param;
   out.index = count_++;
@@ -270,6 +271,7 @@ Result<bool> Decoder::next(Operation& out) noexcept {
       registers_.set_long(code, param, words_[at_++]);
       if (static_cast<Long>(code) != u85::reg::branch) continue;
       out = {};
+      out.product = product;
       out.kind = OperationKind::branch;
       out.word = static_cast<std::uint32_t>(word);
       out.index = count_++;

@@ -104,6 +104,7 @@ struct Dma {
 };
 
 struct Operation {
+  Product product = Product::u55;  // of the stream
   OperationKind kind = OperationKind::stop;
   std::uint8_t mode = 0;    // as in PoolMode, ElementwiseMode; of a U85 as in u85::PoolMode, ...
   std::uint16_t param = 0;  // of the command: how many may be outstanding, masks
