@@ -185,9 +185,11 @@ class Check : RuleCheck {
     if (op_.kind == OperationKind::elementwise) return;
     const Blocks& blocks = blocks_of(accelerator_);
     if (op_.kind == OperationKind::resize) return resize_block(blocks);
-    expect(height % micro.height == 0 && width % micro.width == 0 && depth % micro.depth == 0, rule::kBlock,
+    // Accumulators that start from a map only are laid out like elements.
+    const std::int32_t multiple = pools(PoolMode::none) ? std::min(micro.depth, kBrick) : micro.depth;
+    expect(height % micro.height == 0 && width % micro.width == 0 && depth % multiple == 0, rule::kBlock,
            "block of ", height, " x ", width, " x ", depth, ", expected multiples of ", micro.height, " x ",
-           micro.width, " x ", micro.depth);
+           micro.width, " x ", multiple);
     // Accumulators of 48 bits take 64.
     const std::int64_t positions = std::int64_t{height} * width,
                        accumulators = positions * round_up(depth, kBrick) * (op_.acc_format == 0 ? 4 : 8);
