@@ -51,6 +51,34 @@ TEST_F(NpuVerbs, TheImportedModelGivesTheRecordedBytesToo) {
   EXPECT_EQ(maps, 2);
 }
 
+// A network for the Ethos-U85 through every verb that runs models.
+TEST_F(NpuVerbs, U85Everywhere) {
+  RUNNEL_NEEDS_DATA();
+  const std::string model =
+      (runnel::test::data_folder() / "ethosu85/u85-256/kws_ref_model_vela.tflite").string();
+  const auto expected = runnel::test::read_file(recorded("out0"));
+  EXPECT_EQ(simulate(model, "direct", {"--dump-ofm", "5,8"}), expected);
+  call_well({"import", model, "-o", file("kws.rnl")});
+  call_well({"infer", file("kws.rnl"), "-i", "input_1=" + recorded("in0"), "-o", file("inferred")});
+  for (const auto& entry : fs::directory_iterator(file("inferred"))) {
+    auto bytes = runnel::test::read_file(entry.path());
+    ASSERT_GT(bytes.size(), expected.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), bytes.end() - static_cast<std::ptrdiff_t>(expected.size())));
+  }
+  call_well({"npu", "validate", model, "--accelerator", "ethos-u85-256"});
+  call_well({"check", file("kws.rnl")});
+  EXPECT_NE(call_well({"profile", model, "--runs", "2"}).out.find("ethos-u"), std::string::npos);
+  EXPECT_EQ(Json::parse(call_well({"bench", model, "--seconds", "0.05"}).out)["type"], "bench");
+  call_well({"npu", "dump", model, "-o", file("dumped")});
+  int weights = 0, scales = 0;
+  for (const auto& entry : fs::directory_iterator(file("dumped"))) {
+    weights += entry.path().filename().string().rfind("weights_0_", 0) == 0 ? 1 : 0;
+    scales += entry.path().filename().string().rfind("scales_0_", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(weights, 10);
+  EXPECT_EQ(scales, 10);
+}
+
 TEST_F(NpuVerbs, EstimateSaysWhatWasRecorded) {
   RUNNEL_NEEDS_DATA();
   const Output output = call_well({"npu", "estimate", network(), "--system", "Ethos_U65_High_End",

@@ -190,6 +190,9 @@ void Simulator::copy(const Dma& dma) {
 }
 
 Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& op) {
+  if (!convolves(op) || op.u85.second_weights)
+    return Status(Code::unsupported) << "operation " << op.index << " has no weights of its own";
+  if (u85_) return u85_->weights_of(op, {segment_.constants, regions_});
   const std::span<const std::byte> region = memory(op.weight_region);
   std::vector<std::byte> bytes;
   for (std::int32_t core = 0; core < op.cores; ++core) {
@@ -222,6 +225,7 @@ Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& 
 }
 
 std::vector<ScaleRecord> Simulator::scales_of(const Operation& op) const {
+  if (u85_) return u85_->scales_of(op, {segment_.constants, regions_});
   const std::span<const std::byte> region = memory(op.scale_region);
   std::vector<ScaleRecord> records(static_cast<std::size_t>(op.ofm.depth));
   for (std::size_t channel = 0; channel < records.size(); ++channel) {

@@ -55,6 +55,13 @@ class Simulator {
   // Zeros all memory and sets data kept between runs to its initial values.
   void reset();
 
+  // What a convolution multiplies and scales with, from its streams as they are in memory now: weights as
+  // [out][ky][kx][in] (in 1 for depthwise), one record for each output channel, with the operation's scale
+  // where one holds for all. From an observer: of the operation that just ran. Errors: invalid_data for
+  // streams that cannot be decoded; unsupported without such streams.
+  Result<const std::vector<std::int16_t>*> weights_of(const Operation& op);
+  [[nodiscard]] std::vector<ScaleRecord> scales_of(const Operation& op) const;
+
   [[nodiscard]] const Segment& segment() const noexcept { return segment_; }
   [[nodiscard]] const std::vector<Operation>& operations() const noexcept { return operations_; }
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
@@ -77,8 +84,6 @@ class Simulator {
   Status check_old(const Operation& op) const;
   Status execute(const Operation& op);
   Status run_u85(const Observer& observer);
-  Result<const std::vector<std::int16_t>*> weights_of(const Operation& op);
-  [[nodiscard]] std::vector<ScaleRecord> scales_of(const Operation& op) const;
   Status convolution(const Operation& op);
   void pool(const Operation& op);
   void elementwise(const Operation& op);

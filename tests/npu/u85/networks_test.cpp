@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/import/tflite/source.h"
+#include "npu/host/simulator/simulator.h"
 #include "tests/npu/simulate.h"
 #include "tests/support/data.h"
 
@@ -12,6 +14,7 @@ namespace runnel::test {
 namespace {
 
 namespace fs = std::filesystem;
+using compiler::tflite_source::Builtin;
 
 // What a stream computes is not what the recording of the original has: the compiler's tables and scales are
 // not those of the recorded runtime. Values that differ in both cases together, by name.
@@ -106,6 +109,108 @@ TEST_P(U85Networks, GiveTheRecordedBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, U85Networks, testing::ValuesIn(kFolders));
+
+// ---- weights
+
+// The weights of a source network, operator by operator: rows of output channels.
+struct Source {
+  std::size_t row = 0;
+  std::vector<std::int16_t> values;
+};
+std::vector<Source> sources_of(const fs::path& path) {
+  const Bytes file = read_file(path);
+  const auto model = compiler::tflite_source::read_model(file);
+  EXPECT_TRUE(model.ok()) << model.status().text();
+  std::vector<Source> sources;
+  if (!model.ok()) return sources;
+  const auto& graph = model->subgraphs[0];
+  for (const auto& op : graph.operators) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i] < 0) continue;
+      const auto& tensor = graph.tensors[static_cast<std::size_t>(op.inputs[i])];
+      const bool bytes = tensor.dtype == DType::int8 || tensor.dtype == DType::uint8;
+      if (!tensor.data || !bytes || tensor.shape.empty()) continue;
+      std::vector<std::int16_t> values;
+      for (const std::byte byte : *tensor.data)
+        values.push_back(static_cast<std::int16_t>(
+            tensor.dtype == DType::int8 ? static_cast<std::int8_t>(byte)
+                                        : std::to_integer<int>(byte) - tensor.zero_points.at(0)));
+      // The channels of depthwise weights are innermost.
+      const auto outs = static_cast<std::size_t>(op.code == Builtin::DEPTHWISE_CONV_2D ? tensor.shape.back()
+                                                                                      : tensor.shape.front());
+      Source source{values.size() / outs, values};
+      if (op.code == Builtin::DEPTHWISE_CONV_2D) {
+        for (std::size_t at = 0; at < values.size(); ++at)
+          source.values[at % outs * source.row + at / outs] = values[at];
+      }
+      sources.push_back(std::move(source));
+    }
+  }
+  return sources;
+}
+// Whether the rows are consecutive ones of a source.
+bool is_part(const std::vector<std::int16_t>& weights, std::size_t row, const Source& source) {
+  if (row != source.row) return false;
+  for (std::size_t first = 0; first + weights.size() <= source.values.size(); first += row) {
+    if (std::equal(weights.begin(), weights.end(), source.values.begin() + static_cast<std::ptrdiff_t>(first)))
+      return true;
+  }
+  return false;
+}
+
+// Weights that the compiler arranges itself, and why.
+const std::map<std::string, const char*> kMadeWeights = {
+    {"conv3x1_d4", "zeros between the taps of a dilation above 2"},
+    {"conv3x3_d3", "zeros between the taps of a dilation above 2"},
+    {"dw3x3_m4", "every fourth channel at a time"},
+    {"mean_hw", "ones, for a sum"},
+    {"tconv2x2_s2_valid", "a kernel for each phase of a transposed convolution"},
+    {"tconv3x3_s2", "a kernel for each phase of a transposed convolution"},
+};
+
+TEST(U85Weights, AreThoseOfTheSource) {
+  RUNNEL_NEEDS_DATA();
+  int sets = 0, equal = 0;
+  std::size_t values = 0;
+  for (const Folder& folder : kFolders) {
+    for (const auto& entry : fs::directory_iterator(data_folder() / folder.compiled)) {
+      const std::string file = entry.path().filename().string();
+      if (!file.ends_with("_vela.tflite")) continue;
+      const std::string name = file.substr(0, file.size() - 12);
+      fs::path source = data_folder() / "ethosu85/cases/source" / (name + ".tflite");
+      if (!fs::exists(source)) source = data_folder() / "ethosu/models" / (name + ".tflite");
+      if (!fs::exists(source)) continue;
+      const std::vector<Source> sources = sources_of(source);
+      const auto owned = open_model(entry.path());
+      ASSERT_NE(owned, nullptr);
+      for (int i = 0; i < owned->model().operator_count(); ++i) {
+        if (code_of(owned->model().op(i)) != runnel::OpCode::delegate) continue;
+        const auto segment = npu::read_segment(owned->model(), owned->model().op(i));
+        ASSERT_TRUE(segment.ok()) << segment.status().text();
+        const auto simulator = npu::Simulator::make(*segment);
+        ASSERT_TRUE(simulator.ok()) << simulator.status().text();
+        const Status status =
+            (*simulator)->run([&](const npu::Operation& op, std::span<const std::int32_t>) {
+              if (!npu::convolves(op) || op.u85.second_weights) return;
+              const auto weights = (*simulator)->weights_of(op);
+              ASSERT_TRUE(weights.ok()) << weights.status().text();
+              const std::size_t row = (*weights)->size() / static_cast<std::size_t>(op.ofm.depth);
+              ++sets;
+              const bool found = std::any_of(sources.begin(), sources.end(), [&](const Source& one) {
+                return is_part(**weights, row, one);
+              });
+              equal += found ? 1 : 0;
+              values += found ? (*weights)->size() : 0;
+              EXPECT_TRUE(found || kMadeWeights.contains(name)) << file << ", operation " << op.index;
+            });
+        EXPECT_TRUE(status.ok()) << file << ": " << status.text();
+      }
+    }
+  }
+  EXPECT_EQ(sets, 485);
+  EXPECT_EQ(equal, 452);
+  EXPECT_EQ(values, 4071626u);
+}
 
 }  // namespace
 }  // namespace runnel::test

@@ -1,6 +1,7 @@
 // Rules of the Ethos-U85 that few networks notice: rounding, the order of weights, tables.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "npu/host/simulator/u85/output_stage.h"

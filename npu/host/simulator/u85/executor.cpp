@@ -118,9 +118,14 @@ bool Executor::accumulate(const Operation& op) {
   return !op.u85.silent;
 }
 
-std::vector<ScaleRecord> Executor::records(const Operation& op) const {
+std::vector<ScaleRecord> Executor::scales_of(const Operation& op, const Memories& memory) const {
+  if (!op.global_scale) return records(op, memory);
+  return std::vector<ScaleRecord>(static_cast<std::size_t>(op.ofm.depth),
+                                  {0, op.u85.ofm_scale.multiplier, op.u85.ofm_scale.shift});
+}
+std::vector<ScaleRecord> Executor::records(const Operation& op, const Memories& memory) {
   std::vector<ScaleRecord> records(static_cast<std::size_t>(op.ofm.depth));
-  const std::byte* from = memory_->read(op.scale_region).data() + op.scales[0].base;
+  const std::byte* from = memory.read(op.scale_region).data() + op.scales[0].base;
   for (ScaleRecord& record : records) {
     record = read_scale_record(from, op.acc_format != 0);
     from += kScaleRecord;

@@ -38,6 +38,12 @@ class Executor {
   Status execute(const Operation& op, const Memories& memory);
   // The output of the last operation, [height][width][depth] before transposition; empty if it had none.
   [[nodiscard]] std::span<const std::int64_t> result() const noexcept { return result_; }
+  // Of a convolution with streams (Simulator::weights_of).
+  Result<const std::vector<std::int16_t>*> weights_of(const Operation& op, const Memories& memory) {
+    memory_ = &memory;
+    return weights_of(op);
+  }
+  [[nodiscard]] std::vector<ScaleRecord> scales_of(const Operation& op, const Memories& memory) const;
   // Zeros the memory of tables.
   void reset() { tables_.assign(kTableMemory, std::byte{0}); }
 
@@ -55,7 +61,8 @@ class Executor {
   // Adds what accumulators start from to the sums in result_, of wrapped arithmetic, and keeps them for later
   // operations. False without output.
   bool accumulate(const Operation& op);
-  [[nodiscard]] std::vector<ScaleRecord> records(const Operation& op) const;
+  [[nodiscard]] std::vector<ScaleRecord> records(const Operation& op) const { return records(op, *memory_); }
+  static std::vector<ScaleRecord> records(const Operation& op, const Memories& memory);
   void scale(const Operation& op);
 
   Status convolution(const Operation& op);
