@@ -33,7 +33,7 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator,
   if (op.kind == OperationKind::dma) {
     const auto check = [&](std::string_view what, const DmaPlace& place) {
       return check_inside(what, extent_of(op.dma, place),
-                    place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
+                          place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
     };
     // Extents in three dimensions may exceed 64 bits; extents of memory do not.
     constexpr std::int64_t kMax = std::int64_t{1} << 45;
@@ -49,7 +49,8 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator,
   if (op.ifm2.width0 > 0) RUNNEL_TRY(check_inside("IFM2", extent_of(op.ifm2), area(op.ifm2.region)));
   if (op.ofm.width0 > 0) RUNNEL_TRY(check_inside("OFM", extent_of(op.ofm), area(op.ofm.region)));
   for (const Bytes& stream : op.weights)
-    RUNNEL_TRY(check_inside("the weights", {stream.base, stream.base + stream.length}, area(op.weight_region)));
+    RUNNEL_TRY(
+        check_inside("the weights", {stream.base, stream.base + stream.length}, area(op.weight_region)));
   for (int core = 0; core < 2; ++core) {
     const Bytes& stream = op.scales[core];
     RUNNEL_TRY(check_inside("the scales", {stream.base, stream.base + stream.length}, area(op.scale_region)));

@@ -123,8 +123,8 @@ class Builder : RegisterReader {
       return refuse(fail() << "element-wise operation " << int{op_.mode} << ", expected 0 to 9");
     output();
     if (!status_.ok()) return;
-    const bool unary = op_.is(ElementwiseMode::leaky_relu) || op_.is(ElementwiseMode::abs) ||
-                       op_.is(ElementwiseMode::clz);
+    const bool unary =
+        op_.is(ElementwiseMode::leaky_relu) || op_.is(ElementwiseMode::abs) || op_.is(ElementwiseMode::clz);
     place(op_.ifm, kIfm, op_.ofm.height, op_.ofm.width, op_.ofm.depth, "IFM");
     zero_point(op_.ifm, kIfm);
     op_.operand_to_scale = get(Short::ifm_precision) >> 8 & 3;
@@ -160,7 +160,8 @@ class Builder : RegisterReader {
     const auto along = [&](int axis, std::int32_t full) {
       return (op_.broadcast >> axis & 1) != 0 ? 1 : full;
     };
-    place(op_.ifm2, kIfm2, along(0, op_.ofm.height), along(1, op_.ofm.width), along(2, op_.ofm.depth), "IFM2");
+    place(op_.ifm2, kIfm2, along(0, op_.ofm.height), along(1, op_.ofm.width), along(2, op_.ofm.depth),
+          "IFM2");
   }
 
   void dma() noexcept {
@@ -294,7 +295,8 @@ Result<bool> Decoder::next(Operation& out) noexcept {
     out.word = static_cast<std::uint32_t>(word);
     if (out.kind == OperationKind::stop) {
       stopped_ = true;
-      if (jumps_ == 0 && at_ != words_.size()) return fail(word) << "STOP, and " << words_.size() - at_ << " words after it";
+      if (jumps_ == 0 && at_ != words_.size())
+        return fail(word) << "STOP, and " << words_.size() - at_ << " words after it";
     }
     return true;
   }

@@ -29,11 +29,11 @@ Result<Payload> read_cop2(std::span<const std::byte> bytes) noexcept {
     return Status(Code::invalid_data) << "payload, word " << word << ": ";
   };
   if (bytes.size() < kHead + kEntryHead + 4 + kLeast)
-    return Status(Code::invalid_data) << "payload: " << bytes.size() << " bytes, expected at least "
-                                      << kHead + kEntryHead + 4 + kLeast;
+    return Status(Code::invalid_data)
+           << "payload: " << bytes.size() << " bytes, expected at least " << kHead + kEntryHead + 4 + kLeast;
   if (words[version] != kVersion)
-    return Status(Code::unsupported) << "payload, word 1: COP2 of version " << (words[version] & 0xffff) << '.'
-                                     << (words[version] >> 16) << ", expected 1.0";
+    return Status(Code::unsupported) << "payload, word 1: COP2 of version " << (words[version] & 0xffff)
+                                     << '.' << (words[version] >> 16) << ", expected 1.0";
   const std::uint64_t follows = std::uint64_t{words[length_high]} << 32 | words[length];
   if (follows != bytes.size() - kHead)
     return fail(length) << follows << " bytes follow, expected " << bytes.size() - kHead;

@@ -59,10 +59,12 @@ Status run_dump(const DumpCall& call) {
 
 void add_npu_dump(Verb npu, int& exit_code) {
   auto call = std::make_shared<DumpCall>();
-  Verb verb = npu.verb("dump",
-                       "Write the weights and scales of every convolution: weights_SEGMENT_INDEX.npy, int16 "
-                       "[out][ky][kx][in], and scales_SEGMENT_INDEX.npy, int64 [out][bias, multiplier, shift]");
-  verb.positional("FILE", call->file, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a Vela stream")
+  Verb verb =
+      npu.verb("dump",
+               "Write the weights and scales of every convolution: weights_SEGMENT_INDEX.npy, int16 "
+               "[out][ky][kx][in], and scales_SEGMENT_INDEX.npy, int64 [out][bias, multiplier, shift]");
+  verb.positional("FILE", call->file,
+                  "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a Vela stream")
       .required();
   verb.option("-o,--output", call->output, "Folder for the files").required();
   add_model_flags(verb, call->flags);

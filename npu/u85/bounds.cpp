@@ -1,7 +1,7 @@
 #include "npu/u85/bounds.h"
 
-#include "npu/bounds.h"
 #include "npu/arithmetic.h"
+#include "npu/bounds.h"
 #include "npu/saturating.h"
 #include "npu/u85/configuration.h"
 
@@ -18,8 +18,8 @@ Status extent_of_end(const Operation& op, const DmaPlace& place, const CopyEnd& 
   const Wide low = Wide{place.address} + least(row) + least(plane),
              high = Wide{place.address} + row - least(row) + plane - least(plane) + op.dma.length;
   if (low < -kMost || high > kMost)
-    return Status(Code::invalid_data) << "a copy over more than " << static_cast<std::int64_t>(kMost)
-                                      << " bytes";
+    return Status(Code::invalid_data)
+           << "a copy over more than " << static_cast<std::int64_t>(kMost) << " bytes";
   out = {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
   return {};
 }
@@ -40,8 +40,8 @@ Status check_copy(const Operation& op, std::span<const std::uint64_t> regions) n
              high = Wide{op.u85.index_address} + (skip > 0 ? skip : Wide{0}) +
                     Wide{4} * op.dma.rows * op.dma.planes;
   if (low < -kMost || high > kMost)
-    return Status(Code::invalid_data) << "indices over more than " << static_cast<std::int64_t>(kMost)
-                                      << " bytes";
+    return Status(Code::invalid_data)
+           << "indices over more than " << static_cast<std::int64_t>(kMost) << " bytes";
   return check_inside("indices", {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)},
                       area({op.u85.index_region, false, 1, 0}));
 }
@@ -57,7 +57,8 @@ Saturating elements(const FeatureMap& map) noexcept {
 Saturating weights(const Operation& op, const Accelerator& accelerator) noexcept {
   constexpr std::int64_t kMostPadding = 16, kSub = 8, kMostDepth = 128, kMostMicro = 64;
   const Kernel& k = op.kernel;
-  const std::int64_t subs = ceil_div(k.taps_y(), kSub / k.dilation_y) * ceil_div(k.taps_x(), kSub / k.dilation_x);
+  const std::int64_t subs =
+      ceil_div(k.taps_y(), kSub / k.dilation_y) * ceil_div(k.taps_x(), kSub / k.dilation_x);
   Saturating taps(k.taps_y());
   taps *= k.taps_x();
   taps += kMostPadding * subs;

@@ -15,8 +15,8 @@ Status Chains::read(const FeatureMap& map, const char* name) const noexcept {
   if (map.storage != Storage::chained) return {};
   const Shape& left = maps_[map.region];
   if (left.height == 0)
-    return Status(Code::invalid_data) << name << " reads chaining buffer " << map.region
-                                      << ", which nothing was written into";
+    return Status(Code::invalid_data)
+           << name << " reads chaining buffer " << map.region << ", which nothing was written into";
   if (left == Shape{map.height, map.width, map.depth}) return {};
   return Status(Code::invalid_data) << name << " of " << map.height << " x " << map.width << " x "
                                     << map.depth << " reads chaining buffer " << map.region << ", which has "

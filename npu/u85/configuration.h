@@ -10,7 +10,7 @@ namespace runnel::npu::u85 {
 // The U85's counterpart of one micro-block and SHRAM.
 struct Blocks {
   std::int32_t macs;
-  std::int32_t decoders;                     // streams of weights that are decoded in parallel
+  std::int32_t decoders;  // streams of weights that are decoded in parallel
   std::int32_t ifm_bytes, accumulator_bytes, chaining_bytes;  // memories
   // Channels of each micro-block, by its number in an operation: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x 4
   // (height x width); 0: not available.

@@ -189,8 +189,7 @@ class Builder : RegisterReader {
                     << op_.ofm.depth);
     u85().second_weights = !depthwise && (op_.param & 1) != 0;
     if (!u85().second_weights) return weights();
-    if (op_.has_ifm2)
-      return refuse(fail() << "IFM2 as weights and as the start of the accumulators");
+    if (op_.has_ifm2) return refuse(fail() << "IFM2 as weights and as the start of the accumulators");
     if (op_.kernel.taps_y() > 1 || op_.kernel.taps_x() > 1)
       return refuse(fail() << "a kernel of " << op_.kernel.taps_y() << " x " << op_.kernel.taps_x()
                            << " with weights from IFM2, expected 1 x 1");

@@ -10,9 +10,9 @@ namespace runnel::npu::u85 {
 constexpr Wide scale_and_round(Wide value, const Scale& scale) noexcept {
   const Wide product = value * Wide{scale.multiplier};
   const Wide half = scale.shift == 0 ? Wide{0} : Wide{1} << (scale.shift - 1);
-  const Wide first =
-      scale.double_round <= 30 && scale.shift > 31 - scale.double_round ? Wide{1} << (30 - scale.double_round)
-                                                                        : Wide{0};
+  const Wide first = scale.double_round <= 30 && scale.shift > 31 - scale.double_round
+                         ? Wide{1} << (30 - scale.double_round)
+                         : Wide{0};
   Wide nudge = 0;
   switch (scale.rounding) {
     case Rounding::double_symmetric:

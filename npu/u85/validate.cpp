@@ -59,13 +59,15 @@ class Check : RuleCheck {
       if (place->internal)
         aligned(place->address, kBrick, place == &op_.dma.source ? "source" : "target", "address");
     }
-    if (op_.u85.source.indexed || op_.u85.target.indexed) aligned(op_.u85.index_address, 4, "index", "address");
+    if (op_.u85.source.indexed || op_.u85.target.indexed)
+      aligned(op_.u85.index_address, 4, "index", "address");
   }
   void map(const FeatureMap& map, std::string_view name) noexcept {
     if (map.width0 > 0) alignment(map, name);
     if (map.height == 0) return;
     const std::int32_t zero = map.zero_point;
-    const bool fits = map.element == 1   ? zero >= (map.is_signed ? -128 : 0) && zero <= (map.is_signed ? 127 : 255)
+    const bool fits = map.element == 1
+                          ? zero >= (map.is_signed ? -128 : 0) && zero <= (map.is_signed ? 127 : 255)
                       : map.element == 2 ? zero == 0 || (!map.is_signed && zero == 32768) || &map == &op_.ofm
                                          : zero == 0 || &map == &op_.ofm;
     expect(fits, rule::kPrecision, name, " zero point ", zero, " of ", 8 * map.element, " bits");
@@ -104,13 +106,13 @@ class Check : RuleCheck {
     expect(k.top < k.height && k.left < k.width, rule::kKernel, "padding of ", k.top, " rows and ", k.left,
            " columns, expected less than the kernel");
     const std::int64_t taps = std::int64_t{k.taps_y()} * k.taps_x();
-    expect(taps <= kMaxKernel, rule::kKernel, "a kernel of ", taps, " elements, expected at most ", kMaxKernel);
+    expect(taps <= kMaxKernel, rule::kKernel, "a kernel of ", taps, " elements, expected at most ",
+           kMaxKernel);
   }
 
   void precision() noexcept {
     const int bits = 8 * op_.ifm.element;
-    if (convolves(op_))
-      expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
+    if (convolves(op_)) expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
     if (op_.u85.second_weights)
       expect(op_.ifm2.element == op_.ifm.element, rule::kPrecision, "operands of ", bits, " and ",
              8 * op_.ifm2.element, " bits");
@@ -132,8 +134,8 @@ class Check : RuleCheck {
   void scaling() noexcept {
     const bool shifts = is(ElementwiseMode::shr) || is(ElementwiseMode::shl) || is(ElementwiseMode::div);
     const Scale& scale = op_.u85.ofm_scale;
-    expect(!shifts || scale.multiplier >> scale.shift == 1, rule::kPrecision, "a shift or quotient is scaled by ",
-           scale.multiplier, " >> ", scale.shift, ", expected 1");
+    expect(!shifts || scale.multiplier >> scale.shift == 1, rule::kPrecision,
+           "a shift or quotient is scaled by ", scale.multiplier, " >> ", scale.shift, ", expected 1");
     if (is(ElementwiseMode::add) || is(ElementwiseMode::sub)) {
       const auto unit = [](const Scale& one) { return one.multiplier == std::uint64_t{1} << one.shift; };
       const bool wide = op_.ifm.element > 2 || op_.ifm2.element > 2;
@@ -219,8 +221,8 @@ class Check : RuleCheck {
     const std::int64_t step = std::int64_t{axis.whole} * axis.denominator + axis.part,
                        columns = blocks.chaining_bytes / 6 / (kBrick * op_.ifm.element);
     if (step < 1) return;
-    const std::int64_t most = std::clamp<std::int64_t>(
-        ceil_div((columns - 2) * axis.denominator + 1, step), 1, kMaxBlock);
+    const std::int64_t most =
+        std::clamp<std::int64_t>(ceil_div((columns - 2) * axis.denominator + 1, step), 1, kMaxBlock);
     expect(op_.block_width <= most, rule::kBlock, "block of ", op_.block_width,
            " columns, whose input takes more than its memory; expected at most ", most);
   }
@@ -231,9 +233,9 @@ class Check : RuleCheck {
                            kDeepMicro = 16;
     std::int32_t depth = op_.block_depth;
     if (op_.kind == OperationKind::conv || pools(PoolMode::reduce_sum)) {
-      const bool narrow = op_.ifm.element == 4 ||
-                          (accelerator_.macs <= kNarrow && !op_.u85.sparse_weights &&
-                           microblock(accelerator_, op_.microblock).depth == kDeepMicro);
+      const bool narrow =
+          op_.ifm.element == 4 || (accelerator_.macs <= kNarrow && !op_.u85.sparse_weights &&
+                                   microblock(accelerator_, op_.microblock).depth == kDeepMicro);
       const bool sparse = op_.u85.sparse_weights && op_.ifm.element == 1;
       depth = op_.kernel.part_kernel ? kByParts : narrow ? kByDepthOfNarrow : sparse ? kSparse : kByDepth;
     }

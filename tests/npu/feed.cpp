@@ -37,7 +37,8 @@ Status feed_payload(const Program& beside, std::span<const std::byte> payload) {
     RUNNEL_ASSIGN(const bool more, decoder.next(op));
     if (!more) break;
     validator.check(op);
-    if (npu::to_text(op).empty() || npu::to_json(op).empty()) return Status(Code::mismatch, "an operation without text");
+    if (npu::to_text(op).empty() || npu::to_json(op).empty())
+      return Status(Code::mismatch, "an operation without text");
   }
   RUNNEL_ASSIGN(const auto simulator, npu::Simulator::make(segment, {beside.work}));
   return simulator->run();

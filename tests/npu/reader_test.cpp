@@ -67,9 +67,8 @@ TEST(Payload, IsRefused) {
 }
 
 // A head, an entry with its length, metadata with their length and filler, two words of commands.
-const Words kSecondKind{0x32504f43, 1,          56,         0,  1, 48, 36, 0x4d554556, 1,
-                        20,         0x20000118, 0x20007000, 2,  0, 0,  0xffffffff,
-                        0x00000001, 0xffff0000};
+const Words kSecondKind{0x32504f43, 1,          56,         0, 1, 48, 36,         0x4d554556, 1,
+                        20,         0x20000118, 0x20007000, 2, 0, 0,  0xffffffff, 0x00000001, 0xffff0000};
 TEST(Payload, SecondKindIsRead) {
   const auto bytes = bytes_of(kSecondKind);
   const auto payload = npu::read_payload(bytes);
@@ -97,7 +96,9 @@ TEST(Payload, SecondKindIsRefused) {
   EXPECT_EQ(changed(7, 1), "payload, word 7: 1, expected VEUM");
   EXPECT_EQ(changed(8, 2), "payload, word 8: metadata of another version than 1.0");
   for (std::size_t size = 0; size < kSecondKind.size(); ++size)
-    EXPECT_NE(payload_refusal(Words(kSecondKind.begin(), kSecondKind.begin() + static_cast<std::ptrdiff_t>(size))), "");
+    EXPECT_NE(
+        payload_refusal(Words(kSecondKind.begin(), kSecondKind.begin() + static_cast<std::ptrdiff_t>(size))),
+        "");
 }
 
 TEST(Accelerators, AreFoundByWordAndName) {

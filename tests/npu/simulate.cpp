@@ -16,7 +16,7 @@ std::shared_ptr<const OwnedModel> open_model(const std::filesystem::path& path) 
 }
 
 std::vector<Bytes> run_model(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table,
-                       const std::vector<Bytes>& inputs) {
+                             const std::vector<Bytes>& inputs) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::whole;

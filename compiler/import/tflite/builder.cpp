@@ -115,8 +115,8 @@ Status Builder::emit_int8(std::int32_t tensor) {
   at(twin).name += ".int8";
   as_uint8(id);
   ids_[static_cast<std::size_t>(tensor)] = twin;
-  return emit(shift_of(source_.tensors[static_cast<std::size_t>(tensor)]), OpCode::requantize, {id}, {twin}, {},
-              Arithmetic::tflite);
+  return emit(shift_of(source_.tensors[static_cast<std::size_t>(tensor)]), OpCode::requantize, {id}, {twin},
+              {}, Arithmetic::tflite);
 }
 
 Result<TensorId> Builder::uint8_form(std::int32_t tensor) {

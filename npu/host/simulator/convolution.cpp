@@ -168,8 +168,7 @@ Status Simulator::convolution(const Operation& op) {
   const OutputStage output(op, *segment_.accelerator, internal_);
   read_map(op.ifm, memory(op.ifm.region), first_);
   bool fits = true;
-  for (std::int32_t& value : first_)
-    fits = fits && !__builtin_sub_overflow(value, op.ifm.zero_point, &value);
+  for (std::int32_t& value : first_) fits = fits && !__builtin_sub_overflow(value, op.ifm.zero_point, &value);
   if (!fits) return Status(Code::unsupported) << "input elements of 33 bits";
   result_.resize(elements_of(op.ofm));
   convolve(op, first_, *weights, [&](std::size_t position, std::span<const std::int64_t> sums) {

@@ -95,7 +95,7 @@ class Simulator {
   std::array<std::vector<std::byte>, kRegions> memories_;  // owned; without constants
   std::array<std::span<std::byte>, kRegions> regions_;
   std::vector<std::byte> internal_;
-  std::optional<u85::Executor> u85_;  // executes everything of a U85
+  std::optional<u85::Executor> u85_;                   // executes everything of a U85
   std::vector<Weights> weights_;                       // by operation
   std::vector<std::int32_t> first_, second_, result_;  // maps of the operation at hand
 };

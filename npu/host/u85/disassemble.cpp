@@ -41,8 +41,8 @@ const char* name_in(const char* const* names, Value value) {
 }
 
 std::string scale_text(const Scale& scale) {
-  std::string text = number(scale.multiplier) + ">>" + number(scale.shift) + " " +
-                     name_in(kRoundings, scale.rounding);
+  std::string text =
+      number(scale.multiplier) + ">>" + number(scale.shift) + " " + name_in(kRoundings, scale.rounding);
   if (scale.double_round != 0) text += "-" + number(scale.double_round);
   return text;
 }
@@ -56,7 +56,8 @@ Json scale_json(const Scale& scale) {
 bool scales_operands(const Operation& op) {
   const auto mode = static_cast<ElementwiseMode>(op.mode);
   return op.kind == OperationKind::elementwise &&
-         (mode == ElementwiseMode::add || mode == ElementwiseMode::sub || mode == ElementwiseMode::leaky_relu);
+         (mode == ElementwiseMode::add || mode == ElementwiseMode::sub ||
+          mode == ElementwiseMode::leaky_relu);
 }
 bool reads_weights(const Operation& op) { return convolves(op) && !op.u85.second_weights; }
 bool accumulates(const Operation& op) { return convolves(op) || op.kind == OperationKind::pool; }
@@ -102,7 +103,8 @@ std::string weights_text(const Operation& op) {
   text += op.u85.fast_weights ? " fast" : "";
   text += op.u85.sparse_weights ? " sparse" : "";
   for (const Bytes& stream : op.weights) {
-    if (stream.length > 0) text += " " + place_text(op.weight_region, stream.base) + ":" + number(stream.length);
+    if (stream.length > 0)
+      text += " " + place_text(op.weight_region, stream.base) + ":" + number(stream.length);
   }
   return text;
 }
@@ -139,7 +141,8 @@ std::string computation_text(const Operation& op) {
     text += std::string(" table ") + number(u85.table) + " " + function_name(u85.function);
   text += "  block " + number(op.block_height) + "x" + number(op.block_width) + "x" + number(op.block_depth);
   if (accumulates(op)) {
-    text += std::string(" micro ") + number(op.microblock) + " acc " + (op.acc_format == 0 ? "int32" : "int48");
+    text +=
+        std::string(" micro ") + number(op.microblock) + " acc " + (op.acc_format == 0 ? "int32" : "int48");
     if (u85.start != AccumulatorStart::zero) text += std::string(" from ") + name_in(kStarts, u85.start);
     if (u85.silent) text += " silent";
   }
@@ -193,8 +196,9 @@ std::string end_text(const DmaPlace& place, const CopyEnd& end, const Dma& dma) 
   return end.indexed ? text + " indexed" : text;
 }
 Json end_json(const DmaPlace& place, const CopyEnd& end) {
-  return {{"internal", place.internal}, {"region", place.region}, {"address", place.address},
-          {"row", end.row},             {"plane", end.plane},     {"indexed", end.indexed}};
+  return {{"internal", place.internal}, {"region", place.region},
+          {"address", place.address},   {"row", end.row},
+          {"plane", end.plane},         {"indexed", end.indexed}};
 }
 bool indexed(const Operation& op) { return op.u85.source.indexed || op.u85.target.indexed; }
 

@@ -8,7 +8,7 @@
 namespace runnel::npu::u85 {
 namespace {
 
-constexpr std::size_t kHead = 32;  // bytes of a fast stream's head
+constexpr std::size_t kHead = 32;                     // bytes of a fast stream's head
 constexpr std::int32_t kNarrow = 256, kMiddle = 512;  // multiply-adds per cycle
 
 // Bits [first, first + count) of the head.
@@ -29,8 +29,8 @@ Status check_sparse(const WeightOrder& order, std::span<const std::int16_t> weig
       const auto group = weights.subspan(row + channel, std::min<std::size_t>(4, depth - channel));
       const auto used = static_cast<std::int64_t>(group.size()) - std::count(group.begin(), group.end(), 0);
       if (used > 2)
-        return Status(Code::invalid_data) << "sparse weights: " << used << " of four at channel " << channel
-                                          << ", expected at most 2";
+        return Status(Code::invalid_data)
+               << "sparse weights: " << used << " of four at channel " << channel << ", expected at most 2";
     }
   }
   return {};
@@ -68,14 +68,15 @@ WeightOrder weight_order(const Operation& op, const Accelerator& accelerator) {
     order.input_depth = 32;
   else
     order.input_depth = order.sparse && op.ifm.element == 1 ? 128 : 64;
-  if (order.depthwise) order.depthwise_filler = !order.wide && narrow ? 0 : accelerator.macs <= kMiddle ? 2 : 6;
+  if (order.depthwise)
+    order.depthwise_filler = !order.wide && narrow ? 0 : accelerator.macs <= kMiddle ? 2 : 6;
   return order;
 }
 
 Result<std::vector<std::int16_t>> decode_fast_weights(std::span<const std::byte> stream) {
   if (stream.size() < kHead)
-    return Status(Code::invalid_data) << "fast weight stream: " << stream.size() << " bytes, expected at least "
-                                      << kHead;
+    return Status(Code::invalid_data)
+           << "fast weight stream: " << stream.size() << " bytes, expected at least " << kHead;
   const auto head = stream.first(kHead), body = stream.subspan(kHead);
   std::vector<std::int16_t> weights;
   if (bits_of(head, 0, 1) != 0) {
@@ -113,22 +114,20 @@ Result<std::vector<std::int16_t>> unpack_weights(const WeightOrder& order, bool 
     if (weights.size() < count * decoders ||
         std::any_of(weights.begin() + static_cast<std::ptrdiff_t>(count * decoders), weights.end(),
                     [](std::int16_t value) { return value != 0; }))
-      return Status(Code::invalid_data)
-             << "fast weight stream: " << weights.size() << " weights, expected " << count * decoders
-             << ", and zeros";
+      return Status(Code::invalid_data) << "fast weight stream: " << weights.size() << " weights, expected "
+                                        << count * decoders << ", and zeros";
   }
   bool filled = false;
   for (std::size_t decoder = 0; decoder < decoders; ++decoder) {
     if (!fast) {
       RUNNEL_ASSIGN(weights, decode_weights(streams[decoder], count));
       if (weights.size() != count)
-        return Status(Code::invalid_data) << "weight stream " << decoder << ": " << weights.size()
-                                          << " weights, expected " << count;
+        return Status(Code::invalid_data)
+               << "weight stream " << decoder << ": " << weights.size() << " weights, expected " << count;
     }
     std::size_t next = 0;
     order.walk(static_cast<std::int32_t>(decoder), [&](std::int64_t index) {
-      const std::size_t at =
-          fast ? (next / turn * decoders + decoder) * turn + next % turn : next;
+      const std::size_t at = fast ? (next / turn * decoders + decoder) * turn + next % turn : next;
       ++next;
       if (index >= 0)
         out[static_cast<std::size_t>(index)] = weights[at];

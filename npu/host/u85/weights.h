@@ -15,7 +15,7 @@ namespace runnel::npu::u85 {
 // Parameters of the order.
 struct WeightOrder {
   std::int32_t outs = 1, height = 1, width = 1,
-               depth = 1;  // of the kernel, without dilation; depth 1 for depthwise
+               depth = 1;                           // of the kernel, without dilation; depth 1 for depthwise
   std::int32_t block_depth = 16, input_depth = 32;  // channels of a block: of the output, of the input
   std::int32_t unit = 16;                           // output channels of the micro-block
   std::int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
@@ -62,7 +62,10 @@ template <class Visit>
 void WeightOrder::walk(std::int32_t decoder, const Visit& visit) const {
   constexpr std::int32_t kSub = 8, kTogether = 4;
   const std::int32_t sub_height = kSub / dilation_y, sub_width = kSub / dilation_x, round = rounding(),
-                     in_unit = input_unit(), in_step = depthwise ? 1 : sparse ? 16 : 8,
+                     in_unit = input_unit(),
+                     in_step = depthwise ? 1
+                               : sparse  ? 16
+                                         : 8,
                      phases_y = depthwise || part_kernel ? stride_y : 1,
                      phases_x = depthwise || part_kernel ? stride_x : 1;
   const auto filler = [&](std::int64_t count) {
@@ -108,8 +111,9 @@ void WeightOrder::walk(std::int32_t decoder, const Visit& visit) const {
     for (std::int32_t block = 0; block < blocks; ++block) {
       // Blocks of the input run forwards and backwards in turn.
       const std::int32_t in_start = (forward ? block : blocks - 1 - block) * input_depth;
-      const std::int32_t in_left =
-          depthwise ? 1 : input_depth < depth - in_start ? input_depth : depth - in_start;
+      const std::int32_t in_left = depthwise                        ? 1
+                                   : input_depth < depth - in_start ? input_depth
+                                                                    : depth - in_start;
       for (std::int32_t x0 = 0; x0 < width; x0 += sub_width) {
         const std::int32_t columns = sub_width < width - x0 ? sub_width : width - x0;
         for (std::int32_t y0 = 0; y0 < height; y0 += sub_height) {

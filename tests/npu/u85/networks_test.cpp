@@ -23,7 +23,8 @@ struct Miss {
   const char* why;
 };
 const std::map<std::string, Miss> kMisses = {
-    {"resize_nearest_odd", {2423, "the compiler maps half-pixel centres, the recording rounds positions down"}},
+    {"resize_nearest_odd",
+     {2423, "the compiler maps half-pixel centres, the recording rounds positions down"}},
     {"softmax_i16", {1, "one table is made with doubles, the recorded one with floats"}},
     {"sum_c", {24, "the compiler's scale is rounded to a float, which decides ties"}},
     {"logistic_i16_all_2048", {1, "input -21760 gives 0, in the recording 1"}},
@@ -136,8 +137,8 @@ std::vector<Source> sources_of(const fs::path& path) {
             tensor.dtype == DType::int8 ? static_cast<std::int8_t>(byte)
                                         : std::to_integer<int>(byte) - tensor.zero_points.at(0)));
       // The channels of depthwise weights are innermost.
-      const auto outs = static_cast<std::size_t>(op.code == Builtin::DEPTHWISE_CONV_2D ? tensor.shape.back()
-                                                                                      : tensor.shape.front());
+      const auto outs = static_cast<std::size_t>(
+          op.code == Builtin::DEPTHWISE_CONV_2D ? tensor.shape.back() : tensor.shape.front());
       Source source{values.size() / outs, values};
       if (op.code == Builtin::DEPTHWISE_CONV_2D) {
         for (std::size_t at = 0; at < values.size(); ++at)
@@ -152,7 +153,8 @@ std::vector<Source> sources_of(const fs::path& path) {
 bool is_part(const std::vector<std::int16_t>& weights, std::size_t row, const Source& source) {
   if (row != source.row) return false;
   for (std::size_t first = 0; first + weights.size() <= source.values.size(); first += row) {
-    if (std::equal(weights.begin(), weights.end(), source.values.begin() + static_cast<std::ptrdiff_t>(first)))
+    if (std::equal(weights.begin(), weights.end(),
+                   source.values.begin() + static_cast<std::ptrdiff_t>(first)))
       return true;
   }
   return false;
@@ -189,20 +191,18 @@ TEST(U85Weights, AreThoseOfTheSource) {
         ASSERT_TRUE(segment.ok()) << segment.status().text();
         const auto simulator = npu::Simulator::make(*segment);
         ASSERT_TRUE(simulator.ok()) << simulator.status().text();
-        const Status status =
-            (*simulator)->run([&](const npu::Operation& op, std::span<const std::int32_t>) {
-              if (!npu::convolves(op) || op.u85.second_weights) return;
-              const auto weights = (*simulator)->weights_of(op);
-              ASSERT_TRUE(weights.ok()) << weights.status().text();
-              const std::size_t row = (*weights)->size() / static_cast<std::size_t>(op.ofm.depth);
-              ++sets;
-              const bool found = std::any_of(sources.begin(), sources.end(), [&](const Source& one) {
-                return is_part(**weights, row, one);
-              });
-              equal += found ? 1 : 0;
-              values += found ? (*weights)->size() : 0;
-              EXPECT_TRUE(found || kMadeWeights.contains(name)) << file << ", operation " << op.index;
-            });
+        const Status status = (*simulator)->run([&](const npu::Operation& op, std::span<const std::int32_t>) {
+          if (!npu::convolves(op) || op.u85.second_weights) return;
+          const auto weights = (*simulator)->weights_of(op);
+          ASSERT_TRUE(weights.ok()) << weights.status().text();
+          const std::size_t row = (*weights)->size() / static_cast<std::size_t>(op.ofm.depth);
+          ++sets;
+          const bool found = std::any_of(sources.begin(), sources.end(),
+                                         [&](const Source& one) { return is_part(**weights, row, one); });
+          equal += found ? 1 : 0;
+          values += found ? (*weights)->size() : 0;
+          EXPECT_TRUE(found || kMadeWeights.contains(name)) << file << ", operation " << op.index;
+        });
         EXPECT_TRUE(status.ok()) << file << ": " << status.text();
       }
     }

@@ -49,7 +49,9 @@ class U85Operations : public testing::Test {
   // Registers that every computation reads.
   StreamMaker& defaults() {
     maker.set(Short::ifm_broadcast, 0).set(Short::ifm2_broadcast, 0).set(Short::acc_format, 1 << 8);
-    maker.set(Long::ofm_scale, 1, kNatural).set(reg::ifm_scale, 1, kNatural).set(reg::ifm2_scale, 1, kNatural);
+    maker.set(Long::ofm_scale, 1, kNatural)
+        .set(reg::ifm_scale, 1, kNatural)
+        .set(reg::ifm2_scale, 1, kNatural);
     return maker;
   }
   // No limits, one scale for all.
@@ -125,9 +127,7 @@ TEST_F(U85Operations, ShiftsAndQuotients) {
   EXPECT_EQ(elementwise(ElementwiseMode::div, {-7, 7, 7}, {2, -2, 0}), (Values{-3, -3, 0}));
 }
 TEST_F(U85Operations, LeakyReluHasTwoScales) {
-  const auto scales = [&] {
-    maker.set(reg::ifm_scale, 3, kNatural).set(reg::ifm2_scale, 1, kNatural | 1);
-  };
+  const auto scales = [&] { maker.set(reg::ifm_scale, 3, kNatural).set(reg::ifm2_scale, 1, kNatural | 1); };
   EXPECT_EQ(elementwise(ElementwiseMode::leaky_relu, {4, -4, -3}, {0, 0, 0}, scales), (Values{12, -2, -1}));
 }
 TEST_F(U85Operations, EitherOperandIsBroadcastOrAScalar) {
@@ -334,8 +334,9 @@ TEST_F(U85Operations, JumpsAreFollowed) {
             "command stream, word 0: operation 0, BRANCH: to byte 2, expected a multiple of 4 less than 12");
   maker = StreamMaker(kU85);
   maker.set(reg::branch, 8, 1);
-  EXPECT_EQ(run().text(), "command stream, word 0: operation 0, BRANCH: a conditional one: what sets its "
-                          "condition is not public");
+  EXPECT_EQ(run().text(),
+            "command stream, word 0: operation 0, BRANCH: a conditional one: what sets its "
+            "condition is not public");
 }
 
 }  // namespace

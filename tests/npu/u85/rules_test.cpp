@@ -15,7 +15,8 @@ using npu::u85::Rounding;
 std::int64_t rounded(std::int64_t value, Rounding rounding, int shift, std::uint32_t multiplier = 1,
                      int double_round = 0) {
   return static_cast<std::int64_t>(npu::u85::scale_and_round(
-      value, {multiplier, static_cast<std::uint8_t>(shift), static_cast<std::uint8_t>(double_round), rounding}));
+      value,
+      {multiplier, static_cast<std::uint8_t>(shift), static_cast<std::uint8_t>(double_round), rounding}));
 }
 std::vector<std::int64_t> halves(Rounding rounding) {
   std::vector<std::int64_t> out;
@@ -52,7 +53,8 @@ TEST(U85Rounding, DoubleSymmetricIsTheReferences) {
         ASSERT_EQ(rounded(value, Rounding::double_symmetric, shift, multiplier), expected)
             << value << ' ' << multiplier << ' ' << shift;
         unlike_natural += rounded(value, Rounding::natural, shift, multiplier) != expected ? 1 : 0;
-        unlike_asymmetric += rounded(value, Rounding::double_asymmetric, shift, multiplier) != expected ? 1 : 0;
+        unlike_asymmetric +=
+            rounded(value, Rounding::double_asymmetric, shift, multiplier) != expected ? 1 : 0;
       }
     }
   }
@@ -94,8 +96,8 @@ npu::u85::WeightOrder small() {
 TEST(U85WeightOrder, BlocksOfInputsAlternateTheirDirection) {
   const auto order = order_of(small());
   ASSERT_EQ(order.size(), 256u);
-  EXPECT_EQ(order[0], 0);           // output 0, input 0
-  EXPECT_EQ(order[64], 8);          // output 0, input 8
+  EXPECT_EQ(order[0], 0);             // output 0, input 0
+  EXPECT_EQ(order[64], 8);            // output 0, input 8
   EXPECT_EQ(order[128], 8 * 16 + 8);  // output 8, input 8
   EXPECT_EQ(order[192], 8 * 16);      // output 8, input 0
 }

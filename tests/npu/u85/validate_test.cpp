@@ -77,7 +77,8 @@ TEST(U85Validator, Blocks) {
   op = pooling();
   op.ofm.layout = npu::Layout::nhcwb16;
   op.u85.transpose = npu::u85::Transpose::hcw;
-  EXPECT_EQ(block(2, 8, 16, 1), "block: block of 8 columns that become channels, expected a multiple of 16\n");
+  EXPECT_EQ(block(2, 8, 16, 1),
+            "block: block of 8 columns that become channels, expected a multiple of 16\n");
   op.u85.transpose = npu::u85::Transpose::wch;
   EXPECT_EQ(block(8, 2, 16, 1), "block: block of 8 rows that become channels, expected a multiple of 16\n");
 }

@@ -20,8 +20,7 @@ Result<const std::vector<std::int16_t>*> Executor::weights_of(const Operation& o
   Weights& known = weights_[op.index];
   if (!known.values.empty() && known.made_of == bytes) return &known.values;
   known.values.clear();
-  RUNNEL_ASSIGN(known.values,
-                unpack_weights(weight_order(op, accelerator_), op.u85.fast_weights, streams));
+  RUNNEL_ASSIGN(known.values, unpack_weights(weight_order(op, accelerator_), op.u85.fast_weights, streams));
   known.made_of = std::move(bytes);
   return &known.values;
 }

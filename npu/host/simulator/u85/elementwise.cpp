@@ -12,8 +12,9 @@ constexpr int kWord = 32;
 
 std::int64_t shifted_left(std::int64_t value, std::int64_t distance) {
   if (distance >= kWord) return 0;
-  return wrap(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << std::max<std::int64_t>(distance, 0)),
-              kWord);
+  return wrap(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << std::max<std::int64_t>(distance, 0)),
+      kWord);
 }
 std::int64_t shifted_right(std::int64_t value, std::int64_t distance, Rounding rounding) {
   const auto shift = static_cast<std::uint8_t>(std::clamp<std::int64_t>(distance, 0, kMaxShift));

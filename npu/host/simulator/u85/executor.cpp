@@ -68,7 +68,8 @@ Status check_executable(const Operation& op, const Accelerator& accelerator) noe
   const bool start = op.kind != OperationKind::elementwise && op.u85.start == AccumulatorStart::ifm2;
   if (op.ifm2.element == 8 && !start) return Status(Code::unsupported) << "operands of 64 bits";
   if (convolves(op)) {
-    const int bits = 8 * (op.u85.second_weights && op.ifm2.element > op.ifm.element ? op.ifm2 : op.ifm).element;
+    const int bits =
+        8 * (op.u85.second_weights && op.ifm2.element > op.ifm.element ? op.ifm2 : op.ifm).element;
     if (bits > 16) return Status(Code::unsupported) << "a convolution of " << bits << " bits";
     if (!op.u85.second_weights && microblock(accelerator, op.microblock).depth == 0)
       return Status(Code::invalid_data)
@@ -145,8 +146,8 @@ void Executor::scale(const Operation& op) {
   const bool biased = !convolves(op);
   for (std::size_t i = 0; i < result_.size();) {
     for (const ScaleRecord& record : scales) {
-      result_[i] = output(Wide{result_[i]} + (biased ? record.bias : 0),
-                          npu::Scale{record.multiplier, record.shift});
+      result_[i] =
+          output(Wide{result_[i]} + (biased ? record.bias : 0), npu::Scale{record.multiplier, record.shift});
       ++i;
     }
   }

@@ -80,9 +80,9 @@ class Executor {
   std::vector<std::byte> tables_;
   std::array<Values, kChains> chained_;
   Values accumulators_;
-  Values first_, second_, result_;      // maps of the operation at hand
-  std::vector<std::int64_t> counts_;    // valid elements of each window of an average
-  std::vector<std::int32_t> narrow_;    // the input of a convolution
+  Values first_, second_, result_;    // maps of the operation at hand
+  std::vector<std::int64_t> counts_;  // valid elements of each window of an average
+  std::vector<std::int32_t> narrow_;  // the input of a convolution
 };
 
 }  // namespace runnel::npu::u85

@@ -52,8 +52,8 @@ OutputStage::OutputStage(const Operation& op, std::span<const std::byte> tables)
 std::int64_t OutputStage::unscaled(Wide value) const noexcept {
   value += zero_point_;
   const bool after = clips_after(function_);
-  std::int64_t result = clips_ && !after ? clamp_between(value, low_, high_)
-                                         : clamp_between(value, INT64_MIN, INT64_MAX);
+  std::int64_t result =
+      clips_ && !after ? clamp_between(value, low_, high_) : clamp_between(value, INT64_MIN, INT64_MAX);
   if (function_ != Function::none) result = look_up(result);
   if (clips_ && after) result = clamp_between(result, low_, high_);
   return saturates_ ? clamp_between(result, least_, most_) : result;

@@ -20,7 +20,8 @@ class OutputStage {
     return unscaled(scale_and_round(value, scale_));
   }
   [[nodiscard]] std::int64_t operator()(Wide value, npu::Scale scale) const noexcept {
-    return unscaled(scale_and_round(value, {scale.multiplier, scale.shift, scale_.double_round, scale_.rounding}));
+    return unscaled(
+        scale_and_round(value, {scale.multiplier, scale.shift, scale_.double_round, scale_.rounding}));
   }
   // Of a value that is scaled already.
   [[nodiscard]] std::int64_t unscaled(Wide value) const noexcept;

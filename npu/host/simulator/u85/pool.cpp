@@ -47,7 +47,8 @@ void Executor::window_pool(const Operation& op) {
         } else if (smallest) {
           held = std::min(held, value);
         } else {
-          held = static_cast<std::int64_t>(static_cast<std::uint64_t>(held) + static_cast<std::uint64_t>(value));
+          held =
+              static_cast<std::int64_t>(static_cast<std::uint64_t>(held) + static_cast<std::uint64_t>(value));
         }
       };
       for (std::int32_t ky = 0; ky < rows.taps; ++ky) {
@@ -72,7 +73,8 @@ void Executor::window_pool(const Operation& op) {
           }
         }
       }
-      for (std::size_t c = 0; c < best.size(); ++c) values[c] = best[c] * (1 << kIndexBit) | (values[c] & 0xffff);
+      for (std::size_t c = 0; c < best.size(); ++c)
+        values[c] = best[c] * (1 << kIndexBit) | (values[c] & 0xffff);
     }
   }
 }
@@ -87,8 +89,9 @@ void Executor::pool(const Operation& op) {
     result_.clear();
     return;
   }
-  const bool divides = mode == PoolMode::average && op.global_scale &&
-                       std::any_of(counts_.begin(), counts_.end(), [](std::int64_t count) { return count != 1; });
+  const bool divides =
+      mode == PoolMode::average && op.global_scale &&
+      std::any_of(counts_.begin(), counts_.end(), [](std::int64_t count) { return count != 1; });
   if (!divides) return scale(op);
   const OutputStage output(op, tables_);
   const auto outs = static_cast<std::size_t>(op.ofm.depth);

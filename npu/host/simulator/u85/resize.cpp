@@ -49,8 +49,7 @@ void Executor::resize(const Operation& op) {
       for (std::size_t channel = 0; channel < depth; ++channel, ++at) {
         const Wide upper = Wide{a[channel]} * (columns - column.weight) + Wide{b[channel]} * column.weight,
                    lower = Wide{c[channel]} * (columns - column.weight) + Wide{d[channel]} * column.weight;
-        result_[at] =
-            output((upper * (rows - row.weight) + lower * row.weight) * (Wide{1} << kFractionBits));
+        result_[at] = output((upper * (rows - row.weight) + lower * row.weight) * (Wide{1} << kFractionBits));
       }
     }
   }
