@@ -206,6 +206,7 @@ void add_npu(Verb program, int& exit_code) {
   });
   add_npu_estimate(npu, exit_code);
   add_npu_dump(npu, exit_code);
+  add_npu_regions(npu, exit_code);
   auto sim = std::make_shared<SimCall>();
   Verb run =
       npu.verb("sim", "Run a model on raw tensors like infer, with its Ethos-U segments in a simulator");

@@ -10,20 +10,6 @@ namespace {
 
 constexpr Wide kMost = Wide{1} << 45;  // addresses have 40 bits
 
-// Bytes of one end of a copy: every index may occur.
-Status extent_of_end(const Operation& op, const DmaPlace& place, const CopyEnd& end, Extent& out) noexcept {
-  const Wide rows = end.indexed ? Wide{op.u85.index_most} : Wide{op.dma.rows - 1};
-  const Wide row = Wide{end.row} * rows, plane = Wide{end.plane} * (op.dma.planes - 1);
-  const auto least = [](Wide value) { return value < 0 ? value : Wide{0}; };
-  const Wide low = Wide{place.address} + least(row) + least(plane),
-             high = Wide{place.address} + row - least(row) + plane - least(plane) + op.dma.length;
-  if (low < -kMost || high > kMost)
-    return Status(Code::invalid_data)
-           << "a copy over more than " << static_cast<std::int64_t>(kMost) << " bytes";
-  out = {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
-  return {};
-}
-
 Status check_copy(const Operation& op, std::span<const std::uint64_t> regions) noexcept {
   const auto area = [&](const DmaPlace& place) {
     if (place.internal) return Area{static_cast<std::uint64_t>(kTableMemory)};
@@ -73,6 +59,19 @@ Saturating weights(const Operation& op, const Accelerator& accelerator) noexcept
 }
 
 }  // namespace
+
+Status extent_of_end(const Operation& op, const DmaPlace& place, const CopyEnd& end, Extent& out) noexcept {
+  const Wide rows = end.indexed ? Wide{op.u85.index_most} : Wide{op.dma.rows - 1};
+  const Wide row = Wide{end.row} * rows, plane = Wide{end.plane} * (op.dma.planes - 1);
+  const auto least = [](Wide value) { return value < 0 ? value : Wide{0}; };
+  const Wide low = Wide{place.address} + least(row) + least(plane),
+             high = Wide{place.address} + row - least(row) + plane - least(plane) + op.dma.length;
+  if (low < -kMost || high > kMost)
+    return Status(Code::invalid_data)
+           << "a copy over more than " << static_cast<std::int64_t>(kMost) << " bytes";
+  out = {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
+  return {};
+}
 
 Status check_bounds(const Operation& op, std::span<const std::uint64_t> regions) noexcept {
   const auto area = [&](std::uint8_t region) {

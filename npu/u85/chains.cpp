@@ -12,7 +12,7 @@ bool accumulates(const Operation& op) noexcept {
 }  // namespace
 
 Status Chains::read(const FeatureMap& map, const char* name) const noexcept {
-  if (map.storage != Storage::chained) return {};
+  if (map.storage != Storage::chained || map.region >= kChains) return {};
   const Shape& left = maps_[map.region];
   if (left.height == 0)
     return Status(Code::invalid_data)
@@ -40,7 +40,7 @@ Status Chains::follow(const Operation& op) noexcept {
     accumulators_ = shape;
     if (op.u85.silent) return {};
   }
-  if (op.ofm.storage == Storage::chained) maps_[op.ofm.region] = shape;
+  if (op.ofm.storage == Storage::chained && op.ofm.region < kChains) maps_[op.ofm.region] = shape;
   return {};
 }
 

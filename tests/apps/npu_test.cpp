@@ -70,6 +70,21 @@ TEST_F(NpuVerbs, U85Everywhere) {
   call_well({"check", file("kws.rnl")});
   EXPECT_NE(call_well({"profile", model, "--runs", "2"}).out.find("ethos-u"), std::string::npos);
   EXPECT_EQ(Json::parse(call_well({"bench", model, "--seconds", "0.05"}).out)["type"], "bench");
+  // 30,208 bytes of constants, the last KiB of them a table; the arena holds input and output.
+  std::istringstream regions(call_well({"npu", "regions", model, "--json"}).out);
+  std::string line;
+  std::vector<Json> lines;
+  while (std::getline(regions, line)) lines.push_back(Json::parse(line));
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0]["kind"], "constants");
+  EXPECT_EQ(lines[0]["bytes"], 31232);
+  EXPECT_EQ(lines[0]["read"], Json({0, 31232}));
+  EXPECT_EQ(lines[0]["written"], nullptr);
+  EXPECT_EQ(lines[1]["written"][1].get<int>() <= lines[1]["bytes"].get<int>(), true);
+  EXPECT_EQ(lines[3]["port"], "input");
+  EXPECT_EQ(lines[3]["bytes"], 490);
+  EXPECT_EQ(lines[4]["port"], "output");
+  EXPECT_EQ(lines[4]["bytes"], 12);
   call_well({"npu", "dump", model, "-o", file("dumped")});
   int weights = 0, scales = 0;
   for (const auto& entry : fs::directory_iterator(file("dumped"))) {

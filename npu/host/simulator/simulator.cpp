@@ -93,7 +93,7 @@ Status Simulator::check(const Operation& op) const {
   if (op.ofm.width0 > 0) RUNNEL_TRY(writes(op.ofm.region));
   RUNNEL_TRY(check_maps(op));
   if (segment_.accelerator->product == Product::u85) return u85::check_executable(op, *segment_.accelerator);
-  return check_old(op);
+  return check_first_generations(op);
 }
 
 Status Simulator::check_maps(const Operation& op) const {
@@ -108,7 +108,7 @@ Status Simulator::check_maps(const Operation& op) const {
 }
 
 // Of U55 and U65.
-Status Simulator::check_old(const Operation& op) const {
+Status Simulator::check_first_generations(const Operation& op) const {
   if (op.block_depth < op.cores)
     return Status(Code::invalid_data)
            << "blocks of " << op.block_depth << " channels for " << op.cores << " cores";

@@ -81,7 +81,7 @@ class Simulator {
   Status prepare(const SimulatorOptions& options);
   Status check(const Operation& op) const;
   Status check_maps(const Operation& op) const;
-  Status check_old(const Operation& op) const;
+  Status check_first_generations(const Operation& op) const;
   Status execute(const Operation& op);
   Status run_u85(const Observer& observer);
   Status convolution(const Operation& op);

@@ -105,34 +105,38 @@ Result<std::vector<std::int16_t>> unpack_weights(const WeightOrder& order, bool 
                                                  std::span<const std::span<const std::byte>> streams) {
   const std::size_t count = order.count(), turn = order.turn();
   const auto decoders = static_cast<std::size_t>(order.decoders);
+  // Everything is decoded before memory for the positions is taken: short streams take none.
+  std::vector<std::vector<std::int16_t>> weights(fast ? 1 : decoders);
+  if (fast) {
+    RUNNEL_ASSIGN(weights[0], decode_fast_weights(streams[0]));
+    const std::vector<std::int16_t>& all = weights[0];
+    if (all.size() < count * decoders ||
+        std::any_of(all.begin() + static_cast<std::ptrdiff_t>(count * decoders), all.end(),
+                    [](std::int16_t value) { return value != 0; }))
+      return Status(Code::invalid_data) << "fast weight stream: " << all.size() << " weights, expected "
+                                        << count * decoders << ", and zeros";
+  }
+  for (std::size_t decoder = 0; !fast && decoder < decoders; ++decoder) {
+    RUNNEL_ASSIGN(weights[decoder], decode_weights(streams[decoder], count));
+    if (weights[decoder].size() != count)
+      return Status(Code::invalid_data) << "weight stream " << decoder << ": " << weights[decoder].size()
+                                        << " weights, expected " << count;
+  }
   std::vector<std::int16_t> out(
       static_cast<std::size_t>(order.outs) * static_cast<std::size_t>(order.height) *
       static_cast<std::size_t>(order.width) * static_cast<std::size_t>(order.depth));
-  std::vector<std::int16_t> weights;
-  if (fast) {
-    RUNNEL_ASSIGN(weights, decode_fast_weights(streams[0]));
-    if (weights.size() < count * decoders ||
-        std::any_of(weights.begin() + static_cast<std::ptrdiff_t>(count * decoders), weights.end(),
-                    [](std::int16_t value) { return value != 0; }))
-      return Status(Code::invalid_data) << "fast weight stream: " << weights.size() << " weights, expected "
-                                        << count * decoders << ", and zeros";
-  }
   bool filled = false;
   for (std::size_t decoder = 0; decoder < decoders; ++decoder) {
-    if (!fast) {
-      RUNNEL_ASSIGN(weights, decode_weights(streams[decoder], count));
-      if (weights.size() != count)
-        return Status(Code::invalid_data)
-               << "weight stream " << decoder << ": " << weights.size() << " weights, expected " << count;
-    }
+    const std::vector<std::int16_t>& from = weights[fast ? 0 : decoder];
     std::size_t next = 0;
     order.walk(static_cast<std::int32_t>(decoder), [&](std::int64_t index) {
-      const std::size_t at = fast ? (next / turn * decoders + decoder) * turn + next % turn : next;
+      // A fast stream holds the decoders in turn.
+      const std::int16_t weight = from[fast ? (next / turn * decoders + decoder) * turn + next % turn : next];
       ++next;
       if (index >= 0)
-        out[static_cast<std::size_t>(index)] = weights[at];
+        out[static_cast<std::size_t>(index)] = weight;
       else
-        filled = filled || weights[at] != 0;
+        filled = filled || weight != 0;
     });
   }
   if (filled) return Status(Code::invalid_data) << "weight stream: filler that is not zero";
