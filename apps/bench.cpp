@@ -14,6 +14,7 @@
 #include "base/host/heap_memory.h"
 #include "inference/host/engine.h"
 #include "inference/session_group.h"
+#include "npu/host/simulator/simulated_npu.h"
 
 namespace runnel::apps {
 namespace {
@@ -33,7 +34,7 @@ Status run_bench(const BenchCall& call) {
   options.mode = owned->model().plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = call.block;
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, npu::simulating_operators()));
   const Prepared& prepared = engine->prepared();
   if (call.sessions > 1 && (options.mode != RunMode::stream || call.threads > 1)) {
     return Status(Code::unsupported) << "--sessions steps streams together in one thread: it needs a model "

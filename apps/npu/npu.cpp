@@ -205,6 +205,9 @@ void add_npu(Verb program, int& exit_code) {
     if (const Status status = run_validate(*validate); !status.ok()) exit_code = fail(status);
   });
   add_npu_estimate(npu, exit_code);
+  add_npu_compare(npu, exit_code);
+  add_npu_dump(npu, exit_code);
+  add_npu_regions(npu, exit_code);
   auto sim = std::make_shared<SimCall>();
   Verb run =
       npu.verb("sim", "Run a model on raw tensors like infer, with its Ethos-U segments in a simulator");
