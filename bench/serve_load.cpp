@@ -1,8 +1,8 @@
 // Cost of `runnel serve`: many clients of one server over loopback, each sending packets of 100 ms at
 // its own times.
 //
-//   serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--most-load X] [--wav F] PROGRAM MODEL
-//     > serve.json
+//   serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--threads N] [--most-load X] [--wav F]
+//     PROGRAM MODEL > serve.json
 //
 // The server is a separate process: the system's count of its processor time, in a window of S seconds of
 // stream time (which starts two seconds after all streams are up), is divided by the audio sent in that
@@ -51,7 +51,7 @@ constexpr std::int64_t kPacket = 1600;  // samples
 constexpr int kProgressEvery = 10;
 
 struct Call {
-  int streams = 500, chunk = 0;
+  int streams = 500, chunk = 0, threads = 1;
   double seconds = 20, speed = 1, most_load = -1;
   std::string wav, program, model;
 };
@@ -97,7 +97,9 @@ class ServerProcess {
                                       "--max-streams",
                                       std::to_string(call.streams),
                                       "--chunk",
-                                      std::to_string(call.chunk)};
+                                      std::to_string(call.chunk),
+                                      "--threads",
+                                      std::to_string(call.threads)};
     if (call.most_load >= 0) words.insert(words.end(), {"--most-load", std::to_string(call.most_load)});
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
@@ -364,6 +366,7 @@ int run(const Call& call) {
            {"seconds", call.seconds},
            {"speed", call.speed},
            {"chunk", call.chunk},
+           {"threads", call.threads},
            {"server_ms_per_audio_second", processor * 1e3 / audio},
            {"server_share_of_a_core", processor * call.speed / call.seconds},
            {"lateness_ms",
@@ -411,6 +414,8 @@ int main(int argc, char** argv) {
       call.speed = std::strtod(value, nullptr);
     else if (word == "--chunk")
       call.chunk = std::atoi(value);
+    else if (word == "--threads")
+      call.threads = std::atoi(value);
     else if (word == "--most-load")
       call.most_load = std::strtod(value, nullptr);
     else if (word == "--wav")
@@ -419,10 +424,10 @@ int main(int argc, char** argv) {
       good = false;
   }
   if (!good || words.size() != 2 || call.streams < 1 || call.streams > 20000 || call.seconds < 1 ||
-      call.seconds > 86400 || call.speed < 0.1 || call.chunk < 0) {
+      call.seconds > 86400 || call.speed < 0.1 || call.chunk < 0 || call.threads < 1) {
     std::fputs(
-        "usage: serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--most-load X] [--wav F] "
-        "PROGRAM MODEL > serve.json\n",
+        "usage: serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--threads N] [--most-load X] "
+        "[--wav F] PROGRAM MODEL > serve.json\n",
         stderr);
     return 2;
   }

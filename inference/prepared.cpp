@@ -297,6 +297,14 @@ class Preparation final : public PrepareContext {
            << " frames of " << frame_bytes << " bytes, more than the limit of " << options_.limit;
   }
 
+  // With several sizes half the slack of one: there is one state for each of many streams, and copying the
+  // history after half as many frames as it has costs two frames for each one written.
+  [[nodiscard]] std::int64_t capacity_of(const Placement& place) const noexcept {
+    if (options_.most == 0) return streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
+    const std::int64_t slack = options_.slack ? (place.history + 1) / 2 : 0;
+    return place.history + std::max(place.frames * largest_, slack);
+  }
+
   Status place_tensors() noexcept {
     const bool streamed = out_.mode == RunMode::stream;
     std::uint64_t rings = 0;
@@ -331,10 +339,7 @@ class Preparation final : public PrepareContext {
           place.frames * largest_ > 1 &&
           std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
       if (place.history > 0 || waits) {
-        // Slack for the smallest blocks, and room for the largest: at least as much as the history.
-        place.capacity = std::max(
-            streaming::Ring::of(place.history, out_.frames_in(place.frames, 1), options_.slack).capacity,
-            place.history + place.frames * largest_);
+        place.capacity = capacity_of(place);
         RUNNEL_ASSIGN(const std::size_t bytes, bytes_of(t, place.capacity, place.frame_bytes));
         rings += bytes;
         if (rings > options_.limit) return over_limit("the histories of a session", rings);

@@ -154,6 +154,15 @@ class Ring final : public Receiver {
     return {memory_.at<std::byte>(arrival.buffer * kBufferBytes), arrival.bytes};
   }
 
+  bool join(Arrival& to, const Arrival& next) noexcept override {
+    if (std::size_t{to.bytes} + next.bytes > kBufferBytes) return false;
+    std::memcpy(memory_.at<std::byte>(to.buffer * kBufferBytes + to.bytes),
+                memory_.at<std::byte>(next.buffer * kBufferBytes), next.bytes);
+    to.bytes = static_cast<std::uint16_t>(to.bytes + next.bytes);
+    give_back(next.buffer);
+    return true;
+  }
+
   void give_back(std::uint16_t buffer) noexcept override {
     // io_uring_buf_ring is an array of these, whose first one has the tail in its unused field; in C++ the
     // header's own declaration puts the array elsewhere.

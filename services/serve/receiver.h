@@ -46,6 +46,9 @@ class Receiver {
   virtual std::span<const Arrival> take(std::span<Arrival> room) noexcept = 0;
   [[nodiscard]] virtual std::span<const std::byte> bytes(const Arrival& arrival) const noexcept = 0;
   virtual void give_back(std::uint16_t buffer) noexcept = 0;
+  // Adds the bytes of the next arrival of the same socket to those of `to`, and gives their buffer back;
+  // false: they do not fit into one.
+  virtual bool join(Arrival& to, const Arrival& next) noexcept = 0;
 
   static constexpr std::size_t kBufferBytes = 4096;
 };

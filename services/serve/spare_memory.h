@@ -20,7 +20,8 @@ class SpareMemory {
 
   // Before reading: memory for a stream that has none.
   void lend(pipeline::FrameStream& stream) {
-    if (stream.has_memory() || input_.empty()) return;
+    if (stream.has_memory()) return;
+    if (input_.empty()) input_.emplace_back(kInput);
     stream.exchange(input_.back());
     input_.pop_back();
   }
@@ -33,22 +34,23 @@ class SpareMemory {
   }
   // The same for a text to be sent; `text` is empty.
   void lend(std::string& text) {
-    if (text.capacity() >= kLeastText || output_.empty()) return;
+    if (text.capacity() >= kText) return;
+    if (output_.empty()) output_.emplace_back().reserve(kText);
     text.swap(output_.back());
     output_.pop_back();
   }
   void take_back(std::string& text) {
-    if (text.capacity() < kLeastText) return;
+    if (text.capacity() <= std::string().capacity()) return;
     std::string memory;
     memory.swap(text);
     memory.clear();
-    if (memory.capacity() <= kMostText && output_.size() < kMost) output_.push_back(std::move(memory));
+    if (memory.capacity() >= kText && output_.size() < kMost) output_.push_back(std::move(memory));
   }
 
  private:
   static constexpr std::size_t kMost = 128;
-  // Bytes: shorter texts are kept in the string itself or cost nothing; longer ones are rare.
-  static constexpr std::size_t kLeastText = 64, kMostText = 8192;
+  // Bytes: of two packets of a tenth of a second; of some lines.
+  static constexpr std::size_t kInput = 8192, kText = 4096;
 
   std::vector<std::vector<std::byte>> input_;
   std::vector<std::string> output_;

@@ -125,8 +125,10 @@ Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const Samp
   stream->answers_ = find<Answers>(graph);
   stream->samples_->code = format.code;
   for (int i = 0; i < graph.size(); ++i) {
-    if (auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node); node != nullptr)
-      stream->models_.push_back({node, i});
+    auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node);
+    if (node == nullptr) continue;
+    RUNNEL_TRY(node->share_queue(i));
+    stream->models_.push_back({node, i});
   }
   return stream;
 }
@@ -151,7 +153,10 @@ void Together::step(std::span<Turn> turns) noexcept {
 
 void Together::step_some(std::span<Turn> turns) noexcept {
   std::size_t models = 0;
+  std::size_t seat = 0;
   for (Turn& turn : turns) {
+    for (const Stream::Model& model : turn.stream->models_) model.node->sit(seat);
+    ++seat;
     bool done = false;
     // A status is large: do not copy one that is ok.
     if (const Status status = turn.stream->executor_->step(done); !status.ok()) turn.status = status;

@@ -1,6 +1,7 @@
 #include "pipeline/nodes/host/model/shared_infer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/checked.h"
@@ -51,14 +52,27 @@ Status SharedInfer::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(prepare_larger(context));
   block_ = prepared().block();
   capacity_ = context.max_input + block_;
-  queue_ = static_cast<std::byte*>(
-      context.memory.allocate(static_cast<std::size_t>(capacity_) * frame_bytes(), 64));
-  if (queue_ == nullptr) return out_of_memory("frames that wait for a model");
+  if (block_ > 1) {  // frames may wait for the next step
+    queue_ = static_cast<std::byte*>(
+        context.memory.allocate(static_cast<std::size_t>(capacity_) * frame_bytes(), 64));
+    if (queue_ == nullptr) return out_of_memory("frames that wait for a model");
+  }
   result_bytes_ = context.output.frame_bytes();
   results_.capacity = context.max_output;
   results_.data = static_cast<std::byte*>(
       context.memory.allocate(static_cast<std::size_t>(results_.capacity) * result_bytes_, 16));
   return results_.data == nullptr ? out_of_memory("results of a model") : Status();
+}
+
+Status SharedInfer::share_queue(int stage) noexcept {
+  if (block_ != 1) return {};
+  // A power of two, as buffers of one size are: queues of other formats in the same memory do not overlap.
+  seat_bytes_ = std::bit_ceil(static_cast<std::size_t>(capacity_) * frame_bytes());
+  // The buffers of stages are those of their outputs: these are others.
+  seats_ = shared_->buffer(-1 - stage, SharedSessions::kSeats * seat_bytes_);
+  if (seats_ == nullptr) return out_of_memory("frames that wait for a model");
+  sit(0);
+  return {};
 }
 
 std::int64_t SharedInfer::reset(std::int64_t first) noexcept {

@@ -30,6 +30,14 @@ class SharedInfer final : public Infer {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
 
+  // Call once after prepare(). Frames that wait within a step only are in memory of the seat, not of this
+  // stream; `stage`: of this node in its graph. Error: out_of_memory.
+  Status share_queue(int stage) noexcept;
+  // The seat of this step, before process(). Between two steps nothing waits there.
+  void sit(std::size_t seat) noexcept {
+    if (seats_ != nullptr) queue_ = seats_ + seat * seat_bytes_;
+  }
+
   // Whether a whole block is queued.
   [[nodiscard]] bool due() const noexcept { return waiting_ - taken_ >= block_ && block_ > 0; }
   // Moves the oldest queued frames into the session, in the workspace `seat` of group(); returns the run to
@@ -67,8 +75,10 @@ class SharedInfer final : public Infer {
   SessionGroup* larger_group_ = nullptr;
   bool large_ = false;          // the last load() was of a larger block
   std::byte* queue_ = nullptr;  // input frames
-  std::int64_t capacity_ = 0;   // frames
-  std::int64_t block_ = 0;      // of the model; 0: it runs in process()
+  std::byte* seats_ = nullptr;  // queues of all seats; null: there is a queue of its own
+  std::size_t seat_bytes_ = 0;
+  std::int64_t capacity_ = 0;  // frames
+  std::int64_t block_ = 0;     // of the model; 0: it runs in process()
   std::int64_t waiting_ = 0, taken_ = 0;
   Output results_;                // in memory of its own
   std::size_t result_bytes_ = 0;  // of a frame
