@@ -28,7 +28,8 @@ Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const std::string text, listen::graph_text(call, around));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
-  if (!call.wav.empty()) options.tick = listen::kFileTick;
+  // Of a pipe or a socket as much as has arrived: nothing waits for more.
+  if (!call.wav.empty() || call.from_stdin || !call.tcp.empty()) options.tick = listen::kFileTick;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));

@@ -262,7 +262,9 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
   RUNNEL_TRY(replace_statistics_files(parsed, text));
   std::vector<std::string> inserted;
   for (;;) {
-    std::unique_ptr<Graph> graph(new Graph(parsed, options));
+    std::unique_ptr<Graph> graph(new Graph(
+        options.shared != nullptr ? options.shared->share(parsed) : std::make_shared<const GraphText>(parsed),
+        options));
     RUNNEL_TRY(graph->order(text));
     RUNNEL_TRY(graph->make_nodes(text));
     RUNNEL_TRY(graph->make_sections(text));

@@ -113,7 +113,8 @@ class Graph {
   [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
 
  private:
-  Graph(GraphText text, const GraphOptions& options) : text_(std::move(text)), options_(options) {}
+  Graph(std::shared_ptr<const GraphText> text, const GraphOptions& options)
+      : kept_text_(std::move(text)), text_(*kept_text_), options_(options) {}
   // A node and its position in the schedule.
   struct Placed {
     Stage stage;
@@ -150,7 +151,8 @@ class Graph {
   [[nodiscard]] StepTimes& times() const;
   [[nodiscard]] Status at_node(const Status& status, std::string_view source_text, std::size_t index) const;
 
-  GraphText text_;
+  std::shared_ptr<const GraphText> kept_text_;  // nodes refer to it; graphs of one program may share it
+  const GraphText& text_;
   GraphOptions options_;
   HeapMemory memory_;
   FftwMaker ffts_;
