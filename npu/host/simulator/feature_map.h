@@ -12,6 +12,8 @@ namespace runnel::npu {
 
 // Raw values, zero point included. `region` holds the map's extent (bounds.h).
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values);
+// The same for elements of one byte, as they are. `values` has elements_of(map).
+void read_bytes(const FeatureMap& map, std::span<const std::byte> region, std::span<std::byte> values);
 // Writes the low bytes of each value.
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
 
