@@ -432,8 +432,8 @@ void dequantize_loops(DType from, std::size_t count, const void* x, float* y, in
     elementwise(Isa::reference).dequantize(from, count, x, y, exponent);
 }
 
-// What binary_loops() does with such an operation at this level. Without elements a loop only says whether there
-// is one.
+// What binary_loops() does with such an operation at this level. Without elements a loop only says whether
+// there is one.
 inline KernelChoice loops_choice(const BinarySpec& wanted, Isa isa) noexcept {
   BinarySpec spec = wanted;
   spec.count = spec.a_count = spec.b_count = 0;

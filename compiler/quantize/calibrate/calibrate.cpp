@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
 #include "compiler/quantize/calibrate/extract_subgraph.h"
+#include "compiler/quantize/calibrate/value_counts.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -24,37 +24,6 @@ std::vector<TensorId> observed(const Graph& graph, const Plan& plan) {
     }
   }
   return ids;
-}
-
-// The least and the largest value, both with 0.
-struct Extremes {
-  float low = 0, high = 0;
-  bool finite = true;
-};
-Extremes extremes_of(std::span<const float> values) {
-  constexpr std::size_t kLanes = 16;
-  float low[kLanes] = {}, high[kLanes] = {}, broken[kLanes] = {};  // broken: NaN once a value is not finite
-  std::size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = values[i + lane];
-      low[lane] = value < low[lane] ? value : low[lane];
-      high[lane] = high[lane] < value ? value : high[lane];
-      broken[lane] += value - value;
-    }
-  }
-  Extremes found;
-  for (; i < values.size(); ++i) {
-    found.low = std::min(found.low, values[i]);
-    found.high = std::max(found.high, values[i]);
-    found.finite = found.finite && std::isfinite(values[i]);
-  }
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    found.low = std::min(found.low, low[lane]);
-    found.high = std::max(found.high, high[lane]);
-    found.finite = found.finite && broken[lane] == 0;
-  }
-  return found;
 }
 
 }  // namespace
@@ -116,13 +85,7 @@ Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, con
         for (std::size_t i = 0; i < ids.size(); ++i) {
           const Range& range = histograms[group_of(i)].range;
           const double width = range.high - range.low, per_bin = width > 0 ? Histogram::kBins / width : 0;
-          std::uint64_t* const counts = bins[slice][i].data();
-          for (const float value : outputs[0][i]) {
-            // As a signed number, which processors convert in one instruction; values are finite and not
-            // below the range.
-            const auto bin = static_cast<std::int64_t>((static_cast<double>(value) - range.low) * per_bin);
-            ++counts[std::min<std::int64_t>(bin, Histogram::kBins - 1)];
-          }
+          count_values(outputs[0][i], range.low, per_bin, bins[slice][i]);
         }
         if (slice == 0) told(clip, 0.5, 0.5);
       }));

@@ -15,29 +15,21 @@ std::size_t from_end(const std::vector<std::int32_t>& shape, std::size_t back) {
   return shape.size() > back ? static_cast<std::size_t>(shape[shape.size() - 1 - back]) : 1;
 }
 
-// The inputs of one result of one group, [kernel height][kernel width][channels of the group]; what is
-// padding is 0.
-void gather(const ConvOptions& o, const std::vector<std::int32_t>& w, std::size_t height, std::size_t width,
-            std::size_t channels, std::span<const float> x, std::size_t oy, std::size_t ox, std::size_t group,
-            double* v) {
-  const auto depth = static_cast<std::size_t>(w[3]);
-  std::size_t at = 0;
+// Where the inputs of a result begin, one place for each tap of the kernel; kPadding: nowhere, they are 0.
+constexpr std::ptrdiff_t kPadding = -1;
+void find_taps(const ConvOptions& o, const std::vector<std::int32_t>& w, std::size_t height,
+               std::size_t width, std::size_t channels, std::size_t oy, std::size_t ox,
+               std::ptrdiff_t* places) {
   for (std::int32_t ky = 0; ky < w[1]; ++ky) {
     const std::int64_t iy =
         static_cast<std::int64_t>(oy) * o.stride_height + std::int64_t{ky} * o.dilation_height - o.pad_top;
-    for (std::int32_t kx = 0; kx < w[2]; ++kx, at += depth) {
+    for (std::int32_t kx = 0; kx < w[2]; ++kx) {
       const std::int64_t ix =
           static_cast<std::int64_t>(ox) * o.stride_width + std::int64_t{kx} * o.dilation_width - o.pad_left;
       const bool inside = iy >= 0 && ix >= 0 && iy < static_cast<std::int64_t>(height) &&
                           ix < static_cast<std::int64_t>(width);
-      if (!inside) {
-        std::fill_n(v + at, depth, 0.0);
-        continue;
-      }
-      const float* from = x.data() +
-                          (static_cast<std::size_t>(iy) * width + static_cast<std::size_t>(ix)) * channels +
-                          group * depth;
-      for (std::size_t c = 0; c < depth; ++c) v[at + c] = static_cast<double>(from[c]);
+      *places++ = inside ? (iy * static_cast<std::int64_t>(width) + ix) * static_cast<std::int64_t>(channels)
+                         : kPadding;
     }
   }
 }
@@ -89,21 +81,37 @@ void GramMatrix::add(const Graph& graph, const Node& node, std::span<const float
              &w = shape_of(graph, node.inputs[1]);
   const std::size_t height = from_end(in, 2), width = from_end(in, 1), channels = from_end(in, 0),
                     out_height = from_end(out, 2), out_width = from_end(out, 1);
+  // A fully connected layer has one tap.
+  const std::size_t depth = conv == nullptr ? row : static_cast<std::size_t>(w[3]), taps = row / depth;
   Block block(shape_);
+  std::vector<std::ptrdiff_t> places(Block::kPositions * taps);
   for (std::size_t first = 0; first < shape_.positions; first += block.positions * step) {
     block.positions = std::min(Block::kPositions, (shape_.positions - first + step - 1) / step);
-    for (std::size_t i = 0; i < block.positions; ++i)
-      block.set_results(i, y.subspan((first + i * step) * shape_.channels, shape_.channels));
+    for (std::size_t i = 0; i < block.positions; ++i) {
+      const std::size_t p = first + i * step;
+      block.set_results(i, y.subspan(p * shape_.channels, shape_.channels));
+      std::ptrdiff_t* const here = &places[i * taps];
+      if (conv == nullptr) {
+        *here = static_cast<std::ptrdiff_t>(p * row);
+        continue;
+      }
+      const std::size_t batch = p / (out_height * out_width), place = p % (out_height * out_width);
+      find_taps(*conv, w, height, width, channels, place / out_width, place % out_width, here);
+      for (std::size_t t = 0; t < taps; ++t) {
+        if (here[t] != kPadding) here[t] += static_cast<std::ptrdiff_t>(batch * height * width * channels);
+      }
+    }
     for (std::size_t g = 0; g < shape_.groups; ++g) {
       for (std::size_t i = 0; i < block.positions; ++i) {
-        const std::size_t p = first + i * step;
-        double* const v = &block.v[i * block.v_stride];
-        if (conv == nullptr) {
-          std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(p * row), row, v);
-        } else {
-          const std::size_t batch = p / (out_height * out_width), place = p % (out_height * out_width);
-          gather(*conv, w, height, width, channels, x.subspan(batch * height * width * channels),
-                 place / out_width, place % out_width, g, v);
+        double* v = &block.v[i * block.v_stride];
+        for (std::size_t t = 0; t < taps; ++t, v += depth) {
+          const std::ptrdiff_t place = places[i * taps + t];
+          if (place == kPadding) {
+            std::fill_n(v, depth, 0.0);
+            continue;
+          }
+          const float* const from = x.data() + place + g * depth;
+          for (std::size_t c = 0; c < depth; ++c) v[c] = static_cast<double>(from[c]);
         }
       }
       add_block(g, block);
