@@ -18,19 +18,15 @@ unsigned char* out(std::span<std::byte> bytes) noexcept {
   return reinterpret_cast<unsigned char*>(bytes.data());
 }
 
-#define RUNNEL_MBEDTLS(F)                                                                             \
-  F(mbedtls_aes_crypt_ctr)                                                                            \
-  F(mbedtls_aes_free)                                                                                 \
-  F(mbedtls_aes_init)                                                                                 \
-  F(mbedtls_aes_setkey_enc)                                                                           \
-  F(mbedtls_ctr_drbg_free)                                                                            \
-  F(mbedtls_ctr_drbg_init)                                                                            \
-  F(mbedtls_ctr_drbg_random)                                                                          \
-  F(mbedtls_ctr_drbg_seed)                                                                            \
+// clang-format off
+#define RUNNEL_MBEDTLS(F) \
+  F(mbedtls_aes_crypt_ctr) F(mbedtls_aes_free) F(mbedtls_aes_init) F(mbedtls_aes_setkey_enc) \
+  F(mbedtls_ctr_drbg_free) F(mbedtls_ctr_drbg_init) F(mbedtls_ctr_drbg_random) F(mbedtls_ctr_drbg_seed) \
   F(mbedtls_entropy_free) F(mbedtls_entropy_func) F(mbedtls_entropy_init) F(mbedtls_gcm_auth_decrypt) \
-      F(mbedtls_gcm_crypt_and_tag) F(mbedtls_gcm_free) F(mbedtls_gcm_init) F(mbedtls_gcm_setkey)      \
-          F(mbedtls_md_finish) F(mbedtls_md_free) F(mbedtls_md_info_from_type) F(mbedtls_md_init)     \
-              F(mbedtls_md_setup) F(mbedtls_md_starts) F(mbedtls_md_update)
+  F(mbedtls_gcm_crypt_and_tag) F(mbedtls_gcm_free) F(mbedtls_gcm_init) F(mbedtls_gcm_setkey) \
+  F(mbedtls_md_finish) F(mbedtls_md_free) F(mbedtls_md_info_from_type) F(mbedtls_md_init) \
+  F(mbedtls_md_setup) F(mbedtls_md_starts) F(mbedtls_md_update)
+// clang-format on
 struct Mbedtls {
   static constexpr const char* kFile = RUNNEL_MBEDTLS_FILE;
   static constexpr const char* kPurpose = "encrypted models and checksums";

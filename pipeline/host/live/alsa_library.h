@@ -10,31 +10,23 @@
 
 namespace runnel::pipeline {
 
-#define RUNNEL_ALSA(F)                                                                                      \
-  F(snd_device_name_free_hint)                                                                              \
-  F(snd_device_name_get_hint)                                                                               \
-  F(snd_device_name_hint)                                                                                   \
-  F(snd_lib_error_set_handler)                                                                              \
-  F(snd_pcm_avail_update)                                                                                   \
-  F(snd_pcm_close)                                                                                          \
-  F(snd_pcm_drain)                                                                                          \
-  F(snd_pcm_drop)                                                                                           \
-  F(snd_pcm_htimestamp) F(snd_pcm_hw_params) F(snd_pcm_hw_params_any) F(snd_pcm_hw_params_get_channels_max) \
-      F(snd_pcm_hw_params_get_channels_min) F(snd_pcm_hw_params_get_rate_max)                               \
-          F(snd_pcm_hw_params_get_rate_min) F(snd_pcm_hw_params_set_access)                                 \
-              F(snd_pcm_hw_params_set_buffer_size_near) F(snd_pcm_hw_params_set_channels_near)              \
-                  F(snd_pcm_hw_params_set_format) F(snd_pcm_hw_params_set_period_size_near)                 \
-                      F(snd_pcm_hw_params_set_rate_near) F(snd_pcm_hw_params_sizeof)                        \
-                          F(snd_pcm_hw_params_test_format) F(snd_pcm_mmap_readi) F(snd_pcm_open)            \
-                              F(snd_pcm_prepare) F(snd_pcm_readi) F(snd_pcm_start) F(snd_pcm_state)         \
-                                  F(snd_pcm_status) F(snd_pcm_status_get_trigger_htstamp)                   \
-                                      F(snd_pcm_status_sizeof) F(snd_pcm_sw_params)                         \
-                                          F(snd_pcm_sw_params_current) F(snd_pcm_sw_params_set_avail_min)   \
-                                              F(snd_pcm_sw_params_set_start_threshold)                      \
-                                                  F(snd_pcm_sw_params_set_tstamp_mode)                      \
-                                                      F(snd_pcm_sw_params_set_tstamp_type)                  \
-                                                          F(snd_pcm_sw_params_sizeof) F(snd_pcm_wait)       \
-                                                              F(snd_pcm_writei) F(snd_strerror)
+// clang-format off
+#define RUNNEL_ALSA(F) \
+  F(snd_device_name_free_hint) F(snd_device_name_get_hint) F(snd_device_name_hint) \
+  F(snd_lib_error_set_handler) F(snd_pcm_avail_update) F(snd_pcm_close) F(snd_pcm_drain) F(snd_pcm_drop) \
+  F(snd_pcm_htimestamp) F(snd_pcm_hw_params) F(snd_pcm_hw_params_get_channels_max) \
+  F(snd_pcm_hw_params_get_channels_min) F(snd_pcm_hw_params_get_rate_max) \
+  F(snd_pcm_hw_params_get_rate_min) F(snd_pcm_hw_params_set_access) \
+  F(snd_pcm_hw_params_set_buffer_size_near) F(snd_pcm_hw_params_set_channels_near) \
+  F(snd_pcm_hw_params_set_format) F(snd_pcm_hw_params_set_period_size_near) \
+  F(snd_pcm_hw_params_set_rate_near) F(snd_pcm_hw_params_sizeof) F(snd_pcm_hw_params_test_format) \
+  F(snd_pcm_mmap_readi) F(snd_pcm_open) F(snd_pcm_prepare) F(snd_pcm_readi) F(snd_pcm_start) \
+  F(snd_pcm_state) F(snd_pcm_status) F(snd_pcm_status_get_trigger_htstamp) F(snd_pcm_status_sizeof) \
+  F(snd_pcm_sw_params) F(snd_pcm_sw_params_current) F(snd_pcm_sw_params_set_avail_min) \
+  F(snd_pcm_sw_params_set_start_threshold) F(snd_pcm_sw_params_set_tstamp_mode) \
+  F(snd_pcm_sw_params_set_tstamp_type) F(snd_pcm_sw_params_sizeof) F(snd_pcm_wait) F(snd_pcm_writei) \
+  F(snd_strerror)
+// clang-format on
 struct Alsa {
   static constexpr const char* kFile = RUNNEL_ALSA_FILE;
   static constexpr const char* kPurpose = "sound devices";

@@ -48,18 +48,14 @@ constexpr int kGoodbyeLoops = 4;
 // The library's own queue stays short, so that records are dropped here, where they are counted.
 constexpr std::size_t kMaxSent = 20;
 
-#define RUNNEL_MOSQUITTO(F)                                                                             \
-  F(mosquitto_connack_string)                                                                           \
-  F(mosquitto_connect_async)                                                                            \
-  F(mosquitto_connect_callback_set)                                                                     \
-  F(mosquitto_destroy)                                                                                  \
-  F(mosquitto_disconnect)                                                                               \
-  F(mosquitto_disconnect_callback_set)                                                                  \
-  F(mosquitto_lib_cleanup)                                                                              \
-  F(mosquitto_lib_init)                                                                                 \
-  F(mosquitto_loop) F(mosquitto_new) F(mosquitto_publish) F(mosquitto_publish_callback_set)             \
-      F(mosquitto_reconnect_async) F(mosquitto_strerror) F(mosquitto_threaded_set) F(mosquitto_tls_set) \
-          F(mosquitto_username_pw_set)
+// clang-format off
+#define RUNNEL_MOSQUITTO(F) \
+  F(mosquitto_connack_string) F(mosquitto_connect_async) F(mosquitto_connect_callback_set) \
+  F(mosquitto_destroy) F(mosquitto_disconnect) F(mosquitto_disconnect_callback_set) \
+  F(mosquitto_lib_cleanup) F(mosquitto_lib_init) F(mosquitto_loop) F(mosquitto_new) F(mosquitto_publish) \
+  F(mosquitto_publish_callback_set) F(mosquitto_reconnect_async) F(mosquitto_strerror) \
+  F(mosquitto_threaded_set) F(mosquitto_tls_set) F(mosquitto_username_pw_set)
+// clang-format on
 struct Mosquitto {
   static constexpr const char* kFile = RUNNEL_MOSQUITTO_FILE;
   static constexpr const char* kPurpose = "publishing over MQTT";
