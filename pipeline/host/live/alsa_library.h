@@ -14,9 +14,9 @@ namespace runnel::pipeline {
 #define RUNNEL_ALSA(F) \
   F(snd_device_name_free_hint) F(snd_device_name_get_hint) F(snd_device_name_hint) \
   F(snd_lib_error_set_handler) F(snd_pcm_avail_update) F(snd_pcm_close) F(snd_pcm_drain) F(snd_pcm_drop) \
-  F(snd_pcm_htimestamp) F(snd_pcm_hw_params) F(snd_pcm_hw_params_get_channels_max) \
-  F(snd_pcm_hw_params_get_channels_min) F(snd_pcm_hw_params_get_rate_max) \
-  F(snd_pcm_hw_params_get_rate_min) F(snd_pcm_hw_params_set_access) \
+  F(snd_pcm_htimestamp) F(snd_pcm_hw_params) F(snd_pcm_hw_params_any) \
+  F(snd_pcm_hw_params_get_channels_max) F(snd_pcm_hw_params_get_channels_min) \
+  F(snd_pcm_hw_params_get_rate_max) F(snd_pcm_hw_params_get_rate_min) F(snd_pcm_hw_params_set_access) \
   F(snd_pcm_hw_params_set_buffer_size_near) F(snd_pcm_hw_params_set_channels_near) \
   F(snd_pcm_hw_params_set_format) F(snd_pcm_hw_params_set_period_size_near) \
   F(snd_pcm_hw_params_set_rate_near) F(snd_pcm_hw_params_sizeof) F(snd_pcm_hw_params_test_format) \
