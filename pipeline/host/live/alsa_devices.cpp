@@ -52,7 +52,7 @@ void look_at(CaptureDevice& device) {
 }  // namespace
 
 Result<std::vector<CaptureDevice>> capture_devices(const std::vector<std::string>& names) {
-  if (const auto& opened = late<Alsa>(); !opened.ok()) return opened.status();
+  if (const auto& opened = late<AlsaLibrary>(); !opened.ok()) return opened.status();
   std::vector<CaptureDevice> devices;
   for (const std::string& name : names) devices.emplace_back().name = name;
   silence_alsa();

@@ -27,14 +27,14 @@ namespace runnel::pipeline {
   F(snd_pcm_sw_params_set_tstamp_type) F(snd_pcm_sw_params_sizeof) F(snd_pcm_wait) F(snd_pcm_writei) \
   F(snd_strerror)
 // clang-format on
-struct Alsa {
-  static constexpr const char* kFile = RUNNEL_ALSA_FILE;
+struct AlsaLibrary {
+  static const char* const kFile;
   static constexpr const char* kPurpose = "sound devices";
   RUNNEL_LATE_FUNCTIONS(RUNNEL_ALSA)
 };
 
-// Call once late<Alsa>() has succeeded: whoever opens a device has asked.
-inline const Alsa& alsa() noexcept { return *late<Alsa>(); }
+// Call once late<AlsaLibrary>() has succeeded: whoever opens a device has asked.
+inline const AlsaLibrary& alsa() noexcept { return *late<AlsaLibrary>(); }
 
 // What alsa-lib's own macros do, such as snd_pcm_status_alloca().
 #define RUNNEL_ALSA_ALLOCA(type, pointer)                                \

@@ -66,6 +66,8 @@ Result<AlsaShape> negotiate(snd_pcm_t* pcm, const AlsaSettings& settings, bool c
 
 }  // namespace
 
+const char* const AlsaLibrary::kFile = RUNNEL_ALSA_FILE;
+
 void silence_alsa() noexcept { alsa().snd_lib_error_set_handler(say_nothing); }
 
 snd_pcm_format_t alsa_format(SampleCode code) noexcept {
@@ -92,7 +94,7 @@ Status alsa_refuses(std::string_view name, std::string_view what, int error) noe
 
 Result<AlsaShape> open_alsa(const AlsaSettings& settings, snd_pcm_stream_t direction,
                             snd_pcm_t*& pcm) noexcept {
-  if (const auto& opened = late<Alsa>(); !opened.ok()) return opened.status();
+  if (const auto& opened = late<AlsaLibrary>(); !opened.ok()) return opened.status();
   silence_alsa();
   const int error = alsa().snd_pcm_open(&pcm, settings.name.c_str(), direction, SND_PCM_NONBLOCK);
   alsa().snd_lib_error_set_handler(nullptr);
