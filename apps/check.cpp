@@ -122,10 +122,8 @@ Status run_check(const CheckCall& call, bool& exact) {
 
 }  // namespace
 
-void add_check(Verb program, int& exit_code) {
+void add_check(Verb verb, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  Verb verb =
-      program.verb("check", "Verify a model on this machine: self-test vectors, and streamed equal to whole");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.positional("WAV", call->wav,

@@ -110,11 +110,8 @@ Status run_import(const ImportCall& call) {
 
 }  // namespace
 
-void add_import(Verb program, int& exit_code) {
+void add_import(Verb verb, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  Verb verb = program.verb("import",
-                           "Convert a model of another tool (.espdl, .tflite, .pte, .onnx) or a "
-                           "microWakeWord manifest to a .rnl file");
   verb.positional("INPUT", call->input, "Model file").required();
   verb.option("-o,--output", call->output, "The .rnl file to write").required();
   add_model_flags(verb, call->flags);

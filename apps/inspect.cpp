@@ -514,9 +514,8 @@ Status inspect(const InspectCall& call) {
 
 }  // namespace
 
-void add_inspect(Verb program, int& exit_code) {
+void add_inspect(Verb verb, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  Verb verb = program.verb("inspect", "Print the static properties of a model file, a graph, or a node");
   verb.positional("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();

@@ -101,9 +101,8 @@ void add_action_flags(Verb verb, ListenCall& call) {
 
 }  // namespace
 
-void add_listen(Verb program, int& exit_code) {
+void add_listen(Verb verb, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
-  Verb verb = program.verb("listen", "Listen with a model: its decisions as JSON lines");
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   add_source_flags(verb, *call);
   add_action_flags(verb, *call);

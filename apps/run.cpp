@@ -90,10 +90,8 @@ Status run_graph(const RunCall& call) {
 
 }  // namespace
 
-void add_run(Verb program, int& exit_code) {
+void add_run(Verb verb, int& exit_code) {
   auto call = std::make_shared<RunCall>();
-  Verb verb = program.verb(
-      "run", "Run a text graph, e.g. \"wav path=a.wav ! fbank ! npy path=a.npy\", or a .rnlg file");
   verb.positional("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg").required();
   verb.option("--source", call->source,
               "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "

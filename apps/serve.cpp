@@ -102,10 +102,8 @@ Status run_serve(const ServeCall& call) {
 
 }  // namespace
 
-void add_serve(Verb program, int& exit_code) {
+void add_serve(Verb verb, int& exit_code) {
   auto call = std::make_shared<ServeCall>();
-  Verb verb = program.verb(
-      "serve", "Serve many streams over TCP: samples in, decisions out as JSON lines (docs/serve.md)");
   verb.positional("MODEL", call->graph.model,
                   "Model file with its front end and decision; or a graph between samples and events, as "
                   "text or a .rnlg file")
