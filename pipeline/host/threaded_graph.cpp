@@ -43,6 +43,7 @@ Status Graph::make_threads() {
                                              .placement = options_.placement,
                                              .from = options_.placed_from,
                                              .live = live_,
+                                             .paced = live_ != nullptr || options_.speed > 0,
                                              .note = options_.note}));
   return {};
 }

@@ -113,6 +113,7 @@ void Feed::stepped(const Graph& graph) {
 }
 
 void Feed::watched(const Watch& watch, std::span<const float> values, std::int64_t first) {
+  const std::lock_guard lock(watching_);
   const Format& format = watch.format();
   if (&watch == source_) {
     if (!spectrum_) return;
@@ -146,6 +147,7 @@ void Feed::watched(const Watch&, const Event&, const std::string& record) { reme
 
 void Feed::lost(const Watch& watch, const Gap& gap, const std::string& record) {
   if (&watch != source_) return;  // all watches report it; use one
+  const std::lock_guard lock(watching_);
   if (spectrum_) spectrum_->restart(gap.begin + gap.lost);
   remember(record);
 }

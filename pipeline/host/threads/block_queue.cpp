@@ -11,8 +11,10 @@ constexpr std::size_t kAlignment = 64;
 
 }  // namespace
 
-Status BlockQueue::make(std::size_t depth, std::size_t block_bytes, Bell& bell, std::uint32_t count) {
+Status BlockQueue::make(std::size_t depth, std::size_t block_bytes, std::uint32_t ring_after, Bell& bell,
+                        std::uint32_t count) {
   bell_ = &bell;
+  ring_after_ = ring_after;
   sent_ = released_ = count;
   messages_.resize(depth);
   for (Message& message : messages_) {
@@ -29,6 +31,7 @@ Message& BlockQueue::free() noexcept {
   const auto size = static_cast<std::uint32_t>(messages_.size());
   std::uint32_t released = released_.load(std::memory_order_acquire);
   if (sent - released == size) {
+    announce();
     // Not woken for each message, which would cost more than many of them.
     while (sent - released > size / 2) {
       wait_for_change(released_, released, kLookFor);
@@ -40,6 +43,12 @@ Message& BlockQueue::free() noexcept {
 
 void BlockQueue::send() noexcept {
   sent_.fetch_add(1, std::memory_order_release);
+  if (++not_rung_ >= ring_after_) announce();
+}
+
+void BlockQueue::announce() noexcept {
+  if (not_rung_ == 0) return;
+  not_rung_ = 0;
   bell_->ring();
 }
 

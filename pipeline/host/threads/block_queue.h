@@ -52,13 +52,18 @@ class BlockQueue {
   // How long either side looks again before it sleeps: less than most blocks take.
   static constexpr std::chrono::microseconds kLookFor{20};
 
-  // `depth` messages (a power of two, at least 2) of up to `block_bytes`; `bell` is rung with every message
-  // and outlives the queue. `count`: of messages before the first one, for tests. Error: out_of_memory.
-  Status make(std::size_t depth, std::size_t block_bytes, Bell& bell, std::uint32_t count = 0);
+  // `depth` messages (a power of two, at least 2) of up to `block_bytes`; `bell` is rung for every
+  // `ring_after` messages and outlives the queue. `count`: of messages before the first one, for tests.
+  // Error: out_of_memory.
+  Status make(std::size_t depth, std::size_t block_bytes, std::uint32_t ring_after, Bell& bell,
+              std::uint32_t count = 0);
 
   // The producer: waits for a free message, to be filled in place and sent.
   [[nodiscard]] Message& free() noexcept;
+  // An awake consumer sees every message at once. Waking one up costs more than many blocks, so it is left
+  // asleep until there are some, until announce(), or until the ring is full.
   void send() noexcept;
+  void announce() noexcept;
 
   // The consumer: the oldest message, null when there is none, and the end of its use.
   [[nodiscard]] const Message* oldest() const noexcept;
@@ -71,6 +76,7 @@ class BlockQueue {
   HeapMemory memory_;
   std::vector<Message> messages_;  // message i at i % depth, also when the counts overflow
   Bell* bell_ = nullptr;
+  std::uint32_t ring_after_ = 1, not_rung_ = 0;  // the producer's
   // Counts, modulo 2^32, on cache lines of their own.
   alignas(64) std::atomic<std::uint32_t> sent_{0};
   alignas(64) std::atomic<std::uint32_t> released_{0};

@@ -24,8 +24,9 @@ struct GraphThreads::Part {
   Part(int input_stage, int thread_index, std::size_t frame_bytes)
       : input(input_stage), thread(thread_index), sender(queue, frame_bytes) {}
 
-  int input;   // the stage whose output it reads
-  int thread;  // that runs it; 0: the one of the executor
+  int input;     // the stage whose output it reads
+  int thread;    // that runs it; 0: the one of the executor
+  int from = 0;  // the thread that sends to it
   HeapMemory memory;
   Schedule schedule;
   BlockQueue queue;
@@ -40,6 +41,7 @@ struct GraphThreads::Part {
 };
 
 struct GraphThreads::Thread {
+  int number = 0;
   Bell bell;
   std::vector<Part*> parts;
   std::thread thread;
@@ -48,24 +50,25 @@ struct GraphThreads::Thread {
 GraphThreads::GraphThreads(Schedule& schedule, const LiveSource* live) : schedule_(schedule), live_(live) {}
 
 Result<std::unique_ptr<GraphThreads>> GraphThreads::start(Schedule& schedule, const std::vector<int>& thread,
-                                                          std::size_t depth, const LiveSource* live) {
+                                                          std::size_t depth, bool at_once,
+                                                          const LiveSource* live) {
   return catching_bad_alloc("running the graph on several threads",
                             [&]() -> Result<std::unique_ptr<GraphThreads>> {
                               std::unique_ptr<GraphThreads> made(new GraphThreads(schedule, live));
-                              RUNNEL_TRY(made->make_parts(thread, depth));
+                              RUNNEL_TRY(made->make_parts(thread, depth, at_once));
                               RUNNEL_TRY(made->start_threads());
                               made->fill_places(schedule, 0);
                               return made;
                             });
 }
 
-Status GraphThreads::make_parts(const std::vector<int>& thread, std::size_t depth) {
+Status GraphThreads::make_parts(const std::vector<int>& thread, std::size_t depth, bool at_once) {
   const int count = schedule_.size();
   const auto at = [](const auto& values, int index) -> const auto& {
     return values[static_cast<std::size_t>(index)];
   };
   for (int t = 1; t <= *std::max_element(thread.begin(), thread.end()); ++t)
-    threads_.push_back(std::make_unique<Thread>());
+    threads_.emplace_back(std::make_unique<Thread>())->number = t;
   part_of_.assign(static_cast<std::size_t>(count), 0);
   busy_ = std::make_unique<std::atomic<std::int64_t>[]>(static_cast<std::size_t>(count));
   parts_.push_back(std::make_unique<Part>(0, 0, 0));
@@ -87,8 +90,10 @@ Status GraphThreads::make_parts(const std::vector<int>& thread, std::size_t dept
         Thread& runs = *threads_[static_cast<std::size_t>(at(thread, i)) - 1];
         Part& made = *parts_.emplace_back(std::make_unique<Part>(input, at(thread, i), frame_bytes));
         runs.parts.push_back(&made);
-        RUNNEL_TRY(
-            made.queue.make(depth, static_cast<std::size_t>(edge.output.capacity) * frame_bytes, runs.bell));
+        made.from = at(thread, input);
+        const auto ring_after = at_once ? 1 : static_cast<std::uint32_t>(std::max<std::size_t>(depth / 4, 1));
+        RUNNEL_TRY(made.queue.make(depth, static_cast<std::size_t>(edge.output.capacity) * frame_bytes,
+                                   ring_after, runs.bell));
         RUNNEL_TRY(made.schedule.make_like(schedule_, made.memory));
       }
     }
@@ -139,6 +144,7 @@ void GraphThreads::serve(Thread& thread) noexcept {
       worked = true;
     }
     if (worked) continue;
+    announce(thread.number);
     if (ending_.load(std::memory_order_acquire)) return;
     wait_for_change(thread.bell.rung, rung, BlockQueue::kLookFor);
   }
@@ -206,8 +212,16 @@ Status GraphThreads::join(const Status& own) noexcept {
   return *earliest;
 }
 
+// What a thread has sent, before it sleeps.
+void GraphThreads::announce(int thread) noexcept {
+  for (std::size_t p = 1; p < parts_.size(); ++p) {
+    if (parts_[p]->from == thread) parts_[p]->queue.announce();
+  }
+}
+
 // When all messages are dealt with.
 void GraphThreads::end_threads() noexcept {
+  announce(0);
   // Every part after the one that leads to it: when it is reached, nothing more is sent to it.
   for (std::size_t p = 1; p < parts_.size(); ++p) parts_[p]->queue.wait_until_empty();
   ending_.store(true, std::memory_order_release);

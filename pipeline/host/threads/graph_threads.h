@@ -25,11 +25,12 @@ namespace runnel::pipeline {
 class GraphThreads {
  public:
   // `schedule`: of an executor, between two steps; outlives this object. `thread`: of each stage, a possible
-  // placement (placement.h). `depth`: messages between two threads, at least 2. `live`: the source if it is a
-  // device, else null. Errors: out_of_memory; io_error when the system gives no more threads. Then the
-  // schedule is as it was.
+  // placement (placement.h). `depth`: messages between two threads, a power of two, at least 2. `at_once`: a
+  // thread is woken for every block, not for several, because the stream has its own pace. `live`: the source
+  // if it is a device, else null. Errors: out_of_memory; io_error when the system gives no more threads. Then
+  // the schedule is as it was.
   static Result<std::unique_ptr<GraphThreads>> start(Schedule& schedule, const std::vector<int>& thread,
-                                                     std::size_t depth, const LiveSource* live);
+                                                     std::size_t depth, bool at_once, const LiveSource* live);
   // Without join(), whatever waits in the queues is dropped.
   ~GraphThreads();
   GraphThreads(const GraphThreads&) = delete;
@@ -57,11 +58,12 @@ class GraphThreads {
   struct Thread;
 
   GraphThreads(Schedule& schedule, const LiveSource* live);
-  Status make_parts(const std::vector<int>& thread, std::size_t depth);
+  Status make_parts(const std::vector<int>& thread, std::size_t depth, bool at_once);
   void fill_places(Schedule& schedule, int part);
   Status start_threads();
   void serve(Thread& thread) noexcept;
   void run(Part& part) noexcept;
+  void announce(int thread) noexcept;
   void end_threads() noexcept;
 
   Schedule& schedule_;

@@ -29,6 +29,7 @@ Status Sender::process(const Block& in, Output&) noexcept {
 Status Sender::flush(Output& out) noexcept {
   begin(Message::Kind::flush);
   queue_.send();
+  queue_.announce();
   out.end = true;
   return {};
 }
@@ -36,12 +37,14 @@ Status Sender::flush(Output& out) noexcept {
 Status Sender::gap(const Gap& gap) noexcept {
   begin(Message::Kind::gap).lost = gap;
   queue_.send();
+  queue_.announce();
   return {};
 }
 
 std::int64_t Sender::reset(std::int64_t first) noexcept {
   begin(Message::Kind::reset).first = first;
   queue_.send();
+  queue_.announce();
   return first;
 }
 

@@ -1,7 +1,6 @@
 #include "pipeline/host/threads/threaded_run.h"
 
 #include <algorithm>
-#include <ctime>
 #include <thread>
 
 #include "pipeline/host/steady_clock.h"
@@ -9,31 +8,31 @@
 namespace runnel::pipeline {
 namespace {
 
-// A window lasts so many steps, and so much of the stream: a model may run once a second only.
-constexpr std::int64_t kLeastSteps = 32, kMostSteps = 4096;
+// Costs are those of the fastest of so many blocks, each of so many steps, so much of the stream (a model may
+// run once a second only) and so much time.
+constexpr int kBlocks = 3;
+constexpr std::int64_t kLeastSteps = 16, kMostSteps = 4096;
 constexpr double kStreamSeconds = 1;
-// The first steps fill caches and queues.
+constexpr std::int64_t kNanoseconds = 2'000'000;
+// Nanoseconds of a step that no placement makes faster; then nothing more is measured.
+constexpr double kTinyStep = 6000;
+// The first steps fill caches.
 constexpr std::int64_t kWarmUp = 4;
-// After a window without a result, the next one begins at this multiple of the step.
+// Without a result, the next attempt begins at this multiple of the step.
 constexpr std::int64_t kLater = 8;
+// On several threads a block is long enough for the queues to be as full as they get.
+constexpr std::int64_t kStepsOnThreads = 128;
 // What a placement must promise: costs are measured with errors, and threads disturb each other's caches.
 constexpr double kLeastGain = 1.15;
 // Slower than one thread by this much: back.
 constexpr double kTooSlow = 1.05;
-// Nanoseconds that a hand-over takes in either thread: in a full stream few of them wake a thread, from a
-// device nearly all do.
+// Nanoseconds that a hand-over takes in either thread: few of them wake a thread, but nearly all do when the
+// stream has its own pace.
 constexpr double kHandOver = 2000, kHandOverLive = 15000;
 constexpr double kNanosecondsPerByte = 0.15;
 // Messages between two threads. With more of them, steps that take unequally long even out; from a device
 // they are as many blocks by which an output may be late.
 constexpr std::size_t kDepth = 32, kDepthLive = 4;
-
-// Processor time, because other programs take turns on the same cores, and sinks wait for disks.
-std::int64_t thread_nanoseconds() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::int64_t{1'000'000'000} * now.tv_sec + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -47,6 +46,8 @@ ThreadedRun::ThreadedRun(Executor& executor, std::vector<int> with, Options opti
     times_.push_back(sink ? std::make_unique<StepTimes>() : nullptr);
   }
   next_ = kWarmUp;
+  // Asking costs more than a small step.
+  processors_ = static_cast<int>(std::thread::hardware_concurrency());
 }
 
 Result<std::unique_ptr<ThreadedRun>> ThreadedRun::make(Executor& executor, std::vector<int> with,
@@ -86,58 +87,77 @@ void ThreadedRun::took(std::int64_t nanoseconds) {
     if (times_[i] == nullptr) continue;
     if (running_ == nullptr || running_->times(static_cast<int>(i)) == nullptr) times_[i]->add(nanoseconds);
   }
-  ++window_.steps;
-  window_.nanoseconds += nanoseconds;
+  ++block_.steps;
+  block_.nanoseconds += nanoseconds;
 }
 
 void ThreadedRun::restart() noexcept {
   if (running_ != nullptr) running_->drop();
   running_.reset();
-  if (measuring_) executor_.schedule().time_by(clock_);
-  measuring_ = ended_ = false;
+  if (measuring_) stop_measuring();
+  ended_ = false;
   step_ = 0;
   next_ = kWarmUp;
 }
 
-// Before a step: begins or ends a window, and changes the placement.
+// Before a step: begins or ends a block, and changes the placement.
 void ThreadedRun::consider() {
   if (!options_.placement.empty()) {
     if (step_ == options_.from) start(options_.placement);
     return;
   }
   if (running_ != nullptr) {
-    // Devices give samples at their own pace.
-    if (next_ < 0 || options_.live != nullptr) return;
-    if (step_ == next_) window_ = {.from = step_};
-    if (step_ < next_ || !long_enough(window_)) return;
-    const double mean = static_cast<double>(window_.nanoseconds) / static_cast<double>(window_.steps);
-    if (mean <= kTooSlow * one_) {
-      next_ = -1;
-      return;
+    judge();
+  } else if (std::min(options_.threads, processors_) >= 2) {
+    if (!measuring_ && step_ >= next_) {
+      one_ = 0;
+      block_ = {};
+      begin_block();
+    } else if (measuring_ && too_small()) {
+      stop_measuring();
+      next_ = kLater * step_;
+    } else if (measuring_ && long_enough(kLeastSteps)) {
+      end_block();
     }
+  }
+}
+
+// On several threads: stays there, or goes back to one.
+void ThreadedRun::judge() {
+  if (next_ < 0 || step_ < next_) return;
+  if (step_ == next_) block_ = {};
+  if (!long_enough(kStepsOnThreads)) return;
+  const double mean = static_cast<double>(block_.nanoseconds) / static_cast<double>(block_.steps);
+  block_ = {.blocks = block_.blocks + 1, .best = block_.blocks == 0 ? mean : std::min(block_.best, mean)};
+  if (block_.best <= kTooSlow * one_)
+    next_ = -1;
+  else if (block_.blocks == kBlocks) {
     static_cast<void>(join({}));
     if (options_.note) options_.note("on one thread again, which is faster");
     next_ = kLater * step_;
-    return;
   }
-  if (std::min(options_.threads, static_cast<int>(std::thread::hardware_concurrency())) < 2) return;
-  if (!measuring_ && step_ >= next_)
-    begin_window();
-  else if (measuring_ && long_enough(window_))
-    end_window();
 }
 
-bool ThreadedRun::long_enough(const Window& window) const {
-  if (window.steps < kLeastSteps) return false;
-  const double seconds = static_cast<double>(window.steps) * static_cast<double>(executor_.capacity(0)) /
-                         std::max(executor_.format(0).clock.hz(), 1e-9);
-  return window.steps >= kMostSteps || seconds >= kStreamSeconds;
+double ThreadedRun::stream_seconds() const {
+  return static_cast<double>(block_.steps) * static_cast<double>(executor_.capacity(0)) /
+         std::max(executor_.format(0).clock.hz(), 1e-9);
 }
 
-void ThreadedRun::begin_window() {
+bool ThreadedRun::too_small() const {
+  return block_.steps >= kLeastSteps && (block_.steps >= kMostSteps || stream_seconds() >= kStreamSeconds) &&
+         static_cast<double>(block_.nanoseconds) < kTinyStep * static_cast<double>(block_.steps);
+}
+
+bool ThreadedRun::long_enough(std::int64_t least_steps) const {
+  if (block_.steps < least_steps) return false;
+  return block_.steps >= kMostSteps ||
+         (stream_seconds() >= kStreamSeconds && block_.nanoseconds >= kNanoseconds);
+}
+
+void ThreadedRun::begin_block() {
   Schedule& schedule = executor_.schedule();
   measuring_ = true;
-  window_ = {.from = step_};
+  block_ = {.blocks = block_.blocks};
   busy_.clear();
   produced_.clear();
   for (int i = 0; i < schedule.size(); ++i) {
@@ -145,42 +165,54 @@ void ThreadedRun::begin_window() {
     produced_.push_back(schedule.edge(i).produced);
   }
   // A clock that has been asked for stays.
-  clock_ = schedule.time_by(thread_nanoseconds);
+  clock_ = schedule.time_by(steady_nanoseconds);
   if (clock_ != nullptr) schedule.time_by(clock_);
   waited_ = options_.live != nullptr ? options_.live->waited_nanoseconds() : 0;
 }
 
-void ThreadedRun::end_window() {
+void ThreadedRun::stop_measuring() {
   Schedule& schedule = executor_.schedule();
   measuring_ = false;
   schedule.time_by(clock_);
-  const auto steps = static_cast<double>(window_.steps);
-  one_ = static_cast<double>(window_.nanoseconds) / steps;
-  stages_.cost.clear();
-  stages_.hand_over.clear();
-  for (int i = 0; i < schedule.size(); ++i) {
-    const Schedule::Edge& edge = schedule.edge(i);
-    const auto at = static_cast<std::size_t>(i);
-    double busy = static_cast<double>(edge.busy - busy_[at]);
-    if (i == 0 && clock_ != nullptr && options_.live != nullptr)
-      busy -= static_cast<double>(options_.live->waited_nanoseconds() - waited_);
-    if (clock_ == nullptr) schedule.edge(i).busy = busy_[at];  // nobody has asked for it
-    stages_.cost.push_back(std::max(busy, 0.0) / steps);
-    const double bytes =
-        static_cast<double>(edge.produced - produced_[at]) * static_cast<double>(edge.format.frame_bytes());
-    stages_.hand_over.push_back((options_.live != nullptr ? kHandOverLive : kHandOver) +
-                                kNanosecondsPerByte * bytes / steps);
+  if (clock_ != nullptr) return;
+  // Nobody has asked for the times.
+  for (int i = 0; i < schedule.size(); ++i) schedule.edge(i).busy = busy_[static_cast<std::size_t>(i)];
+}
+
+void ThreadedRun::end_block() {
+  const auto steps = static_cast<double>(block_.steps);
+  const double mean = static_cast<double>(block_.nanoseconds) / steps;
+  if (one_ == 0 || mean < one_) {
+    one_ = mean;
+    stages_.cost.clear();
+    stages_.hand_over.clear();
+    for (int i = 0; i < executor_.schedule().size(); ++i) {
+      const Schedule::Edge& edge = executor_.schedule().edge(i);
+      const auto at = static_cast<std::size_t>(i);
+      auto busy = static_cast<double>(edge.busy - busy_[at]);
+      if (i == 0 && options_.live != nullptr)
+        busy -= static_cast<double>(options_.live->waited_nanoseconds() - waited_);
+      stages_.cost.push_back(std::max(busy / steps, 0.0));
+      const double bytes =
+          static_cast<double>(edge.produced - produced_[at]) * static_cast<double>(edge.format.frame_bytes());
+      stages_.hand_over.push_back((options_.paced ? kHandOverLive : kHandOver) +
+                                  kNanosecondsPerByte * bytes / steps);
+    }
   }
-  const int threads = std::min(options_.threads, static_cast<int>(std::thread::hardware_concurrency()));
-  const Placement placement = place(stages_, threads);
+  stop_measuring();
+  ++block_.blocks;
+  if (block_.blocks < kBlocks) {
+    begin_block();
+    return;
+  }
+  const Placement placement = place(stages_, std::min(options_.threads, processors_));
   next_ = kLater * step_;
-  if (placement.threads < 2 || placement.gain() < kLeastGain) return;
-  start(placement.thread);
+  if (placement.threads >= 2 && placement.gain() >= kLeastGain) start(placement.thread);
 }
 
 void ThreadedRun::start(const std::vector<int>& thread) {
-  const bool live = options_.live != nullptr;
-  auto started = GraphThreads::start(executor_.schedule(), thread, depth(live), options_.live);
+  const std::size_t between = depth(options_.live != nullptr);
+  auto started = GraphThreads::start(executor_.schedule(), thread, between, options_.paced, options_.live);
   if (!started.ok()) {
     if (options_.note) options_.note("on one thread: " + std::string(started.status().text()));
     return;
@@ -188,8 +220,8 @@ void ThreadedRun::start(const std::vector<int>& thread) {
   running_ = std::move(started).value();
   const int threads = *std::max_element(thread.begin(), thread.end()) + 1;
   most_threads_ = std::max(most_threads_, threads);
-  // Judged when the queues are as full as they will be.
-  next_ = step_ + 2 * static_cast<std::int64_t>(depth(live));
+  // Judged when the queues are as full as they get; not if the stream has its own pace.
+  next_ = options_.paced ? -1 : step_ + 2 * static_cast<std::int64_t>(between);
   if (!options_.note) return;
   std::string text = "threads:";
   for (int t = 0; t < threads; ++t) {

@@ -26,6 +26,7 @@ class ThreadedRun {
     std::vector<int> placement;
     std::int64_t from = 0;
     const LiveSource* live = nullptr;              // the source, when it is a device
+    bool paced = false;                            // the stream has its own pace
     std::function<void(std::string_view)> note{};  // for the user; may be empty
   };
   // `with`: of each stage, as in Stages. `executor` outlives this object. Error: invalid_argument for a
@@ -55,18 +56,21 @@ class ThreadedRun {
   [[nodiscard]] static std::size_t depth(bool live) noexcept;
 
  private:
-  // A stretch of steps that is measured.
-  struct Window {
-    std::int64_t from = 0;   // step
-    std::int64_t steps = 0;  // so far
-    std::int64_t nanoseconds = 0;
+  // A stretch of steps that is measured. The fastest of several counts, because other programs interrupt.
+  struct Block {
+    std::int64_t steps = 0, nanoseconds = 0;  // so far
+    int blocks = 0;                           // complete
+    double best = 0;                          // nanoseconds of a step in the fastest of them
   };
   ThreadedRun(Executor& executor, std::vector<int> with, Options options);
   void consider();
-  void begin_window();
-  void end_window();
-  [[nodiscard]] bool long_enough(const Window& window) const;
-  Stages measured();
+  void judge();
+  void begin_block();
+  void end_block();
+  void stop_measuring();
+  [[nodiscard]] double stream_seconds() const;
+  [[nodiscard]] bool too_small() const;
+  [[nodiscard]] bool long_enough(std::int64_t least_steps) const;
   void start(const std::vector<int>& thread);
   Status join(const Status& own);
 
@@ -77,12 +81,13 @@ class ThreadedRun {
   std::vector<std::unique_ptr<StepTimes>> times_;  // of sinks
   std::int64_t step_ = 0;
   int most_threads_ = 1;
+  int processors_ = 1;
   bool measuring_ = false;
-  Window window_;
-  std::vector<std::int64_t> busy_, produced_;   // of each stage at its start
+  Block block_;
+  std::vector<std::int64_t> busy_, produced_;   // of each stage at the start of the block
   std::int64_t waited_ = 0;                     // by the source, at its start
   std::int64_t (*clock_)() noexcept = nullptr;  // of the executor
-  std::int64_t next_ = 0;                       // the step at which to measure again
+  std::int64_t next_ = 0;                       // the step at which to measure or to judge next; -1: never
   double one_ = 0;                              // nanoseconds of a step on one thread
   bool ended_ = false;
 };

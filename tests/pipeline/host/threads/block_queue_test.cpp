@@ -43,7 +43,7 @@ TEST(BlockQueue, KeepsOrderAndContent) {
   for (const std::size_t depth : {2, 4, 32}) {
     Bell bell;
     BlockQueue queue;
-    ASSERT_TRUE(queue.make(depth, kBytes, bell).ok());
+    ASSERT_TRUE(queue.make(depth, kBytes, 1, bell).ok());
     constexpr std::int64_t kCount = 20000;
     std::thread consumer([&] { take(queue, bell, kCount, 0us); });
     for (std::int64_t i = 0; i < kCount; ++i) send(queue, i);
@@ -58,7 +58,7 @@ TEST(BlockQueue, EitherSideMayBeSlow) {
   for (const auto& [produce, consume] : {std::pair(300us, 0us), std::pair(0us, 300us)}) {
     Bell bell;
     BlockQueue queue;
-    ASSERT_TRUE(queue.make(4, kBytes, bell).ok());
+    ASSERT_TRUE(queue.make(4, kBytes, 1, bell).ok());
     std::thread consumer([&, each = consume] { take(queue, bell, 200, each); });
     for (std::int64_t i = 0; i < 200; ++i) {
       if (produce > 0us) std::this_thread::sleep_for(produce);
@@ -71,7 +71,7 @@ TEST(BlockQueue, EitherSideMayBeSlow) {
 TEST(BlockQueue, AFullOneMakesItsProducerWait) {
   Bell bell;
   BlockQueue queue;
-  ASSERT_TRUE(queue.make(4, kBytes, bell).ok());
+  ASSERT_TRUE(queue.make(4, kBytes, 1, bell).ok());
   std::atomic<int> sent{0};
   std::thread producer([&] {
     for (int i = 0; i < 10; ++i) {
@@ -96,11 +96,41 @@ TEST(BlockQueue, AFullOneMakesItsProducerWait) {
   producer.join();
 }
 
+// A sleeping consumer is woken for some messages at once, for an announcement, or when the ring is full.
+TEST(BlockQueue, RingsForSeveralMessages) {
+  Bell bell;
+  BlockQueue queue;
+  ASSERT_TRUE(queue.make(8, kBytes, 3, bell).ok());
+  for (int i = 0; i < 2; ++i) send(queue, i);
+  EXPECT_EQ(bell.rung, 0u);
+  EXPECT_NE(queue.oldest(), nullptr) << "who is awake sees it";
+  send(queue, 2);
+  EXPECT_EQ(bell.rung, 1u);
+  send(queue, 3);
+  EXPECT_EQ(bell.rung, 1u);
+  queue.announce();
+  EXPECT_EQ(bell.rung, 2u);
+  queue.announce();
+  EXPECT_EQ(bell.rung, 2u) << "once";
+}
+
+// A producer that waits for room rings first.
+TEST(BlockQueue, AFullOneRings) {
+  Bell bell;
+  BlockQueue queue;
+  ASSERT_TRUE(queue.make(4, kBytes, 100, bell).ok());
+  std::thread consumer([&] { take(queue, bell, 200, 0us); });
+  for (std::int64_t i = 0; i < 200; ++i) send(queue, i);
+  queue.announce();
+  queue.wait_until_empty();
+  consumer.join();
+}
+
 // After 2^32 messages, which takes an hour or two.
 TEST(BlockQueue, CountsMayOverflow) {
   Bell bell;
   BlockQueue queue;
-  ASSERT_TRUE(queue.make(4, kBytes, bell, 0xffffffff - 50).ok());
+  ASSERT_TRUE(queue.make(4, kBytes, 1, bell, 0xffffffff - 50).ok());
   std::thread consumer([&] { take(queue, bell, 200, 0us); });
   for (std::int64_t i = 0; i < 200; ++i) send(queue, i);
   queue.wait_until_empty();
@@ -110,7 +140,7 @@ TEST(BlockQueue, CountsMayOverflow) {
 TEST(BlockQueue, SaysWhenThereIsNoMemory) {
   Bell bell;
   BlockQueue queue;
-  const Status status = queue.make(4, std::size_t{1} << 62, bell);
+  const Status status = queue.make(4, std::size_t{1} << 62, 1, bell);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.code(), Code::out_of_memory);
 }

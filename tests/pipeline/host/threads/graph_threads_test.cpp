@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "pipeline/host/threads/placement.h"
@@ -528,6 +529,27 @@ TEST_F(GraphThreadsTest, DividesWhatFollowsAJoin) {
   // Of the last section: join, gain, log, highpass, log.
   for (const auto& placement : {std::vector<int>{0, 1, 1, 2, 2}, std::vector<int>{0, 0, 1, 1, 1}})
     EXPECT_TRUE(logs_of(text, placed(placement)) == expected);
+}
+
+// Two sinks on the standard output: whole lines, and each one's in its order.
+TEST_F(GraphThreadsTest, LinesOnTheStandardOutputStayWhole) {
+  fill(16000 * 20);
+  Events::at.clear();
+  for (std::int64_t at = 0; at < 300000; at += 500) Events::at.push_back(at);
+  const std::string text = "lossy name=in ! events ! jsonl source=a in. ! events ! jsonl source=b";
+  const auto lines_of = [&](const GraphOptions& with) {
+    testing::internal::CaptureStdout();
+    run_graph(text, with);
+    std::map<std::string, std::vector<std::string>> lines;
+    std::istringstream out(testing::internal::GetCapturedStdout());
+    for (std::string line; std::getline(out, line);)
+      lines[line.find(R"("source":"a")") != std::string::npos ? "a" : "b"].push_back(line);
+    return lines;
+  };
+  const auto expected = lines_of(options());
+  EXPECT_EQ(expected.at("a").size(), 600u);
+  EXPECT_EQ(lines_of(placed({0, 1, 1, 2, 2})), expected);
+  EXPECT_EQ(lines_of(placed({0, 0, 1, 1, 2})), expected);
 }
 
 TEST_F(GraphThreadsTest, ReportsTheTimesOfNodesInOtherThreads) {
