@@ -137,7 +137,7 @@ Status Executor::lose(std::int64_t lost) noexcept {
   // The source's buffer already holds the samples after the gap; they must wait until the other nodes are
   // flushed.
   Output& output = schedule_.edge(0).output;
-  const Output after = output;
+  const Output after_gap = output;
   if (on_gap_ == OnGap::reset) {
     output.count = 0;
     RUNNEL_TRY(schedule_.flush());
@@ -155,7 +155,7 @@ Status Executor::lose(std::int64_t lost) noexcept {
       RUNNEL_TRY(schedule_.run_after(0));
     }
   }
-  output = after;
+  output = after_gap;
   return {};
 }
 
