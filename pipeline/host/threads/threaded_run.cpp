@@ -26,6 +26,8 @@ constexpr std::int64_t kStepsOnThreads = 128;
 constexpr double kLeastGain = 1.15;
 // Slower than one thread by this much: back.
 constexpr double kTooSlow = 1.05;
+// By this much: without looking again.
+constexpr double kFarTooSlow = 1.3;
 // Nanoseconds that a hand-over takes in either thread: few of them wake a thread, but nearly all do when the
 // stream has its own pace.
 constexpr double kHandOver = 2000, kHandOverLive = 15000;
@@ -83,7 +85,8 @@ Status ThreadedRun::step(bool stop, bool skip_models, bool& done) {
 }
 
 void ThreadedRun::took(std::int64_t nanoseconds) {
-  for (std::size_t i = 0; i < times_.size(); ++i) {
+  // Without a device nobody asks for the latency.
+  for (std::size_t i = 0; options_.live != nullptr && i < times_.size(); ++i) {
     if (times_[i] == nullptr) continue;
     if (running_ == nullptr || running_->times(static_cast<int>(i)) == nullptr) times_[i]->add(nanoseconds);
   }
@@ -131,7 +134,7 @@ void ThreadedRun::judge() {
   block_ = {.blocks = block_.blocks + 1, .best = block_.blocks == 0 ? mean : std::min(block_.best, mean)};
   if (block_.best <= kTooSlow * one_)
     next_ = -1;
-  else if (block_.blocks == kBlocks) {
+  else if (block_.blocks == kBlocks || block_.best > kFarTooSlow * one_) {
     static_cast<void>(join({}));
     if (options_.note) options_.note("on one thread again, which is faster");
     next_ = kLater * step_;

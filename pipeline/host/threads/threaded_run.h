@@ -49,8 +49,8 @@ class ThreadedRun {
   [[nodiscard]] std::int64_t busy_nanoseconds(int stage) const noexcept {
     return running_ == nullptr ? 0 : running_->busy_nanoseconds(stage);
   }
-  // Of a sink: from when samples were there to the end of their step in the thread of the sink. Complete when
-  // the run is over.
+  // Of a sink, with a live source: from when samples were there to the end of their step in the thread of the
+  // sink. Complete when the run is over.
   [[nodiscard]] const StepTimes& times(int stage) const { return *times_[static_cast<std::size_t>(stage)]; }
   // Messages that may wait between two threads.
   [[nodiscard]] static std::size_t depth(bool live) noexcept;
