@@ -12,6 +12,7 @@ namespace {
 struct ListenCall : listen::ListenOptions {
   ModelGraph graph;
   std::string on_gap = "reset";
+  int threads = 1;
   ModelFlags flags;
   PageFlags page;
 };
@@ -30,6 +31,7 @@ Status run_listen(const ListenCall& call) {
   options.insert_conversions = true;
   // Of a pipe or a socket as much as has arrived: nothing waits for more.
   if (!call.wav.empty() || call.from_stdin || !call.tcp.empty()) options.tick = listen::kFileTick;
+  options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));
@@ -112,6 +114,7 @@ void add_listen(Verb verb, int& exit_code) {
               "Posterior at which an event is made, instead of the decision's own")
       .range(0.0, 1.0)
       .default_str("");
+  add_graph_threads_flag(verb, call->threads);
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb.option("--on-gap", call->on_gap,

@@ -106,6 +106,18 @@ void print_page(const Json& speed) {
   }
 }
 
+void print_thread_rows(const Json& rows) {
+  for (const Json& row : rows) {
+    const auto number = [&](const char* key, const char* which) {
+      return row.at(key).at(which).get<double>();
+    };
+    fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.2f} | {:.2f} |\n",
+               row.at("model").get<std::string>(), number("one_us", "median"), number("one_us", "min"),
+               number("threads_us", "median"), number("threads_us", "min"), number("ratio", "median"),
+               number("ratio", "min"));
+  }
+}
+
 void print_threads(const Json& threads) {
   fmt::print(
       "\n## Several cores\n\n"
@@ -117,15 +129,22 @@ void print_threads(const Json& threads) {
       "| model | one thread, us | least | {} threads, us | least | ratio of medians | of least "
       "|\n|---|---:|---:|---:|---:|---:|---:|\n",
       threads.at("threads").get<int>(), threads.at("rounds").get<int>(), threads.at("threads").get<int>());
-  for (const Json& model : threads.at("models")) {
-    const auto number = [&](const char* key, const char* which) {
-      return model.at(key).at(which).get<double>();
-    };
-    fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.2f} | {:.2f} |\n",
-               model.at("model").get<std::string>(), number("one_us", "median"), number("one_us", "min"),
-               number("threads_us", "median"), number("threads_us", "min"), number("ratio", "median"),
-               number("ratio", "min"));
-  }
+  print_thread_rows(threads.at("models"));
+  if (!threads.contains("graphs")) return;
+  fmt::print(
+      "\nGraphs with one thread and with {}, in turn, {} times, from samples in memory, microseconds per "
+      "second "
+      "of sound by the clock on the wall\n(`bench/threads_bench --digits build/models/digits/digits.rnl`). A "
+      "branch "
+      "is front end, network and decision of the digits. The first row, as many graphs that\nshare nothing, "
+      "is the speedup that the cores allowed in this run. `--threads` places nodes by measured cost and "
+      "leaves "
+      "them on one thread where it expects no gain\n([pipeline.md](pipeline.md#several-threads)).\n\n"
+      "| graph | one thread, us | least | {} threads, us | least | ratio of medians | of least "
+      "|\n|---|---:|---:|---:|---:|---:|---:|\n",
+      threads.at("threads").get<int>(), threads.at("graph_rounds").get<int>(),
+      threads.at("threads").get<int>());
+  print_thread_rows(threads.at("graphs"));
 }
 
 void print_floats(const Json& floats) {

@@ -47,7 +47,7 @@ if [[ -f $build/models/digits/digits.rnl ]]; then digits=(--digits "$build/model
 models=()
 while IFS= read -r model; do models+=("$model"); done < <(find "$data/espdl/models/esp32p4" -name 'pedestrian_detect*.espdl' 2>/dev/null)
 taskset -c "$core" "$build/bench/inference_bench" "${digits[@]}" "$@" > "$build/speed.json"
-"$build/bench/threads_bench" ${models[@]+"${models[@]}"} > "$build/threads.json"
+"$build/bench/threads_bench" "${digits[@]}" ${models[@]+"${models[@]}"} > "$build/threads.json"
 floats=()
 if [[ -x $build/bench/float_bench && -n ${RUNNEL_BENCH_ORT:-} && -d $data/models ]]; then
   taskset -c "$core" "$build/bench/float_bench" --data "$data" > "$build/floats.json"
