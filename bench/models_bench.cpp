@@ -32,7 +32,7 @@
 #include "inference/host/cost.h"
 #include "inference/host/engine.h"
 #include "inference/host/noise.h"
-#include "inference/host/profile.h"
+#include "inference/host/slow_layers.h"
 
 namespace runnel::bench {
 namespace {
@@ -46,6 +46,24 @@ struct Options {
   bool page = false;
   const char* library = nullptr;  // ONNX Runtime's, when it shall be measured too
   std::vector<fs::path> paths;
+};
+
+// Networks of the test data that are there in both.
+const std::vector<NumbersPair> kPairs = {
+    {"moonshine/spelling_cnn_mel.shrunk.onnx", "moonshine/spelling_cnn_mel_int8.tflite"},
+    {"dtln/model_1.onnx", "dtln/model_quant_1.tflite"},
+    {"dtln/model_2.onnx", "dtln/model_quant_2.tflite"},
+    {"mlperf-tiny/ad01_fp32.tflite", "mlperf-tiny/ad01_int8.tflite"},
+    {"mlperf-tiny/kws_ref_model_float32.tflite", "mlperf-tiny/kws_ref_model.tflite"},
+    {"tflm/keyword_scrambled.tflite", "tflm/keyword_scrambled_8bit.tflite"},
+    {"tflm/trained_lstm.tflite", "tflm/trained_lstm_int8.tflite"},
+    {"digits/digits_T98.onnx", "digits/digits_c_s8.espdl"},
+    {"digits/digits_T98.onnx", "digits/digits_esp32p4_s8.espdl"},
+    {"tcn/tcn3_c_s8.onnx", "tcn/tcn3_c_s8.espdl"},
+    {"tcn/tcn3_esp32p4_s8.onnx", "tcn/tcn3_esp32p4_s8.espdl"},
+    {"streaming/model.onnx", "streaming/model.espdl"},
+    {"peers/M1_f32_T100.onnx", "peers/M1_u8_T100.onnx"},
+    {"peers/M2_f32.onnx", "peers/M2_u8.onnx"},
 };
 
 // What a model's file leaves open.
@@ -163,13 +181,10 @@ std::int64_t macs_of(Runner& runner) {
   return macs;
 }
 
-// The step that takes the largest part of the time.
+// The step that takes the largest part of the time, and those that are slow for this machine.
 Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode, ModelRow& row) {
-  ProfileOptions options;
-  options.mode = mode;
-  options.runs = row.macs > 20'000'000 ? 20 : 200;
-  RUNNEL_ASSIGN(const Profile profile, profile_model(model, options));
-  for (const StepProfile& step : profile.steps) {
+  RUNNEL_ASSIGN(const SpeedReport report, check_speed(model, mode));
+  for (const StepProfile& step : report.profile.steps) {
     if (step.share <= row.layer_share) continue;
     row.layer_share = step.share;
     row.layer = step.type + (step.name.empty() ? "" : " " + step.name);
@@ -177,6 +192,7 @@ Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode
     row.layer_peak_share = step.peak_share;
     row.kernel = step.kernel;
   }
+  for (const StepProfile& step : report.slow) row.slow.push_back(slow_text(step));
   return {};
 }
 
@@ -263,6 +279,7 @@ bool measure(const fs::path& file, const Options& options, std::vector<ModelRow>
 int run(const Options& options) {
   ModelsPage page;
   page.peak = measure_peak();
+  page.pairs = kPairs;
   for (const fs::path& file : files_of(options.paths)) {
     if (file.string().find(options.only) == std::string::npos) continue;
     std::string why;

@@ -12,6 +12,51 @@ double gmacs(const ModelRow& row) {
 }
 bool compared(const ModelRow& row) { return row.peer.min > 0; }
 
+// Rows of a pair that run the same way.
+struct ComparedPair {
+  const ModelRow *floats, *integers;
+};
+std::vector<ComparedPair> compared_pairs(const ModelsPage& page) {
+  std::vector<ComparedPair> out;
+  for (const NumbersPair& pair : page.pairs) {
+    for (const ModelRow& a : page.rows) {
+      for (const ModelRow& b : page.rows) {
+        if (a.model == pair.floats && b.model == pair.integers && a.mode == b.mode) out.push_back({&a, &b});
+      }
+    }
+  }
+  return out;
+}
+
+std::string pairs_text(const ModelsPage& page) {
+  const std::vector<ComparedPair> pairs = compared_pairs(page);
+  if (pairs.empty()) return "";
+  std::string out =
+      "\n## The same network in float32 and in integers\n\n*float32 / integers*: above 1 the integers are "
+      "faster.\n\n| float32 | integers | run | float32, us | integers, us | float32 / integers | of least "
+      "|\n|---|---|---|---:|---:|---:|---:|\n";
+  for (const ComparedPair& pair : pairs)
+    out += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", pair.floats->model,
+                       pair.integers->model, pair.floats->mode, pair.floats->ours.median,
+                       pair.integers->ours.median, pair.floats->ours.median / pair.integers->ours.median,
+                       pair.floats->ours.min / pair.integers->ours.min);
+  return out;
+}
+
+std::string slow_layers_text(const ModelsPage& page) {
+  std::string out = "\n## Slow layers\n\n";
+  bool any = false;
+  for (const ModelRow& row : page.rows) {
+    for (const std::string& text : row.slow) {
+      out += fmt::format("* {}, {}: {}\n", row.model, row.mode, text);
+      any = true;
+    }
+  }
+  if (!any)
+    out += "No layer takes more than 20 % of a model's time at less than 10 % of what the machine allows.\n";
+  return out;
+}
+
 }  // namespace
 
 std::string row_text(const ModelRow& row) {
@@ -66,6 +111,8 @@ std::string markdown_of(const ModelsPage& page) {
       out += fmt::format("\nGeometric mean of the {} ratios of medians: {:.2f}.\n", count,
                          std::exp(logs / count));
   }
+  out += pairs_text(page);
+  out += slow_layers_text(page);
   if (!page.refused.empty()) {
     out += "\n## Not run\n\n";
     for (const auto& [file, why] : page.refused) out += fmt::format("* {}: {}\n", file, why);
@@ -86,13 +133,22 @@ nlohmann::ordered_json json_of(const ModelsPage& page) {
                       {"kernel", row.kernel},
                       {"share", row.layer_share},
                       {"gmacs_per_second", row.layer_gmacs},
-                      {"peak_share", row.layer_peak_share}}}});
+                      {"peak_share", row.layer_peak_share}}},
+                    {"slow", row.slow}});
     if (compared(row)) {
       rows.back()["onnxruntime_us"] = {{"median", row.peer.median}, {"min", row.peer.min}};
       rows.back()["difference"] = row.difference;
     } else if (!row.peer_refused.empty()) {
       rows.back()["onnxruntime_refused"] = row.peer_refused;
     }
+  }
+  nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
+  for (const ComparedPair& pair : compared_pairs(page)) {
+    pairs.push_back({{"floats", pair.floats->model},
+                     {"integers", pair.integers->model},
+                     {"mode", pair.floats->mode},
+                     {"ratio", pair.floats->ours.median / pair.integers->ours.median},
+                     {"ratio_of_least", pair.floats->ours.min / pair.integers->ours.min}});
   }
   nlohmann::ordered_json refused = nlohmann::ordered_json::array();
   for (const auto& [file, why] : page.refused) refused.push_back({{"file", file}, {"reason", why}});
@@ -103,6 +159,7 @@ nlohmann::ordered_json json_of(const ModelsPage& page) {
             {"float_gmacs", page.peak.float_gmacs},
             {"read_gigabytes", page.peak.read_gigabytes}}},
           {"models", rows},
+          {"pairs", pairs},
           {"refused", refused}};
 }
 
