@@ -3,8 +3,8 @@
 //
 // stdout: one JSON object, or with --page the page docs/speed-models.md; stderr: what is going on. Pin it:
 //   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/models_bench [--seconds S] [--only TEXT]
-//     [--page] [FILE or FOLDER ...]
-// Folders (default: RUNNEL_TEST_DATA) are searched for .onnx, .tflite, .espdl and .pte files. Inputs are
+//     [--layers] [--page] [FILE or FOLDER ...]
+// --layers: all layers of each model on stderr. Folders (default: RUNNEL_TEST_DATA) are searched for .onnx, .tflite, .espdl and .pte files. Inputs are
 // noise of both signs. Results of ONNX Runtime are compared with ours before anything is timed; a model whose
 // shapes are open, or that one of the two refuses, is listed with the reason.
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ namespace fs = std::filesystem;
 struct Options {
   double seconds = 1;  // of timing, per model
   std::string only;
-  bool page = false;
+  bool page = false, layers = false;
   const char* library = nullptr;  // ONNX Runtime's, when it shall be measured too
   std::vector<fs::path> paths;
 };
@@ -182,8 +182,14 @@ std::int64_t macs_of(Runner& runner) {
 }
 
 // The step that takes the largest part of the time, and those that are slow for this machine.
-Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode, ModelRow& row) {
+Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode, bool print, ModelRow& row) {
   RUNNEL_ASSIGN(const SpeedReport report, check_speed(model, mode));
+  for (const StepProfile& step : report.profile.steps) {
+    if (print)
+      fmt::print(stderr, "  {:>4.1f} % {:>9.3f} us {:>6.1f} GMAC/s {:>4.0f} % {} {} ({})\n", 100 * step.share,
+                 step.microseconds, step.gmacs_per_second, 100 * step.peak_share, step.type, step.name,
+                 step.kernel);
+  }
   for (const StepProfile& step : report.profile.steps) {
     if (step.share <= row.layer_share) continue;
     row.layer_share = step.share;
@@ -248,7 +254,7 @@ bool measure(const fs::path& file, const Options& options, std::vector<ModelRow>
       one.row.floats = model.tensor(op.outputs()->Get(0)).dtype == DType::float32;
       break;
     }
-    if (const Status status = find_slowest(loaded->model, mode, one.row); !status.ok()) {
+    if (const Status status = find_slowest(loaded->model, mode, options.layers, one.row); !status.ok()) {
       why = status.text();
       return false;
     }
@@ -314,12 +320,14 @@ int main(int argc, char** argv) {
       options.seconds = std::strtod(argv[++i], nullptr);
     } else if (option == "--only" && i + 1 < argc) {
       options.only = argv[++i];
+    } else if (option == "--layers") {
+      options.layers = true;
     } else if (option == "--page") {
       options.page = true;
     } else if (!option.starts_with("--")) {
       options.paths.emplace_back(option);
     } else {
-      std::fputs("usage: models_bench [--seconds S] [--only TEXT] [--page] [FILE or FOLDER ...]\n", stderr);
+      std::fputs("usage: models_bench [--seconds S] [--only TEXT] [--layers] [--page] [FILE or FOLDER ...]\n", stderr);
       return 2;
     }
   }
