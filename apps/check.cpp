@@ -70,8 +70,9 @@ Status add_speed(const std::shared_ptr<const OwnedModel>& owned, nlohmann::order
                      {"run_us", report.profile.run_microseconds},
                      {"slow", slow}};
   if (fast)
-    say(fmt::format("no layer takes more than {:.0f} % of {:.3f} us at less than {:.0f} % of the machine's peak",
-                    100 * kLargeShare, report.profile.run_microseconds, 100 * kLeastOfPeak));
+    say(fmt::format(
+        "no layer takes more than {:.0f} % of {:.3f} us at less than {:.0f} % of the machine's peak",
+        100 * kLargeShare, report.profile.run_microseconds, 100 * kLeastOfPeak));
   return {};
 }
 
@@ -168,8 +169,9 @@ void add_check(Verb program, int& exit_code) {
                   "A recording for the model's own front end (default: seeded random input)");
   verb.option("--frames", call->frames, "Length of the random input in frames (0: 200)").non_negative();
   verb.option("--seed", call->seed, "Seed of the random input");
-  verb.flag("--speed", call->speed,
-            "Also fail on a layer that takes more than 20 % of the time at less than 10 % of the machine's peak");
+  verb.flag(
+      "--speed", call->speed,
+      "Also fail on a layer that takes more than 20 % of the time at less than 10 % of the machine's peak");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
     bool passed = false;

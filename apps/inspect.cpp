@@ -167,7 +167,8 @@ void print_reference(const ModelDescription& about) {
   for (std::size_t i = 0; i < about.operators.size(); ++i) {
     if (about.operators[i].reference) indices += (indices.empty() ? "" : ", ") + std::to_string(i);
   }
-  if (!indices.empty()) fmt::print("on the reference, with no kernel of their own: operators {}\n\n", indices);
+  if (!indices.empty())
+    fmt::print("on the reference, with no kernel of their own: operators {}\n\n", indices);
 }
 
 void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
@@ -205,8 +206,8 @@ void print_table(const ModelDescription& about, const Model& model, double frame
   for (std::size_t i = 0; i < about.operators.size(); ++i) {
     const OperatorDescription& op = about.operators[i];
     const TensorDescription& y = about.tensors[static_cast<std::size_t>(op.outputs[0])];
-    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>9.0f}  {}\n", i, op.type, y.name,
-               shape_text(y.shape), exponents_text(y), rate_text(y),
+    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>9.0f}  {}\n", i, op.type,
+               y.name, shape_text(y.shape), exponents_text(y), rate_text(y),
                about.streamed ? std::to_string(y.delay) : "-",
                about.streamed ? std::to_string(op.context) : "-", y.state_bytes,
                about.streamed ? op.macs_per_frame : static_cast<double>(op.macs), op.kernel);

@@ -109,7 +109,10 @@ class Bench {
     for (const Isa isa : levels) {
       add_own_fft(512, isa, fftw512);
       const bool best = isa == best_isa() || isa == Isa::avx512;
-      add_fbank("fbank-80", kaldi("kaldi", 80), isa, fftw512, isa == Isa::generic ? 3.5 : isa >= Isa::avx2 ? 1.5 : 0);
+      add_fbank("fbank-80", kaldi("kaldi", 80), isa, fftw512,
+                isa == Isa::generic ? 3.5
+                : isa >= Isa::avx2  ? 1.5
+                                    : 0);
       add_fbank("fbank-40", kaldi("kaldi", 40), isa, fftw512, 0);
       add_fbank("MFCC-13", kaldi("kaldi-mfcc", 23), isa, fftw512, 0);
       add_own_fft(400, isa, fftw400);
@@ -274,7 +277,8 @@ class Bench {
     const auto samples = std::make_shared<std::vector<float>>(recording((kFrames - 1) * kHop + kLength));
     const auto kaldi_fbank = std::make_shared<KaldiFbank>(bins);
     std::vector<float> theirs(kFrames * static_cast<std::size_t>(bins)), ours(theirs.size());
-    expect(kaldi_fbank->push(*samples, theirs.data()) == kFrames, "kaldi-native-fbank: wrong number of frames");
+    expect(kaldi_fbank->push(*samples, theirs.data()) == kFrames,
+           "kaldi-native-fbank: wrong number of frames");
     HeapMemory memory;
     Fbank own = need(Fbank::make(kaldi("kaldi", bins), isa, memory));
     expect(own.push(std::span<const float>(*samples), ours).frames == kFrames, "wrong number of frames");
@@ -403,7 +407,8 @@ int main(int argc, char** argv) {
       }
       levels.push_back(isa);
     } else {
-      std::fputs("usage: features_bench [--seconds S] [--check] [--level reference|generic|avx2|avx512]...\n", stderr);
+      std::fputs("usage: features_bench [--seconds S] [--check] [--level reference|generic|avx2|avx512]...\n",
+                 stderr);
       return 2;
     }
   }

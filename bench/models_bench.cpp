@@ -4,9 +4,10 @@
 // stdout: one JSON object, or with --page the page docs/speed-models.md; stderr: what is going on. Pin it:
 //   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/models_bench [--seconds S] [--only TEXT]
 //     [--layers] [--page] [FILE or FOLDER ...]
-// --layers: all layers of each model on stderr. Folders (default: RUNNEL_TEST_DATA) are searched for .onnx, .tflite, .espdl and .pte files. Inputs are
-// noise of both signs. Results of ONNX Runtime are compared with ours before anything is timed; a model whose
-// shapes are open, or that one of the two refuses, is listed with the reason.
+// --layers: all layers of each model on stderr. Folders (default: RUNNEL_TEST_DATA) are searched for .onnx,
+// .tflite, .espdl and .pte files. Inputs are noise of both signs. Results of ONNX Runtime are compared with
+// ours before anything is timed; a model whose shapes are open, or that one of the two refuses, is listed
+// with the reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +56,6 @@ const std::vector<NumbersPair> kPairs = {
     {"dtln/model_2.onnx", "dtln/model_quant_2.tflite"},
     {"mlperf-tiny/ad01_fp32.tflite", "mlperf-tiny/ad01_int8.tflite"},
     {"mlperf-tiny/kws_ref_model_float32.tflite", "mlperf-tiny/kws_ref_model.tflite"},
-    {"tflm/keyword_scrambled.tflite", "tflm/keyword_scrambled_8bit.tflite"},
     {"tflm/trained_lstm.tflite", "tflm/trained_lstm_int8.tflite"},
     {"digits/digits_T98.onnx", "digits/digits_c_s8.espdl"},
     {"digits/digits_T98.onnx", "digits/digits_esp32p4_s8.espdl"},
@@ -327,7 +327,8 @@ int main(int argc, char** argv) {
     } else if (!option.starts_with("--")) {
       options.paths.emplace_back(option);
     } else {
-      std::fputs("usage: models_bench [--seconds S] [--only TEXT] [--layers] [--page] [FILE or FOLDER ...]\n", stderr);
+      std::fputs("usage: models_bench [--seconds S] [--only TEXT] [--layers] [--page] [FILE or FOLDER ...]\n",
+                 stderr);
       return 2;
     }
   }

@@ -9,8 +9,8 @@ Status pack_bytes(const std::int8_t* weights, std::int64_t rows, std::int64_t co
   packed = {};
   const std::int64_t groups = ceil_div(rows, kPackedRowsTogether), fours = ceil_div(columns, 4),
                      padded = groups * kPackedRowsTogether;
-  auto* const to = static_cast<std::int8_t*>(
-      memory.allocate(static_cast<std::size_t>(padded * fours * 4), 64));
+  auto* const to =
+      static_cast<std::int8_t*>(memory.allocate(static_cast<std::size_t>(padded * fours * 4), 64));
   auto* const offsets = memory.array<std::int32_t>(static_cast<std::size_t>(padded));
   if (to == nullptr || offsets == nullptr)
     return Status(Code::out_of_memory) << "no memory for " << rows << " packed rows of " << columns;

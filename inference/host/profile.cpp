@@ -205,9 +205,9 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
     if (step.microseconds > 0) {
       const fb::Operator& op = owned->model().op(prepared.step(i).first);
       const DType type = owned->model().tensor(op.outputs()->Get(0)).dtype;
-      step.peak_share =
-          profile.peak.least_microseconds(step.macs, bytes_moved(prepared, i), static_cast<int>(size_of(type))) /
-          step.microseconds;
+      step.peak_share = profile.peak.least_microseconds(step.macs, bytes_moved(prepared, i),
+                                                        static_cast<int>(size_of(type))) /
+                        step.microseconds;
     }
     profile.steps_microseconds += step.microseconds;
     profile.macs += step.macs;

@@ -19,7 +19,8 @@ std::int64_t runs_for(std::int64_t macs) {
 std::vector<StepProfile> slow_steps(const Profile& profile) {
   std::vector<StepProfile> slow;
   for (const StepProfile& step : profile.steps) {
-    if (profile.peak.known() && step.share > kLargeShare && step.peak_share < kLeastOfPeak)
+    if (profile.peak.known() && step.microseconds >= kShortestMicroseconds && step.share > kLargeShare &&
+        step.peak_share < kLeastOfPeak)
       slow.push_back(step);
   }
   return slow;
@@ -28,8 +29,8 @@ std::vector<StepProfile> slow_steps(const Profile& profile) {
 std::string slow_text(const StepProfile& step) {
   const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
   return "layer " + step.type + (step.name.empty() ? "" : " " + step.name) + " takes " + percent(step.share) +
-         " of the time at " + percent(step.peak_share) + " of the machine's peak, with kernel " + step.kernel +
-         "; expected at least " + percent(kLeastOfPeak) + " of a layer that takes more than " +
+         " of the time at " + percent(step.peak_share) + " of the machine's peak, with kernel " +
+         step.kernel + "; expected at least " + percent(kLeastOfPeak) + " of a layer that takes more than " +
          percent(kLargeShare);
 }
 

@@ -14,6 +14,8 @@ namespace runnel {
 // A layer is slow when it takes more than the first part of a run, and the least time that the machine allows
 // for it is less than the second part of what it took.
 inline constexpr double kLargeShare = 0.2, kLeastOfPeak = 0.1;
+// Shorter steps are calls, not loops: what the clock says of them is its own step.
+inline constexpr double kShortestMicroseconds = 0.1;
 
 // The slow steps of a profile, in order; none where the machine's peak is unknown.
 std::vector<StepProfile> slow_steps(const Profile& profile);

@@ -11,10 +11,11 @@ struct Apart {
   std::int32_t count = 0;
 };
 
-void run_part(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
-              void* scratch) noexcept {
-  const auto& apart = *static_cast<const Apart*>(conv.extra);
-  apart.others.run_part(apart.others, part, x, addend, y, scratch);
+const Apart& apart_of(const Conv& conv) noexcept { return *static_cast<const Apart*>(conv.extra); }
+
+// The channels apart of `part`; `addend` is null where there is none.
+void replace(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y) noexcept {
+  const Apart& apart = apart_of(conv);
   for (std::int32_t i = 0; i < apart.count; ++i) {
     const std::int32_t channel = apart.channels[i];
     if (channel < part.first_channel || channel >= part.last_channel) continue;
@@ -23,11 +24,22 @@ void run_part(const Conv& conv, const ConvPart& part, const void* x, const void*
     if (addend != nullptr) conv_add_reference(conv.spec, one, addend, y);
   }
 }
-void run_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
-  run_part(conv, whole_of(conv.spec), x, addend, y, scratch);
-}
+
 void run(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
-  run_part(conv, whole_of(conv.spec), x, nullptr, y, scratch);
+  const Conv& others = apart_of(conv).others;
+  others.run(others, x, y, scratch);
+  replace(conv, whole_of(conv.spec), x, nullptr, y);
+}
+void run_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  const Conv& others = apart_of(conv).others;
+  others.run_add(others, x, addend, y, scratch);
+  replace(conv, whole_of(conv.spec), x, addend, y);
+}
+void run_part(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
+              void* scratch) noexcept {
+  const Conv& others = apart_of(conv).others;
+  others.run_part(others, part, x, addend, y, scratch);
+  replace(conv, part, x, addend, y);
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ Range in_place(const FloatConvSpec& spec) noexcept {
 }
 
 // Rows and columns that the windows of `count` results reach over, padding included.
-std::int64_t reach(std::int64_t count, std::int32_t stride, std::int32_t kernel, std::int32_t dilation) noexcept {
+std::int64_t reach(std::int64_t count, std::int32_t stride, std::int32_t kernel,
+                   std::int32_t dilation) noexcept {
   return (count - 1) * stride + std::int64_t{kernel - 1} * dilation + 1;
 }
 std::int64_t reached_width(const FloatConvSpec& spec) noexcept {
@@ -188,16 +189,15 @@ void FloatConv::run_places(const float* x, float* y, float* image) const noexcep
   for (std::int64_t first = 0; first < spec.out_height; first += rows) {
     const std::int64_t last = std::min<std::int64_t>(first + rows, spec.out_height),
                        top = first * spec.stride_height;
-    if (band != 0)
-      copy_padded(spec, top - spec.pad_top, reached_height(spec, last - first), width, x, image);
+    if (band != 0) copy_padded(spec, top - spec.pad_top, reached_height(spec, last - first), width, x, image);
     const float* const from = band == 0 ? x + top * line : image;
     for (std::int64_t row = first; row < last; ++row) {
       for (std::int32_t group = 0; group < spec.groups; ++group)
-        kernels->product_at(
-            matrices[group], spec.out_width,
-            from + (row - first) * spec.stride_height * line + group * channels,
-            std::int64_t{spec.stride_width} * spec.in_channels, places,
-            y + row * spec.out_width * spec.out_channels + group * outputs, spec.out_channels, spec.limits);
+        kernels->product_at(matrices[group], spec.out_width,
+                            from + (row - first) * spec.stride_height * line + group * channels,
+                            std::int64_t{spec.stride_width} * spec.in_channels, places,
+                            y + row * spec.out_width * spec.out_channels + group * outputs, spec.out_channels,
+                            spec.limits);
     }
   }
 }

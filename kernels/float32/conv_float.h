@@ -31,7 +31,7 @@ struct FloatConv {
   const FloatKernels* kernels = nullptr;
   const FloatMatrix* matrices = nullptr;  // one per group; null: depthwise
   FloatDepthwise depthwise;
-  std::int32_t gathered = 0;      // windows copied together before one product
+  std::int32_t gathered = 0;  // windows copied together before one product
   // Windows read where the image lies: the place of each factor from the first one on; null: not so.
   const std::int32_t* places = nullptr;
   // The image is copied with its padding, in bands for so many rows of results; 0: there is no padding.

@@ -65,6 +65,9 @@ struct FloatKernels {
   void (*gru_gates)(std::size_t hidden, const float* from_input, const float* from_hidden,
                     float* h) noexcept = nullptr;
   FloatMap exp = nullptr, sigmoid = nullptr, tanh = nullptr, swish = nullptr, sqrt = nullptr;
+  // The bits of Function::log (functions.h): in double precision, rounded once. Null where the level has no
+  // vectors.
+  FloatMap log = nullptr;
 };
 
 const FloatKernels& float_kernels(Isa isa) noexcept;

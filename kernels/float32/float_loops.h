@@ -390,6 +390,12 @@ constexpr FloatKernels table() noexcept {
     else
       return nullptr;
   }();
+  // Without vectors no table brings double precision with it.
+#if defined(__AVX2__) || defined(__aarch64__)
+  constexpr FloatMap kLog = log_loop;
+#else
+  constexpr FloatMap kLog = nullptr;
+#endif
   return {W,
           kPanel,
           product<W, kPanel, kSums>,
@@ -402,7 +408,8 @@ constexpr FloatKernels table() noexcept {
           sigmoid_loop<W>,
           tanh_loop<W>,
           swish_loop<W>,
-          sqrt_loop<W>};
+          sqrt_loop<W>,
+          kLog};
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function
       return kernels.swish;
     case Function::sqrt:
       return kernels.sqrt;
+    case Function::log:
+      return kernels.log;
     default:
       return nullptr;
   }
@@ -102,8 +104,9 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
     bound->map = map_of(kernels::float_kernels(context.isa()), how.spec.function);
     if (bound->map != nullptr) bound->run = run_map;
   }
-  context.chose_kernel({bound->map == nullptr ? Isa::generic : vector_level(context.isa()),
-                        bound->map == nullptr ? "double precision" : "polynomial"});
+  context.chose_kernel(
+      {bound->map == nullptr ? Isa::generic : vector_level(context.isa()),
+       bound->map == nullptr || kFunction == Function::log ? "double precision" : "polynomial"});
   if (x.dtype == DType::int8 && y.dtype == DType::int8) {
     auto* const table = context.memory().array<std::int8_t>(256);
     if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";

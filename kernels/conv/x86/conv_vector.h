@@ -295,7 +295,7 @@ struct Dense {
                                                              count);
     } else if (plan.finish == Finish::half_even) {
       finished<kGroups, kVectors, Rounded<V, kVectors, kSum, Finish::half_even>>(conv, plan, block, frames,
-                                                                                weights, first, count);
+                                                                                 weights, first, count);
     } else if (rounds_in_place(plan)) {
       finished<kGroups, kVectors, Rounded<V, kVectors, kSum, Finish::tflite_double>>(
           conv, plan, block, frames, weights, first, count);

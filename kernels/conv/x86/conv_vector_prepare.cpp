@@ -166,8 +166,8 @@ bool adds_half(const Requant& how) noexcept {
          std::all_of(how.multiplier, how.multiplier + how.count, [](std::int32_t m) { return m >= 0; });
 }
 
-bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, bool shifts_left,
-                  bool halves, Memory& memory, Columns& columns) noexcept {
+bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, bool shifts_left, bool halves,
+                  Memory& memory, Columns& columns) noexcept {
   bool complete = true;
   const auto take = [&](std::int64_t count) {
     auto* const column = static_cast<std::int32_t*>(
@@ -180,8 +180,7 @@ bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, b
   columns = {};
   columns.bias = take(lanes);
   columns.shift = take(shift_lanes);
-  if (finish == Finish::half_even || (finish == Finish::tflite_double && !halves))
-    columns.mask = take(lanes);
+  if (finish == Finish::half_even || (finish == Finish::tflite_double && !halves)) columns.mask = take(lanes);
   if (multiplies) columns.multiplier = take(lanes);
   if (multiplies && !halves) columns.nudge = take(lanes);
   if (finish == Finish::single || halves) columns.half = take(lanes);
@@ -223,7 +222,8 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
         } else {
           if (columns.mask != nullptr) columns.mask[at] = mask;
           columns.multiplier[at] = how.multiplier[entry];
-          if (columns.nudge != nullptr) columns.nudge[at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
+          if (columns.nudge != nullptr)
+            columns.nudge[at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
           if (columns.half != nullptr) columns.half[at] = half;
           if (columns.left != nullptr) columns.left[at] = std::max(-how.shift[entry], 0);
         }

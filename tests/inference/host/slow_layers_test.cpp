@@ -17,6 +17,7 @@ StepProfile step_of(int op, double share, double peak_share) {
   step.name = "layer " + std::to_string(op);
   step.operators = {op};
   step.kernel = "reference";
+  step.microseconds = 3;
   step.share = share;
   step.peak_share = peak_share;
   return step;
@@ -32,6 +33,9 @@ TEST(SlowLayers, TakeMuchOfTheTimeAndLittleOfTheMachine) {
   EXPECT_EQ(slow_text(slow[0]),
             "layer conv layer 0 takes 21 % of the time at 9 % of the machine's peak, with kernel reference; "
             "expected at least 10 % of a layer that takes more than 20 %");
+  profile.steps[0].microseconds = 0.05;
+  EXPECT_TRUE(slow_steps(profile).empty()) << "a call, not a loop";
+  profile.steps[0].microseconds = 3;
   profile.peak = {};
   EXPECT_TRUE(slow_steps(profile).empty()) << "where the peak is unknown nothing can be said";
 }
