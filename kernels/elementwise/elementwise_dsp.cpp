@@ -33,6 +33,8 @@ constexpr Elementwise kDsp{binary_dsp,  requantize_loops, lut8_loops,
 
 const Elementwise& elementwise_generic() noexcept { return kDsp; }
 
+KernelChoice kernel_choice(const BinarySpec& spec, Isa isa) noexcept { return loops_choice(spec, isa); }
+
 bool add_bytes_device(const BinarySpec& spec, const void* a_void, const void* b_void, void* y_void) noexcept {
   const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
   const bool plain = spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent &&

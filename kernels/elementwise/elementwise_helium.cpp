@@ -47,6 +47,8 @@ constexpr Elementwise kHelium{binary_helium, requantize_helium, lut8_loops,
 
 const Elementwise& elementwise_generic() noexcept { return kHelium; }
 
+KernelChoice kernel_choice(const BinarySpec& spec, Isa isa) noexcept { return loops_choice(spec, isa); }
+
 bool add_bytes_device(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
   const bool plain = spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent &&
                      spec.a_count == spec.count && spec.b_count == spec.count;

@@ -432,6 +432,17 @@ void dequantize_loops(DType from, std::size_t count, const void* x, float* y, in
     elementwise(Isa::reference).dequantize(from, count, x, y, exponent);
 }
 
+// What binary_loops() does with such an operation at this level. Without elements a loop only says whether
+// there is one.
+inline KernelChoice loops_choice(const BinarySpec& wanted, Isa isa) noexcept {
+  BinarySpec spec = wanted;
+  spec.count = spec.a_count = spec.b_count = 0;
+  const bool loop = isa != Isa::reference &&
+                    (spec.dtype == DType::int16 ? binary_typed<std::int16_t>(spec, nullptr, nullptr, nullptr)
+                                                : binary_typed<std::int8_t>(spec, nullptr, nullptr, nullptr));
+  return {loop ? vector_level(isa) : Isa::reference, ""};
+}
+
 constexpr Elementwise kLoops{binary_loops, requantize_loops, lut8_loops,
                              lut16_loops,  quantize_loops,   dequantize_loops};
 
