@@ -33,6 +33,7 @@ inline Window window_of(const PoolSpec& spec, const PoolRange& data, std::int64_
 }
 
 inline std::int64_t positions(std::int64_t first, std::int64_t last, std::int64_t dilation) noexcept {
+  if (dilation == 1) return last > first ? last - first : 0;  // no division
   return last > first ? (last - first + dilation - 1) / dilation : 0;
 }
 
@@ -51,6 +52,15 @@ template <class T, class F>
   }
 }
 
+// sum / count to the nearest integer, ties away from zero, or up (half_up), as for integers shifted
+// to be positive.
+inline std::int64_t integer_mean(std::int64_t sum, std::int64_t count, Rounding rounding) noexcept {
+  if (rounding != Rounding::half_up) return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+  const std::int64_t up = sum + count / 2;
+  return up >= 0 ? up / count : -((count - 1 - up) / count);
+}
+
+#if defined(__SSE2__) || defined(__aarch64__)
 // Vectors, as compilers do not see through arrays of lanes.
 constexpr int kPoolLanes = kIntLanes;
 template <class T>
@@ -85,13 +95,6 @@ template <class T>
   integer = integer < kLow ? PoolSums{} + kLow : integer;
   return integer > kHigh ? PoolSums{} + kHigh : integer;
 }
-// sum / count to the nearest integer, ties away from zero, or up (half_up), as for integers shifted
-// to be positive.
-inline std::int64_t integer_mean(std::int64_t sum, std::int64_t count, Rounding rounding) noexcept {
-  if (rounding != Rounding::half_up) return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
-  const std::int64_t up = sum + count / 2;
-  return up >= 0 ? up / count : -((count - 1 - up) / count);
-}
 // The same by a division that vectors have: quotients are integers of at most 16 bits, or at least 2^-24 from
 // the next one, so that a double's rounding does not reach it. half_up: of positive numbers.
 [[gnu::always_inline]] inline std::int32_t rounded_mean(std::int32_t sum, std::int32_t count,
@@ -110,12 +113,11 @@ inline std::int64_t integer_mean(std::int64_t sum, std::int64_t count, Rounding 
 }
 
 template <class T>
-[[gnu::always_inline]] inline PoolSums averages(const PoolSpec& spec, std::int64_t count,
+[[gnu::always_inline]] inline PoolSums averages(const PoolSpec& spec, std::int64_t count, float scale,
                                                 PoolSums sum) noexcept {
   const bool half_up = spec.rounding == Rounding::half_up;
   if (!spec.integer_mean)
-    return rounded_averages<T>(__builtin_convertvector(sum, PoolFloats) * average_scale(spec, count),
-                               half_up);
+    return rounded_averages<T>(__builtin_convertvector(sum, PoolFloats) * scale, half_up);
   PoolSums mean;
   for (int c = 0; c < kPoolLanes; ++c)
     mean[c] = rounded_mean(sum[c], static_cast<std::int32_t>(count), half_up);
@@ -124,14 +126,15 @@ template <class T>
 
 // One position, kVectors * kPoolLanes channels from `x` and `y` on; count: positions that are data, not 0.
 template <class T, int kVectors>
-void pool_vectors(const PoolSpec& spec, const Window& w, std::int64_t count, const T* x, T* y) noexcept {
+void pool_vectors(const PoolSpec& spec, const Window& w, std::int64_t count, float scale, const T* x,
+                  T* y) noexcept {
   using V = typename PoolVector<T>::V;
   if (spec.op == PoolOp::average) {
     PoolSums sum[kVectors] = {};
     each_position(spec, w, x, 0, [&](const T* in) {
       for (int v = 0; v < kVectors; ++v) sum[v] += widened(in + v * kPoolLanes);
     });
-    for (int v = 0; v < kVectors; ++v) narrow(averages<T>(spec, count, sum[v]), y + v * kPoolLanes);
+    for (int v = 0; v < kVectors; ++v) narrow(averages<T>(spec, count, scale, sum[v]), y + v * kPoolLanes);
     return;
   }
   V best[kVectors];
@@ -154,14 +157,15 @@ void pool_vectors(const PoolSpec& spec, const Window& w, std::int64_t count, con
 
 // Less than a vector of channels.
 template <class T>
-void pool_few(const PoolSpec& spec, const Window& w, std::int64_t count, const T* x, T* y) noexcept {
+void pool_few(const PoolSpec& spec, const Window& w, std::int64_t count, float scale, const T* x,
+              T* y) noexcept {
   const bool max = spec.op == PoolOp::max;
   PoolSums lane = PoolSums{} + (max ? std::numeric_limits<T>::min() : 0);
   each_position(spec, w, x, 0, [&](const T* in) {
     for (std::int32_t c = 0; c < spec.channels; ++c)
       lane[c] = !max ? lane[c] + in[c] : in[c] > lane[c] ? in[c] : lane[c];
   });
-  const PoolSums mean = max ? lane : averages<T>(spec, count, lane);
+  const PoolSums mean = max ? lane : averages<T>(spec, count, scale, lane);
   const int shift = spec.y_exponent - spec.x_exponent;
   for (std::int32_t c = 0; c < spec.channels; ++c)
     y[c] = max ? saturate<T>(round_shift(lane[c], shift, spec.rounding)) : static_cast<T>(mean[c]);
@@ -171,6 +175,9 @@ void pool_few(const PoolSpec& spec, const Window& w, std::int64_t count, const T
 template <class T>
 void pool_integers(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) noexcept {
   const std::int32_t channels = spec.channels;
+  // Of averages; most windows have as many positions as the one before.
+  std::int64_t scaled = 0;
+  float scale = 0;
   for (std::int64_t row = 0; row < spec.out_height; ++row) {
     for (std::int64_t column = 0; column < spec.out_width; ++column, y += channels) {
       const Window w = window_of(spec, data, row, column);
@@ -181,21 +188,72 @@ void pool_integers(const PoolSpec& spec, const PoolRange& data, const T* x, T* y
         for (std::int32_t c = 0; c < channels; ++c) y[c] = none;
         continue;
       }
+      if (count != scaled && spec.op == PoolOp::average) {
+        scaled = count;
+        scale = average_scale(spec, count);
+      }
       if (channels < kPoolLanes) {
-        pool_few(spec, w, count, x, y);
+        pool_few(spec, w, count, scale, x, y);
         continue;
       }
       std::int32_t at = 0;
       for (; at + 4 * kPoolLanes <= channels; at += 4 * kPoolLanes)
-        pool_vectors<T, 4>(spec, w, count, x + at, y + at);
+        pool_vectors<T, 4>(spec, w, count, scale, x + at, y + at);
       for (; at + kPoolLanes <= channels; at += kPoolLanes)
-        pool_vectors<T, 1>(spec, w, count, x + at, y + at);
+        pool_vectors<T, 1>(spec, w, count, scale, x + at, y + at);
       // The last channels, some of them once more.
       if (at < channels)
-        pool_vectors<T, 1>(spec, w, count, x + channels - kPoolLanes, y + channels - kPoolLanes);
+        pool_vectors<T, 1>(spec, w, count, scale, x + channels - kPoolLanes, y + channels - kPoolLanes);
     }
   }
 }
+#else
+// Without vectors. Sums are exact as above.
+template <class T>
+void pool_integers(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) noexcept {
+  constexpr std::int32_t kBlock = 128;
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    for (std::int64_t column = 0; column < spec.out_width; ++column) {
+      const Window w = window_of(spec, data, row, column);
+      const std::int64_t count = positions(w.first_row, w.last_row, spec.dilation_height) *
+                                 positions(w.first_column, w.last_column, spec.dilation_width);
+      T* out = y + (row * spec.out_width + column) * spec.channels;
+      for (std::int32_t start = 0; start < spec.channels; start += kBlock) {
+        const std::int32_t lanes = spec.channels - start < kBlock ? spec.channels - start : kBlock;
+        std::int32_t lane[kBlock];
+        const bool max = spec.op == PoolOp::max;
+        for (std::int32_t& value : lane) value = max ? std::numeric_limits<T>::min() : 0;
+        for (std::int64_t i = w.first_row; i < w.last_row; i += spec.dilation_height) {
+          for (std::int64_t j = w.first_column; j < w.last_column; j += spec.dilation_width) {
+            const T* in = x + (i * spec.in_width + j) * spec.channels + start;
+            if (max) {
+              for (std::int32_t c = 0; c < lanes; ++c) lane[c] = in[c] > lane[c] ? in[c] : lane[c];
+            } else {
+              for (std::int32_t c = 0; c < lanes; ++c) lane[c] += in[c];
+            }
+          }
+        }
+        if (count == 0) {
+          for (std::int32_t c = 0; c < lanes; ++c)
+            out[start + c] = max ? std::numeric_limits<T>::min() : T{0};
+        } else if (max) {
+          const int shift = spec.y_exponent - spec.x_exponent;
+          for (std::int32_t c = 0; c < lanes; ++c)
+            out[start + c] = saturate<T>(round_shift(lane[c], shift, spec.rounding));
+        } else if (spec.integer_mean) {
+          for (std::int32_t c = 0; c < lanes; ++c)
+            out[start + c] = saturate<T>(integer_mean(lane[c], count, spec.rounding));
+        } else {
+          const float scale = average_scale(spec, count);
+          for (std::int32_t c = 0; c < lanes; ++c) {
+            out[start + c] = saturate<T>(round_float(static_cast<float>(lane[c]) * scale, spec.rounding));
+          }
+        }
+      }
+    }
+  }
+}
+#endif
 
 // float32: sums in window order, one division. NaN wins a maximum; no data gives the lowest number.
 inline void pool_floats(const PoolSpec& spec, const PoolRange& data, const float* x, float* y) noexcept {
@@ -230,8 +288,9 @@ inline void pool_floats(const PoolSpec& spec, const PoolRange& data, const float
 template <class T>
 void add_rows_of(std::int64_t rows, std::ptrdiff_t step, std::int32_t width, const T* x,
                  std::int32_t* sums) noexcept {
-  constexpr int kVectors = 4;
   std::int32_t first = 0;
+#if defined(__SSE2__) || defined(__aarch64__)
+  constexpr int kVectors = 4;
   for (; first + kVectors * kPoolLanes <= width; first += kVectors * kPoolLanes) {
     PoolSums sum[kVectors];
     for (int v = 0; v < kVectors; ++v) sum[v] = loaded<PoolSums>(sums + first + v * kPoolLanes);
@@ -241,6 +300,7 @@ void add_rows_of(std::int64_t rows, std::ptrdiff_t step, std::int32_t width, con
     for (int v = 0; v < kVectors; ++v)
       __builtin_memcpy(sums + first + v * kPoolLanes, &sum[v], sizeof sum[v]);
   }
+#endif
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int32_t k = first; k < width; ++k) sums[k] += x[row * step + k];
   }

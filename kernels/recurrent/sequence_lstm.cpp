@@ -86,6 +86,7 @@ void run(const SequenceLstmSpec& spec, const T* x, T* h, Cell* c, T* y, Cell* ga
   }
 }
 
+#if defined(RUNNEL_KERNELS_X86)
 // Of batch entry `b`: elements of its first row, and rows to the next step.
 struct Rows {
   std::int64_t first, step;
@@ -152,7 +153,6 @@ void run_float_kernels(const SequenceLstmSpec& spec, const float* x, float* h, f
   }
 }
 
-#if defined(RUNNEL_KERNELS_X86)
 // Whether the loops in vectors can do it.
 bool fits(const Scaling& scaling) noexcept {
   const int shift = scaling.rounding == Rounding::tflite_double ? scaling.multiplier.shift : scaling.shift;
@@ -212,10 +212,12 @@ bool fill_rows(const Scaling* gates, std::int32_t units, std::int32_t sums, Memo
 }  // namespace
 
 std::size_t SequenceLstmSpec::scratch_bytes() const noexcept {
+#if defined(RUNNEL_KERNELS_X86)
   if (vectors != nullptr) return vectors->scratch_bytes(inputs, units);
   if (kernels != nullptr)
     return static_cast<std::size_t>(4 * (kFloatSteps + 1) + 1) * static_cast<std::size_t>(units) *
            sizeof(float);
+#endif
   return 4 * static_cast<std::size_t>(units) *
          (dtype == DType::float32 ? sizeof(float) : sizeof(std::int16_t));
 }
@@ -244,7 +246,8 @@ Status use_vectors([[maybe_unused]] Isa isa, [[maybe_unused]] Memory& memory,
       pack_rows({spec.x_weights, 4, spec.units, spec.inputs, spec.dtype}, level.lanes, memory, vectors->x));
   RUNNEL_TRY(
       pack_rows({spec.h_weights, 4, spec.units, spec.units, spec.dtype}, level.lanes, memory, vectors->h));
-  vectors->sums = vectors->h.groups * level.lanes + kUnitsTogether;
+  // Room for a whole vector of units from the last ones on, and the one after it.
+  vectors->sums = vectors->h.groups * level.lanes + 2 * kUnitsTogether;
   auto* const bias = memory.array<std::int32_t>(static_cast<std::size_t>(vectors->sums));
   if (bias == nullptr) return Status(Code::out_of_memory, "no memory for a recurrent layer's biases");
   for (std::int32_t g = 0; g < 4; ++g)
@@ -264,12 +267,14 @@ Status use_vectors([[maybe_unused]] Isa isa, [[maybe_unused]] Memory& memory,
 
 void sequence_lstm(const SequenceLstmSpec& spec, const void* x, void* h, void* c, void* y,
                    void* scratch) noexcept {
+#if defined(RUNNEL_KERNELS_X86)
   if (spec.vectors != nullptr)
     return run_vectors(spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(h),
                        static_cast<std::int16_t*>(c), static_cast<std::int8_t*>(y), scratch);
   if (spec.kernels != nullptr)
     return run_float_kernels(spec, static_cast<const float*>(x), static_cast<float*>(h),
                              static_cast<float*>(c), static_cast<float*>(y), static_cast<float*>(scratch));
+#endif
   if (spec.dtype == DType::float32) {
     run(spec, static_cast<const float*>(x), static_cast<float*>(h), static_cast<float*>(c),
         static_cast<float*>(y), static_cast<float*>(scratch));

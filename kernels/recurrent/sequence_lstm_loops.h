@@ -127,23 +127,22 @@ RUNNEL_KERNEL_INLINE void finish_step(const SequenceLstmSpec& spec, const std::i
                                       std::int32_t* cell, std::int16_t* wide, std::int8_t* y) noexcept {
   using I = typename V::I;
   const std::int32_t units = spec.units, count = whole_vectors(units);
-  const std::int32_t *const input = gates, *const forget = input + units, *const fresh = forget + units,
-                            *const output = fresh + units;
   const Scaling forget_cell = spec.forget_cell, input_cell = spec.input_cell, hidden = spec.hidden;
   const std::int32_t clip = spec.clip > 0 ? spec.clip : 32768;
   // tanh_of_cell() of sequence_lstm.cpp.
   const int shift = 12 + spec.cell_exponent;
   const std::int32_t multiplier = shift >= 0 ? 3 << shift : 3, right = shift >= 0 ? 0 : -shift,
                      half = right > 0 ? 1 << (right - 1) : 0;
-  const auto in = [](const std::int32_t* from) { return V::template at<I>(from); };
+  const auto of = [&](std::int32_t gate, std::int32_t u) __attribute__((always_inline)) {
+    return V::across(gates, gate * units + u);
+  };
   for (std::int32_t u = 0; u < count; u += V::kLanes) {
-    const I kept = limited<V>(scaled<V, kRounding>(forget_cell, in(forget + u) * in(cell + u))),
-            added = limited<V>(scaled<V, kRounding>(input_cell, in(input + u) * in(fresh + u))),
+    const I kept = limited<V>(scaled<V, kRounding>(forget_cell, of(1, u) * V::template at<I>(cell + u))),
+            added = limited<V>(scaled<V, kRounding>(input_cell, of(0, u) * of(2, u))),
             now = between<V>(limited<V>(kept + added), -clip, clip);
     V::put(cell + u, now);
     const I through = tanh_of_input<V>((now * multiplier + half) >> right),
-            result =
-                between<V>(scaled<V, kRounding>(hidden, through * in(output + u)) + spec.h_zero, -128, 127);
+            result = between<V>(scaled<V, kRounding>(hidden, through * of(3, u)) + spec.h_zero, -128, 127);
     narrow(result - spec.h_zero, wide + u);
     narrow(result, y + u);
   }
@@ -163,7 +162,7 @@ void lstm_vector_steps(const SequenceLstmSpec& spec, const LstmSequence& io, voi
   auto* const result = reinterpret_cast<std::int8_t*>(wide_x + spec.inputs + 2);
   take(io.c, units, count, cell);
   widen(io.h, units, spec.h_zero, wide_h);
-  for (std::int32_t i = 0; i < kUnitsTogether; ++i) gates[rows + i] = 0;  // read past the last row
+  for (std::int32_t i = rows; i < vectors.sums; ++i) gates[i] = 0;  // read past the last row
   for (std::int64_t first = 0; first < io.steps; first += kLstmSteps) {
     const std::int64_t some = io.steps - first < kLstmSteps ? io.steps - first : kLstmSteps;
     for (std::int64_t t = 0; t < some; ++t) {
