@@ -246,8 +246,7 @@ Status use_vectors([[maybe_unused]] Isa isa, [[maybe_unused]] Memory& memory,
       pack_rows({spec.x_weights, 4, spec.units, spec.inputs, spec.dtype}, level.lanes, memory, vectors->x));
   RUNNEL_TRY(
       pack_rows({spec.h_weights, 4, spec.units, spec.units, spec.dtype}, level.lanes, memory, vectors->h));
-  // Room for a whole vector of units from the last ones on, and the one after it.
-  vectors->sums = vectors->h.groups * level.lanes + 2 * kUnitsTogether;
+  vectors->sums = vectors->h.groups * level.lanes + kUnitsTogether;
   auto* const bias = memory.array<std::int32_t>(static_cast<std::size_t>(vectors->sums));
   if (bias == nullptr) return Status(Code::out_of_memory, "no memory for a recurrent layer's biases");
   for (std::int32_t g = 0; g < 4; ++g)

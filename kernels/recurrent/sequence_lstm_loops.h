@@ -134,7 +134,7 @@ RUNNEL_KERNEL_INLINE void finish_step(const SequenceLstmSpec& spec, const std::i
   const std::int32_t multiplier = shift >= 0 ? 3 << shift : 3, right = shift >= 0 ? 0 : -shift,
                      half = right > 0 ? 1 << (right - 1) : 0;
   const auto of = [&](std::int32_t gate, std::int32_t u) __attribute__((always_inline)) {
-    return V::across(gates, gate * units + u);
+    return V::template at<I>(gates + gate * units + u);
   };
   for (std::int32_t u = 0; u < count; u += V::kLanes) {
     const I kept = limited<V>(scaled<V, kRounding>(forget_cell, of(1, u) * V::template at<I>(cell + u))),

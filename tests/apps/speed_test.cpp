@@ -17,7 +17,7 @@ TEST(CheckSpeed, NoLayerOfTheseModelsIsSlow) {
            "espdl/models/esp32p4/pp_ocr_v6/pp_ocr_v6_rec_s16.espdl",
            "models/dtln/model_quant_1.tflite",
            "models/dtln/model_quant_2.tflite",
-           "models/tflm/trained_lstm_int8.tflite",
+           "models/tflm/dtln_noise_suppression.tflite",
            "speech/moonshine/spelling_cnn_mel_int8.tflite",
        }) {
     const Output run =

@@ -25,10 +25,6 @@ struct V : Lanes<32> {
     return reinterpret_cast<I>(
         _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
   }
-  // Numbers from `first` on.
-  RUNNEL_VECTOR I across(const std::int32_t* from, std::int32_t first) noexcept {
-    return at<I>(from + first);
-  }
   // Of a table of 256 entries, 0 <= at < 256.
   RUNNEL_VECTOR I look_up(const std::int32_t* table, I at) noexcept {
     return reinterpret_cast<I>(_mm256_i32gather_epi32(table, reinterpret_cast<__m256i>(at), 4));

@@ -25,16 +25,6 @@ struct V : Lanes<64> {
     return reinterpret_cast<I>(
         _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1)));
   }
-  // Numbers from `first` on, of whole vectors that have just been stored: a load across two of them would
-  // wait until both have left the store buffer.
-  RUNNEL_VECTOR I across(const std::int32_t* from, std::int32_t first) noexcept {
-    const std::int32_t* const whole = from + first / kLanes * kLanes;
-    const __m512i index =
-        _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                         _mm512_set1_epi32(first % kLanes));
-    return reinterpret_cast<I>(
-        _mm512_permutex2var_epi32(_mm512_loadu_si512(whole), index, _mm512_loadu_si512(whole + kLanes)));
-  }
   // Of a table of 256 entries, 0 <= at < 256: permutations of registers, which take less time than loading
   // lane by lane.
   RUNNEL_VECTOR I look_up(const std::int32_t* table, I at) noexcept {
