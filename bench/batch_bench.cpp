@@ -213,7 +213,7 @@ int main(int count, char** values) {
     const auto gain = runnel::bench::digits_joint_gain(model, chunk, sessions, 15);
     if (gain.ok())
       fmt::print(
-          "| {} streams of the network stepped together / one after the other, blocks of {} frames (rate) | "
+          "| {} streams of the network stepped together / in turn, blocks of {} frames (rate) | "
           "{:.3f} | |\n",
           sessions, chunk, *gain);
   }

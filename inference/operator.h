@@ -49,7 +49,7 @@ struct DirectCall {
 // destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
-  // The same for `count` sessions, one context each; null: run() for one after the other is as good.
+  // The same for `count` sessions, one context each; null: run() for each in turn is as good.
   void (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
   // Recurrent operators set their state to its initial value; null where there is none.
   void (*reset)(const BoundOperator& self, std::byte* state) noexcept = nullptr;
@@ -89,7 +89,7 @@ struct TimeWindow {
   std::int64_t pad = 0;  // padding before the window (whole-clip runs; streamed runs have it in the history)
 };
 
-// The next operator when this one computes it along, exactly as the two one after the other would: its own
+// The next operator when this one computes it along, exactly as the two in turn would: its own
 // result is stored nowhere.
 struct Absorbed {
   enum class Kind : std::uint8_t {

@@ -130,7 +130,7 @@ void fill(std::size_t element_size, std::int64_t count, const void* value, void*
     std::memset(y, static_cast<int>(bytes[0]), size);
     return;
   }
-  // What is written already is copied behind itself.
+  // What is written already is copied after itself.
   auto* out = static_cast<std::byte*>(y);
   std::memcpy(out, value, element_size);
   for (std::size_t done = element_size; done < size; done += std::min(done, size - done))

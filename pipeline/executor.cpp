@@ -159,7 +159,7 @@ Status Executor::process(int stage, const Block& in) noexcept {
 }
 
 // Runs the block in the output of `stage` through all nodes after it.
-Status Executor::run_behind(int stage) noexcept {
+Status Executor::run_after(int stage) noexcept {
   const auto count_events = [this](const Edge& edge) {
     if (edge.format.kind == Kind::events) events_ += edge.output.count;
   };
@@ -187,7 +187,7 @@ Status Executor::flush() noexcept {
       output.end = false;
       if (const Status status = stages_[i].node->flush(output); !status.ok()) return failed(i, status);
       RUNNEL_TRY(check(i));
-      if (output.count > 0) RUNNEL_TRY(run_behind(i));
+      if (output.count > 0) RUNNEL_TRY(run_after(i));
     } while (!output.end);
     output.count = 0;
   }
@@ -202,7 +202,7 @@ Status Executor::lose(std::int64_t lost) noexcept {
   // The source's buffer already holds the samples after the gap; they must wait until the other nodes are
   // flushed.
   Output& output = edges_[0].output;
-  const Output behind = output;
+  const Output after_gap = output;
   if (on_gap_ == OnGap::reset) {
     output.count = 0;
     RUNNEL_TRY(flush());
@@ -218,10 +218,10 @@ Status Executor::lose(std::int64_t lost) noexcept {
     for (std::int64_t done = 0; done < lost; done += output.count) {
       output.count = std::min(output.capacity, lost - done);
       output.first = gap.begin + done;
-      RUNNEL_TRY(run_behind(0));
+      RUNNEL_TRY(run_after(0));
     }
   }
-  output = behind;
+  output = after_gap;
   return {};
 }
 
@@ -237,7 +237,7 @@ Status Executor::step(bool& done) noexcept {
   output.first = next_;
   next_ += output.count;
   samples_ += output.count;
-  if (output.count > 0) RUNNEL_TRY(run_behind(0));
+  if (output.count > 0) RUNNEL_TRY(run_after(0));
   if (output.end) RUNNEL_TRY(end());
   done = finished_;
   return {};
@@ -247,7 +247,7 @@ Status Executor::deliver(int stage) noexcept {
   Output& output = edges_[stage].output;
   output.count = 0;
   RUNNEL_TRY(process(stage, {}));
-  return output.count > 0 ? run_behind(stage) : Status();
+  return output.count > 0 ? run_after(stage) : Status();
 }
 
 Status Executor::end() noexcept {

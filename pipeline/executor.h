@@ -96,7 +96,7 @@ class Executor {
   };
 
   Status process(int stage, const Block& in) noexcept;
-  Status run_behind(int stage) noexcept;
+  Status run_after(int stage) noexcept;
   Status flush() noexcept;
   Status lose(std::int64_t lost) noexcept;
   void reset(std::int64_t first) noexcept;

@@ -17,7 +17,7 @@ using MetadataEntries = std::vector<std::pair<std::string, std::string>>;
 // "runnel.window" and "runnel.hop"; only what the settings hold. How the model is used follows from the file,
 // and pairs of states are not part of it.
 MetadataEntries pipeline_entries(const PipelineSettings& settings);
-// Takes such entries out of `entries` into the settings. Errors: invalid_data for numbers that are none.
+// Takes such entries out of `entries` into the settings. Errors: invalid_data for what is not a number.
 Status take_pipeline_entries(MetadataEntries& entries, PipelineSettings& settings);
 
 }  // namespace runnel::compiler

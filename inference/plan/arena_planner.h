@@ -26,7 +26,7 @@ struct ArenaItem {
 inline constexpr std::size_t kArenaWork = 2;
 
 // Sets the offsets of the items of `tier`, multiples of `alignment`; returns the bytes needed. Items that are
-// alive together do not overlap. Items are placed one after the other into the gaps that those before them
+// alive together do not overlap. Items are placed in order into the gaps that those before them
 // left. Several orders are tried, largest first to begin with; then whichever item did not fit below the best
 // arena so far moves forward in the order, again and again, until the lower bound is reached or the effort is
 // spent. Deterministic: the same items give the same offsets on every machine.

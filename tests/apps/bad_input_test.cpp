@@ -60,7 +60,7 @@ class BadInput : public testing::Test {
 // ---- models
 // --------------------------------------------------------------------------------------------------------
 
-TEST_F(BadInput, ModelsThatAreNone) {
+TEST_F(BadInput, FilesThatAreNotModels) {
   refuse_model(file("missing.rnl"), "missing.rnl");
   write_text(file("empty.rnl"), "");
   refuse_model(file("empty.rnl"), "empty.rnl");

@@ -30,7 +30,7 @@ struct Value {
   Dims dims;                     // as ONNX has them, without `padding`
   Perm perm;                     // of tensors
   std::vector<Padding> padding;  // none, or one
-  bool missing = false;          // comes out of an operator that there is not
+  bool missing = false;          // result of an operator that is not supported
 
   [[nodiscard]] std::size_t rank() const { return dims.size(); }
 };

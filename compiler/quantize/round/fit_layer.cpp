@@ -42,7 +42,7 @@ class Quadratic {
     return c;
   }
 
-  // Rounds one after the other, each time moving the rest to make up for it; then changes single integers as
+  // Rounds in order, each time moving the rest to make up for it; then changes single integers as
   // long as that helps.
   [[nodiscard]] std::vector<std::int32_t> round(const std::vector<double>& best, const std::vector<double>& c,
                                                 double step, double low, double high) const {

@@ -1,4 +1,4 @@
-// All layers, one after the other, on inputs as the integer model gives them.
+// All layers in order, on inputs as the integer model gives them.
 #include <algorithm>
 #include <array>
 

@@ -27,7 +27,7 @@ class GramMatrix {
   // Positions are skipped where a clip has more of them than `most`.
   void add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y,
            std::size_t most);
-  // Rows of v and of results, one after the other.
+  // Consecutive rows of v and of results.
   void add_rows(std::span<const float> v, std::span<const float> y);
   void add(const GramMatrix& other);
 

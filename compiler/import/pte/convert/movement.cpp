@@ -195,7 +195,7 @@ Status convert_cat(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const auto values, builder.tensors(call, 0));
   std::vector<Operand> parts;
   for (const std::int32_t value : values) {
-    if (value < 0) return call.fail() << "a part that is none";
+    if (value < 0) return call.fail() << "a missing part";
     RUNNEL_ASSIGN(Operand part, builder.read(call, value));
     parts.push_back(std::move(part));
   }

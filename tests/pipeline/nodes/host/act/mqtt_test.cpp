@@ -295,7 +295,7 @@ TEST_F(MqttTest, SignsInOverAnEncryptedConnection) {
               HasSubstr("none: cannot be read"));
 }
 
-TEST_F(MqttTest, RefusesTopicsAndAddressesThatAreNone) {
+TEST_F(MqttTest, RefusesWrongTopicsAndAddresses) {
   GraphOptions options;
   options.nodes = test_nodes();
   EXPECT_THAT(failure_of("lossy ! events ! mqtt topic=a/#", options),
