@@ -280,7 +280,9 @@ class Bench {
     expect(kaldi_fbank->push(*samples, theirs.data()) == kFrames,
            "kaldi-native-fbank: wrong number of frames");
     HeapMemory memory;
-    Fbank own = need(Fbank::make(kaldi("kaldi", bins), isa, memory));
+    FbankOptions options = kaldi("kaldi", bins);
+    options.scale = SampleScale::unit;
+    Fbank own = need(Fbank::make(options, isa, memory));
     expect(own.push(std::span<const float>(*samples), ours).frames == kFrames, "wrong number of frames");
     for (std::size_t i = 0; i < ours.size(); ++i)
       expect(std::fabs(ours[i] - theirs[i]) < 2e-3F, "kaldi-native-fbank gives other values");

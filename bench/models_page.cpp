@@ -90,13 +90,15 @@ std::string markdown_of(const ModelsPage& page) {
       "Written by `bench/models_bench` in one run, one thread; do not edit. To measure again:\n\n"
       "    RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/models_bench --page FOLDER > "
       "docs/speed-models.md\n\n"
-      "Class of machine: {} (kernels up to {}). Its limits, measured in the same run: {:.0f} GMAC/s of int8 in vectors, "
+      "Class of machine: {} (kernels up to {}). Its limits, measured in the same run: {:.0f} GMAC/s of int8 "
+      "in vectors, "
       "{:.0f} of float32, {:.0f} GB/s read from the second-level cache.\n"
       "Times are of the thread's processor, in microseconds; both programs take turns. *whole*: the input of "
       "the file at once; *stream N*: N source frames a call.\n"
       "*ONNX Runtime / runnel*: above 1 runnel is faster. *of the limit*: the least time that the machine "
       "allows for the layer's multiply-adds or bytes, over the time it took.\n\n",
-      class_of(best_isa()), name_of(best_isa()), page.peak.int8_gmacs, page.peak.float_gmacs, page.peak.read_gigabytes);
+      class_of(best_isa()), name_of(best_isa()), page.peak.int8_gmacs, page.peak.float_gmacs,
+      page.peak.read_gigabytes);
   for (const bool floats : {true, false}) {
     out += floats ? "## float32\n\n" : "\n## Integers\n\n";
     out += floats
