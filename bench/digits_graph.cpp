@@ -122,7 +122,9 @@ Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, s
 
 Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {
   compiler::FileLoader loader;
-  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, 0, loader));
+  // As recordings are read (services/listen/model_graph.h).
+  constexpr std::int64_t kFramesTogether = 32;
+  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, kFramesTogether, loader));
   const auto& [front, all] = texts;
   const std::vector<const pipeline::NodeType*> nodes =
       pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});

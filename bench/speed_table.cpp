@@ -1,4 +1,4 @@
-// Writes docs/speed.md, or docs/speed-avx2.md, from the results of inference_bench,
+// Writes docs/speed.md, docs/speed-avx512.md or docs/speed-avx2.md from the results of inference_bench,
 // threads_bench and float_bench:
 //   speed_table speed.json [threads.json] [floats.json] > docs/speed.md
 #include <fmt/format.h>
@@ -54,8 +54,9 @@ void print_page(const Json& speed) {
       "One thread, one core, unless said otherwise. Written by `bench/speed_table` from one run of "
       "`bench/inference_bench`; do not edit. To measure again:\n\n"
       "    scripts/speed.sh\n\n"
-      "[speed.md](speed.md) is of a machine with AVX-512 and AMX, [speed-avx2.md](speed-avx2.md) of one with "
-      "AVX2 alone (`RUNNEL_SPEED_PAGE=docs/speed-avx2.md`).\n\n"
+      "[speed.md](speed.md) is of a machine with AVX-512 and AMX, [speed-avx512.md](speed-avx512.md) of one "
+      "with AVX-512 and VNNI without AMX,\n[speed-avx2.md](speed-avx2.md) of one with AVX2 alone "
+      "(`RUNNEL_SPEED_PAGE=docs/speed-avx2.md`). Real models: [speed-models.md](speed-models.md).\n\n"
       "All cases of the table were run in turn, {} times, in one program: load on the machine slows all "
       "cases alike, so that the ratios\nare more reliable than the microseconds. Before anything is timed "
       "the streamed outputs are compared "
@@ -96,7 +97,9 @@ void print_page(const Json& speed) {
     const Json& digits = speed["digits"];
     const Json& real_time = digits["times_real_time"];
     fmt::print(
-        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: "
+        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network in blocks "
+        "of 32 "
+        "frames, as recordings are read, decisions: "
         "{:.0f} times real time (processor time) in the median, {:.0f} at best "
         "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of the "
         "fastest runs.\n",

@@ -4,7 +4,7 @@
 # ONNX Runtime takes part when the build found its header and RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS name its
 # shared library and a folder with its models; the float networks in RUNNEL_TEST_DATA need only the former.
 # RUNNEL_BENCH_CORE: the core to run on (default: 1 where there are several). RUNNEL_SPEED_PAGE: another page to write
-# than docs/speed.md, such as docs/speed-avx2.md for a machine without AVX-512. Boards take part when
+# than docs/speed.md: docs/speed-avx512.md for a machine without AMX, docs/speed-avx2.md for one without AVX-512. Boards take part when
 # scripts/firmware_tests.sh has built their images.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=${RUNNEL_BUILD:-$root/build}

@@ -61,6 +61,8 @@ kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function
       return kernels.swish;
     case Function::sqrt:
       return kernels.sqrt;
+    case Function::log:
+      return kernels.log;
     default:
       return nullptr;
   }
@@ -117,8 +119,8 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
     }
   }
   const bool vectors = bound->map != nullptr || bound->swoosh != nullptr;
-  context.chose_kernel(
-      {vectors ? vector_level(context.isa()) : Isa::generic, vectors ? "polynomial" : "double precision"});
+  context.chose_kernel({vectors ? vector_level(context.isa()) : Isa::generic,
+                        vectors && kFunction != Function::log ? "polynomial" : "double precision"});
   if (x.dtype == DType::int8 && y.dtype == DType::int8) {
     auto* const table = context.memory().array<std::int8_t>(256);
     if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
