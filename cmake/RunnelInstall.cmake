@@ -3,8 +3,8 @@
 #   find_package(runnel CONFIG REQUIRED)
 #   target_link_libraries(mine PRIVATE runnel::features)      # #include "features/fbank/fbank.h"
 #
-# Every library made with runnel_library() is installed and exported, and the modules that the program opens are next to it (RunnelModule). The packages that the libraries link come from the targets,
-# so that the package file cannot miss one.
+# Every library made with runnel_library() is installed and exported, and so are the modules that the program opens (RunnelModule). The
+# packages that the libraries link come from the targets, so that the package file cannot miss one.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

@@ -1,4 +1,4 @@
-# Optional libraries are opened when they are used, so that the program starts without them (docs/speed.md has what that saves):
+# Optional libraries are opened when they are used, so that the program starts without them (docs/commands.md has what that saves):
 # C libraries through a table of their functions, C++ libraries with the part of runnel that calls them, as a module.
 
 # runnel_late_library(TARGET NAME FILE PACKAGE): TARGET opens the C library FILE when it is used (base/host/late_library.h), by the name that
