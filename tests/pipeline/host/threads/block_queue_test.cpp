@@ -6,6 +6,8 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/support/allocations.h"
+
 namespace runnel::pipeline::test {
 namespace {
 
@@ -138,6 +140,7 @@ TEST(BlockQueue, CountsMayOverflow) {
 }
 
 TEST(BlockQueue, SaysWhenThereIsNoMemory) {
+  if (!runnel::test::allocations_are_counted()) GTEST_SKIP() << "a sanitizer ends the program instead";
   Bell bell;
   BlockQueue queue;
   const Status status = queue.make(4, std::size_t{1} << 62, 1, bell);
