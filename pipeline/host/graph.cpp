@@ -345,11 +345,9 @@ Status Graph::step(bool& done) {
       live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   const std::int64_t waited = live_ == nullptr ? 0 : live_->waited_nanoseconds();
   done = false;
-  Status status;
-  if (threads_ != nullptr)
-    status = threads_->step(stopped, overloaded, done);
-  else
-    status = stopped ? executor_->end() : executor_->step(done);
+  Status status = threads_ != nullptr ? threads_->step(stopped, overloaded, done)
+                  : stopped           ? executor_->end()
+                                      : executor_->step(done);
   done = done || stopped;
   const std::int64_t took =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -

@@ -71,14 +71,18 @@ Status ThreadedRun::step(bool stop, bool skip_models, bool& done) {
   done = ended_;
   if (ended_) return {};
   consider();
-  if (running_ != nullptr)
-    running_->begin_step({.step = step_, .since = steady_nanoseconds(), .skip_models = skip_models});
-  ++step_;
+  if (running_ == nullptr) {
+    ++step_;
+    Status status = stop ? executor_.end() : executor_.step(done);
+    done = ended_ = (stop || done) && status.ok();
+    return status;
+  }
+  running_->begin_step({.step = step_++, .since = steady_nanoseconds(), .skip_models = skip_models});
   bool ended = stop;
   Status status;
   if (!stop) status = executor_.advance(ended);
   if (status.ok() && ended) status = executor_.flush();
-  if (running_ != nullptr && (ended || !status.ok() || running_->failed())) status = join(status);
+  if (ended || !status.ok() || running_->failed()) status = join(status);
   if (status.ok() && ended) status = executor_.finish();
   done = ended_ = ended && status.ok();
   return status;
