@@ -70,13 +70,16 @@ Status apply_usage(const UsageOptions& options, Graph& graph) {
     return Status(Code::invalid_argument) << "state has no meaning for usage " << name_of(usage);
   PipelineSettings& settings = graph.pipeline;
   settings.usage = usage;
+  // Steps that the file describes keep what is not given.
+  const PipelineSettings kept = usage == UsageKind::step && imported == usage ? settings : PipelineSettings();
   settings.window = options.window.value_or(0);
   settings.hop = options.hop.value_or(0);
-  settings.step = options.step.value_or(0);
-  settings.context = options.context.value_or(0);
-  settings.look_ahead = options.look_ahead.value_or(0);
-  settings.output_frames = options.output_frames.value_or(0);
+  settings.step = options.step.value_or(kept.step);
+  settings.context = options.context.value_or(kept.context);
+  settings.look_ahead = options.look_ahead.value_or(kept.look_ahead);
+  settings.output_frames = options.output_frames.value_or(kept.output_frames);
   settings.states.clear();
+  if (options.states.empty()) settings.states = kept.states;
   for (const auto& [output, input] : options.states) {
     RUNNEL_ASSIGN(const TensorId from, find_port(graph, graph.outputs, output, "output"));
     RUNNEL_ASSIGN(const TensorId to, find_port(graph, graph.inputs, input, "input"));

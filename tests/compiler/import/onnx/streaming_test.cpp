@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/import/usage.h"
 #include "compiler/run_whole.h"
 #include "tests/compiler/import/onnx/graph_maker.h"
 
@@ -217,6 +218,29 @@ TEST(OnnxStreaming, NamesAndMetadataSayHowItIsRun) {
   EXPECT_EQ(settings.states[0], std::pair(imported->graph.outputs[1], imported->graph.inputs[1]));
   EXPECT_THAT(imported->notes.back(),
               HasSubstr("4 frames each (decode_chunk_len), which wait for 2 more (T); 2 frames come out"));
+}
+
+// What is given takes the place of what the file says, the rest stays.
+TEST(OnnxStreaming, OptionsTakeThePlaceOfMetadata) {
+  OnnxMaker maker = counting();
+  describe(maker, "decode_chunk_len", "4");
+  describe(maker, "T", "6");
+  auto imported = maker.import();
+  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  compiler::UsageOptions usage;
+  usage.step = 2;
+  usage.look_ahead = 4;
+  ASSERT_TRUE(compiler::apply_usage(usage, imported->graph).ok());
+  const compiler::PipelineSettings& settings = imported->graph.pipeline;
+  EXPECT_EQ(settings.step, 2);
+  EXPECT_EQ(settings.look_ahead, 4);
+  EXPECT_EQ(settings.output_frames, 2);
+  EXPECT_EQ(settings.states.size(), 1u);
+  usage = {};
+  usage.usage = "whole";
+  ASSERT_TRUE(compiler::apply_usage(usage, imported->graph).ok());
+  EXPECT_TRUE(settings.states.empty());
+  EXPECT_EQ(settings.step + settings.look_ahead + settings.output_frames, 0);
 }
 
 // Nothing is assumed where the file is not of this kind.
