@@ -14,6 +14,7 @@
 #include "base/host/heap_memory.h"
 #include "inference/host/engine.h"
 #include "inference/session_group.h"
+#include "npu/host/simulator/simulated_npu.h"
 
 namespace runnel::apps {
 namespace {
@@ -33,7 +34,7 @@ Status run_bench(const BenchCall& call) {
   options.mode = owned->model().plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = call.block;
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, npu::simulating_operators()));
   const Prepared& prepared = engine->prepared();
   if (call.sessions > 1 && (options.mode != RunMode::stream || call.threads > 1)) {
     return Status(Code::unsupported) << "--sessions steps streams together in one thread: it needs a model "
@@ -105,9 +106,8 @@ Status run_bench(const BenchCall& call) {
 
 }  // namespace
 
-void add_bench(Verb program, int& exit_code) {
+void add_bench(Verb verb, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
-  Verb verb = program.verb("bench", "Measure the speed of a model on this machine");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")

@@ -601,9 +601,8 @@ Status run_embed(const EmbedCall& call) {
 
 }  // namespace
 
-void add_embed(Verb program, int& exit_code) {
+void add_embed(Verb verb, int& exit_code) {
   auto call = std::make_shared<EmbedCall>();
-  Verb verb = program.verb("embed", "Write a model and its graph as C++ source for firmware");
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   verb.option("-o,--output", call->output,
               "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")

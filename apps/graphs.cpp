@@ -32,6 +32,14 @@ void add_tail_flag(Verb verb, double& tail) {
       .range(0.0, 3600.0);
 }
 
+void add_graph_threads_flag(Verb verb, int& threads) {
+  verb.option(
+          "--threads", threads,
+          "Threads that the nodes and branches of the graph may run on, placed by measured cost where that "
+          "is faster; the results are the same")
+      .range(1, pipeline::kMaxGraphThreads);
+}
+
 void catch_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { stop_requested = true; };

@@ -10,6 +10,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "inference/model/usage.h"
+#include "npu/host/simulator/simulated_npu.h"
 
 namespace runnel::apps {
 namespace {
@@ -111,6 +112,7 @@ Status run_profile(const ProfileCall& call) {
   options.runs = call.runs;
   options.threads = call.threads;
   options.param_copy = call.param_copy;
+  options.operators = npu::simulating_operators();
   if (call.fast_bytes >= 0) options.fast_bytes = static_cast<std::size_t>(call.fast_bytes);
   RUNNEL_ASSIGN(Profile profile, profile_model(owned, options));
   if (call.sort)
@@ -126,9 +128,8 @@ Status run_profile(const ProfileCall& call) {
 
 }  // namespace
 
-void add_profile(Verb program, int& exit_code) {
+void add_profile(Verb verb, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
-  Verb verb = program.verb("profile", "Measure the time of a model per operator");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("--chunk", call->chunk, "Source frames per run (0: the smallest block)").non_negative();

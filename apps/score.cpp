@@ -58,10 +58,8 @@ Status run_score(const ScoreCall& call) {
 
 }  // namespace
 
-void add_score(Verb program, int& exit_code) {
+void add_score(Verb verb, int& exit_code) {
   auto call = std::make_shared<ScoreCall>();
-  Verb verb =
-      program.verb("score", "Score the decisions of a run: accuracy, confusion, false accepts per hour");
   verb.positional("RECORDS", call->records, "JSON lines written by batch or listen").required();
   verb.option("--labels", call->labels,
               "The truth: CSV with columns file,label (clips) or file,label,start,end (words in "

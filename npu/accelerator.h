@@ -35,24 +35,6 @@ struct Accelerator {
   [[nodiscard]] static constexpr std::int32_t ifm_ublock_depth() noexcept { return 8; }
 };
 
-// The U85's counterpart of one micro-block and SHRAM.
-struct U85Blocks {
-  std::int32_t macs;
-  std::int32_t ifm_bytes, accumulator_bytes;  // memories of two blocks each
-  // Channels of each micro-block, by its number in an operation: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x 4
-  // (height x width); 0: not available.
-  std::int32_t depths[6];
-};
-struct MicroBlock {
-  std::int32_t height = 0, width = 0, depth = 0;  // 0: no micro-block of that number
-};
-const U85Blocks& u85_blocks(const Accelerator& accelerator) noexcept;
-MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) noexcept;
-// Allocation unit of the input's memory for an operation with that micro-block whose blocks read `depth`
-// channels: deep units are small. Depth in channels.
-MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth,
-                          std::int32_t element) noexcept;
-
 // "ethos-u55-128", ... Errors: not_found listing the known names.
 Result<const Accelerator*> find_accelerator(std::string_view name) noexcept;
 // By the configuration word of a driver payload. Errors: unsupported naming the word.

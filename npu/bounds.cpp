@@ -1,41 +1,10 @@
 #include "npu/bounds.h"
 
-#include "base/checked.h"
+#include "npu/saturating.h"
+#include "npu/u85/bounds.h"
 
 namespace runnel::npu {
 namespace {
-
-struct Area {
-  std::uint64_t size = 0;
-  int region = -1;  // -1: the accelerator's own memory
-};
-
-Status inside(std::string_view what, const Extent& extent, const Area& area) noexcept {
-  if (extent.low >= 0 && extent.high >= extent.low && static_cast<std::uint64_t>(extent.high) <= area.size)
-    return {};
-  Status status(Code::invalid_data);
-  status << what << " reaches bytes " << extent.low << " to " << extent.high << " of ";
-  if (area.region < 0) return std::move(status) << "internal memory, which has " << area.size;
-  return std::move(status) << "region " << area.region << ", which has " << area.size;
-}
-
-class Saturating {
- public:
-  Saturating(std::int64_t value) noexcept
-      : value_(static_cast<std::uint64_t>(value)) {}  // NOLINT(google-explicit-constructor)
-  Saturating& operator*=(Saturating other) noexcept {
-    if (!checked_mul(value_, other.value_, value_)) value_ = UINT64_MAX;
-    return *this;
-  }
-  Saturating& operator+=(Saturating other) noexcept {
-    if (!checked_add(value_, other.value_, value_)) value_ = UINT64_MAX;
-    return *this;
-  }
-  [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
-
- private:
-  std::uint64_t value_;
-};
 
 Saturating elements(const FeatureMap& map) noexcept {
   Saturating count(map.height);
@@ -46,16 +15,25 @@ Saturating elements(const FeatureMap& map) noexcept {
 
 }  // namespace
 
+Status check_inside(std::string_view what, const Extent& extent, const Area& area) noexcept {
+  if (extent.low >= 0 && extent.high >= extent.low && static_cast<std::uint64_t>(extent.high) <= area.size)
+    return {};
+  Status status(Code::invalid_data);
+  status << what << " reaches bytes " << extent.low << " to " << extent.high << " of ";
+  if (area.region < 0) return std::move(status) << "internal memory, which has " << area.size;
+  return std::move(status) << "region " << area.region << ", which has " << area.size;
+}
+
 Status check_bounds(const Operation& op, const Accelerator& accelerator,
                     std::span<const std::uint64_t> regions) noexcept {
+  if (accelerator.product == Product::u85) return u85::check_bounds(op, regions);
   const auto area = [&](std::uint8_t region) {
     return Area{region < regions.size() ? regions[region] : 0, region};
   };
   if (op.kind == OperationKind::dma) {
     const auto check = [&](std::string_view what, const DmaPlace& place) {
-      if (place.internal && accelerator.product == Product::u85) return Status();
-      return inside(what, extent_of(op.dma, place),
-                    place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
+      return check_inside(what, extent_of(op.dma, place),
+                          place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
     };
     // Extents in three dimensions may exceed 64 bits; extents of memory do not.
     constexpr std::int64_t kMax = std::int64_t{1} << 45;
@@ -67,29 +45,31 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator,
   }
   if (!op.computes()) return {};
   // A map whose registers were never read is a scalar.
-  if (op.ifm.width0 > 0) RUNNEL_TRY(inside("IFM", extent_of(op.ifm), area(op.ifm.region)));
-  if (op.ifm2.width0 > 0) RUNNEL_TRY(inside("IFM2", extent_of(op.ifm2), area(op.ifm2.region)));
-  if (op.ofm.width0 > 0) RUNNEL_TRY(inside("OFM", extent_of(op.ofm), area(op.ofm.region)));
+  if (op.ifm.width0 > 0) RUNNEL_TRY(check_inside("IFM", extent_of(op.ifm), area(op.ifm.region)));
+  if (op.ifm2.width0 > 0) RUNNEL_TRY(check_inside("IFM2", extent_of(op.ifm2), area(op.ifm2.region)));
+  if (op.ofm.width0 > 0) RUNNEL_TRY(check_inside("OFM", extent_of(op.ofm), area(op.ofm.region)));
   for (const Bytes& stream : op.weights)
-    RUNNEL_TRY(inside("the weights", {stream.base, stream.base + stream.length}, area(op.weight_region)));
+    RUNNEL_TRY(
+        check_inside("the weights", {stream.base, stream.base + stream.length}, area(op.weight_region)));
   for (int core = 0; core < 2; ++core) {
     const Bytes& stream = op.scales[core];
-    RUNNEL_TRY(inside("the scales", {stream.base, stream.base + stream.length}, area(op.scale_region)));
-    if (!op.has_scales || core >= op.cores || accelerator.product == Product::u85) continue;
+    RUNNEL_TRY(check_inside("the scales", {stream.base, stream.base + stream.length}, area(op.scale_region)));
+    if (!op.has_scales || core >= op.cores) continue;
     const std::int64_t needed = kScaleRecord * channels_of(op.ofm.depth, core, op.cores);
     if (stream.length < needed)
       return Status(Code::invalid_data)
              << "scales of " << stream.length << " bytes, expected at least " << needed;
   }
-  if (op.activation.table() && accelerator.product != Product::u85) {
+  if (op.activation.table()) {
     const std::int64_t size = table_bytes(op.ofm.element),
                        base = accelerator.table_base() + size * op.activation.slot();
-    RUNNEL_TRY(inside("the table", {base, base + size}, Area{accelerator.shram_bytes()}));
+    RUNNEL_TRY(check_inside("the table", {base, base + size}, Area{accelerator.shram_bytes()}));
   }
   return {};
 }
 
-std::uint64_t work_of(const Operation& op) noexcept {
+std::uint64_t work_of(const Operation& op, const Accelerator& accelerator) noexcept {
+  if (accelerator.product == Product::u85) return u85::work_of(op, accelerator);
   if (op.kind == OperationKind::dma) {
     Saturating bytes(op.dma.length);
     bytes *= op.dma.rows;

@@ -1,17 +1,18 @@
 #include "npu/decoder.h"
 
-#include "npu/map_registers.h"
+#include "npu/register_reader.h"
+#include "npu/u85/decoder.h"
+#include "npu/u85/registers.h"
 
 namespace runnel::npu {
 namespace {
 
 constexpr std::size_t kMaxWords = std::size_t{1} << 22;  // 16 MiB
 
-// Reads registers into one operation; remembers the first one that was never set.
-class Builder {
+// Operations of U55 and U65.
+class Builder : RegisterReader {
  public:
-  Builder(const Registers& registers, const Accelerator& accelerator, Operation& op) noexcept
-      : registers_(registers), accelerator_(accelerator), op_(op) {}
+  using RegisterReader::RegisterReader;
 
   Status build() noexcept {
     switch (op_.kind) {
@@ -25,9 +26,6 @@ class Builder {
       case OperationKind::elementwise:
         elementwise();
         break;
-      case OperationKind::resize:
-        window_inputs();
-        break;
       case OperationKind::dma:
         dma();
         break;
@@ -38,75 +36,8 @@ class Builder {
   }
 
  private:
-  [[nodiscard]] bool u85() const noexcept { return accelerator_.product == Product::u85; }
-  Status fail() const noexcept { return Status(Code::invalid_data); }
-  void refuse(Status&& status) noexcept {
-    if (status_.ok()) status_ = std::move(status);
-  }
-
-  std::uint16_t get(Short code) noexcept {
-    if (!registers_.is_set(code))
-      refuse(fail() << "reads " << short_name(accelerator_.product, static_cast<std::uint16_t>(code))
-                    << ", which was never set");
-    return registers_.get(code);
-  }
-  Long need(Long code) noexcept {
-    if (!registers_.is_set(code))
-      refuse(fail() << "reads " << long_name(accelerator_.product, static_cast<std::uint16_t>(code))
-                    << ", which was never set");
-    return code;
-  }
-  std::int32_t signed_of(Short code, bool is_signed) noexcept {
-    const std::uint16_t value = get(code);
-    return is_signed ? static_cast<std::int16_t>(value) : value;
-  }
-  std::int64_t address(Long code) noexcept { return registers_.address(need(code)); }
-  std::int64_t distance(Long code) noexcept { return registers_.distance(need(code)); }
   Scale scale(Long code) noexcept {
     return {registers_.payload(need(code)), static_cast<std::uint8_t>(registers_.param(code) & 63)};
-  }
-  Bytes bytes(Long base, Long length) noexcept {
-    return {address(base), std::int64_t{registers_.payload(need(length))}};
-  }
-  static Long plus(Long code, int count) noexcept {
-    return static_cast<Long>(static_cast<int>(code) + count);
-  }
-
-  void map(FeatureMap& map, const MapRegisters& from, std::int64_t height, std::int64_t width,
-           std::int64_t depth, const char* name) noexcept {
-    if (height < 1 || width < 1 || depth < 1 || height > 65536 || width > 65536 || depth > 65536) {
-      refuse(fail() << name << " of " << height << " x " << width << " x " << depth
-                    << ", expected 1 to 65536 each");
-      return;
-    }
-    map.height = static_cast<std::int32_t>(height);
-    map.width = static_cast<std::int32_t>(width);
-    map.depth = static_cast<std::int32_t>(depth);
-    type(map, from);
-    map.region = static_cast<std::uint8_t>(get(from.region) & 7);
-    map.width0 = get(from.width0) + 1;
-    map.height0 = get(from.height0) + 1;
-    map.height1 = get(from.height1) + 1;
-    map.stride_y = distance(from.stride_y);
-    if (map.layout == Layout::nhwc)
-      map.stride_x = distance(from.stride_x);
-    else
-      map.stride_c = distance(from.stride_c);
-    for (int tile = 0; tile < 4; ++tile) {
-      const bool right = (tile & 1) != 0, below = (tile & 2) != 0;
-      const bool reached =
-          (!right || map.width > map.width0) && (!below || map.height > (right ? map.height1 : map.height0));
-      if (reached) map.base[tile] = address(plus(from.base0, tile));
-    }
-  }
-  void type(FeatureMap& map, const MapRegisters& from) noexcept {
-    const std::uint16_t precision = get(from.precision);
-    map.is_signed = (precision & 1) != 0;
-    map.element = static_cast<std::uint8_t>(1 << (precision >> (from.output ? 1 : 2) & 3));
-    if (map.element == 8 && !u85()) refuse(fail() << "elements of 64 bits");
-    const int layout = precision >> 6 & 3;
-    if (layout > 1) refuse(fail() << "format " << layout << ", expected 0 or 1");
-    map.layout = layout == 1 ? Layout::nhcwb16 : Layout::nhwc;
   }
   void zero_point(FeatureMap& map, const MapRegisters& from) noexcept {
     map.zero_point = signed_of(from.zero_point, map.is_signed);
@@ -114,19 +45,10 @@ class Builder {
 
   void output() noexcept {
     const std::uint16_t precision = get(Short::ofm_precision);
-    map(op_.ofm, kOfm, get(Short::ofm_height_m1) + 1, get(Short::ofm_width_m1) + 1,
-        get(Short::ofm_depth_m1) + 1, "OFM");
+    place(op_.ofm, kOfm, get(Short::ofm_height_m1) + 1, get(Short::ofm_width_m1) + 1,
+          get(Short::ofm_depth_m1) + 1, "OFM");
     op_.global_scale = (precision >> 8 & 1) != 0;
-    op_.block_height = get(Short::ofm_block_height_m1) + 1;
-    op_.block_width = get(Short::ofm_block_width_m1) + 1;
-    op_.block_depth = get(Short::ofm_block_depth_m1) + 1;
-    op_.block_dependency = static_cast<std::uint8_t>(get(Short::block_dependency) & 7);
-    if (u85()) {
-      const std::uint16_t format = get(Short::acc_format);
-      op_.acc_format = static_cast<std::uint8_t>(format & 1);
-      op_.microblock = static_cast<std::uint8_t>(format >> 8 & 7);
-      return;
-    }
+    block();
     const int rounding = precision >> 14 & 3;
     if (rounding > 2) refuse(fail() << "rounding 3, expected 0 to 2");
     op_.rounding = static_cast<Rounding>(rounding);
@@ -154,32 +76,9 @@ class Builder {
   // The size of the input follows from that of the output.
   void window_inputs() noexcept {
     output();
-    Kernel& kernel = op_.kernel;
-    kernel.height = get(Short::kernel_height_m1) + 1;
-    kernel.width = get(Short::kernel_width_m1) + 1;
-    const std::uint16_t fields = get(Short::kernel_stride);
-    kernel.stride_x = 1 + (fields & 1) + (fields >> 6 & 1) * 2;
-    kernel.stride_y = 1 + (fields >> 1 & 1) + (fields >> 9 & 1) * 2;
-    kernel.part_kernel = (fields >> 2 & 1) != 0;
-    kernel.dilation_x = 1 + (fields >> 3 & 1);
-    kernel.dilation_y = 1 + (fields >> 4 & 1);
-    kernel.top = get(Short::ifm_pad_top);
-    kernel.left = get(Short::ifm_pad_left);
-    kernel.bottom = get(Short::ifm_pad_bottom);
-    kernel.right = get(Short::ifm_pad_right);
-    const int upscale = get(Short::ifm_upscale);
-    if (upscale > 2) refuse(fail() << "upscaling " << upscale << ", expected 0 to 2");
-    op_.upscale = static_cast<Upscale>(upscale & 3);
+    window();
     if (!status_.ok()) return;
-    std::int64_t height =
-        std::int64_t{op_.ofm.height - 1} * kernel.stride_y + kernel.height - kernel.top - kernel.bottom;
-    std::int64_t width =
-        std::int64_t{op_.ofm.width - 1} * kernel.stride_x + kernel.width - kernel.left - kernel.right;
-    if (op_.upscale != Upscale::none && height > 0 && width > 0) {
-      height = (height + 1) / 2;
-      width = (width + 1) / 2;
-    }
-    map(op_.ifm, kIfm, height, width, get(Short::ifm_depth_m1) + 1, "IFM");
+    place(op_.ifm, kIfm, window_rows(), window_columns(), get(Short::ifm_depth_m1) + 1, "IFM");
     zero_point(op_.ifm, kIfm);
   }
 
@@ -195,7 +94,7 @@ class Builder {
     op_.has_scales = true;
     op_.weights[0] = bytes(Long::weight_base, Long::weight_length);
     op_.scales[0] = bytes(Long::scale_base, Long::scale_length);
-    if (!u85() && accelerator_.cores > 1 && (get(Short::parallel_mode) & 1) != 0) {
+    if (accelerator_.cores > 1 && (get(Short::parallel_mode) & 1) != 0) {
       op_.cores = 2;
       if (op_.ofm.depth > 1) {
         op_.weights[1] = bytes(Long::weight1_base, Long::weight1_length);
@@ -206,8 +105,7 @@ class Builder {
   }
 
   void pool() noexcept {
-    if (op_.mode > (u85() ? 7 : 2))
-      return refuse(fail() << "pooling " << int{op_.mode} << ", expected 0 to " << (u85() ? 7 : 2));
+    if (op_.mode > 2) return refuse(fail() << "pooling " << int{op_.mode} << ", expected 0 to 2");
     window_inputs();
     if (!status_.ok()) return;
     if (op_.is(PoolMode::reduce_sum)) {
@@ -221,16 +119,15 @@ class Builder {
   }
 
   void elementwise() noexcept {
-    if (!u85() && op_.mode > 9)
+    if (op_.mode > 9)
       return refuse(fail() << "element-wise operation " << int{op_.mode} << ", expected 0 to 9");
     output();
     if (!status_.ok()) return;
-    const bool unary = op_.is(ElementwiseMode::leaky_relu) || op_.is(ElementwiseMode::abs) ||
-                       op_.is(ElementwiseMode::clz) || (u85() && op_.mode == 36);
-    map(op_.ifm, kIfm, op_.ofm.height, op_.ofm.width, op_.ofm.depth, "IFM");
+    const bool unary =
+        op_.is(ElementwiseMode::leaky_relu) || op_.is(ElementwiseMode::abs) || op_.is(ElementwiseMode::clz);
+    place(op_.ifm, kIfm, op_.ofm.height, op_.ofm.width, op_.ofm.depth, "IFM");
     zero_point(op_.ifm, kIfm);
     op_.operand_to_scale = get(Short::ifm_precision) >> 8 & 3;
-    if (u85()) return second_of_u85(unary);
     if (!unary) second();
     const ElementwiseMode mode = op_.elementwise();
     const bool sum = mode == ElementwiseMode::add || mode == ElementwiseMode::sub;
@@ -260,22 +157,11 @@ class Builder {
     op_.ifm2_ib_start = get(Short::ifm2_ib_start);
   }
   void second_map() noexcept {
-    const auto size = [&](int axis, std::int32_t full) {
+    const auto along = [&](int axis, std::int32_t full) {
       return (op_.broadcast >> axis & 1) != 0 ? 1 : full;
     };
-    map(op_.ifm2, kIfm2, size(0, op_.ofm.height), size(1, op_.ofm.width), size(2, op_.ofm.depth), "IFM2");
-  }
-  // As far as the U85 is known: input maps may be broadcast too, and a scalar has its own register.
-  void second_of_u85(bool unary) noexcept {
-    const std::uint16_t first = registers_.get(static_cast<Short>(0x108));
-    if ((first & 1) != 0) op_.ifm.height = 1;
-    if ((first >> 1 & 1) != 0) op_.ifm.width = 1;
-    if ((first >> 2 & 1) != 0) op_.ifm.depth = 1;
-    const std::uint16_t flags = unary ? 0 : get(Short::ifm2_broadcast);
-    op_.has_ifm2 = !unary;
-    op_.scalar = (flags >> 3 & 1) != 0;
-    op_.broadcast = flags & 7;
-    if (!unary && !op_.scalar) second_map();
+    place(op_.ifm2, kIfm2, along(0, op_.ofm.height), along(1, op_.ofm.width), along(2, op_.ofm.depth),
+          "IFM2");
   }
 
   void dma() noexcept {
@@ -294,20 +180,15 @@ class Builder {
         dma.source.dimensions > dma.target.dimensions ? dma.source.dimensions : dma.target.dimensions;
     if (dimensions > 1) {
       dma.rows = get(Short::dma_size0);
-      if (!u85()) dma.skip0 = distance(Long::dma_skip0);
+      dma.skip0 = distance(Long::dma_skip0);
     }
     if (dimensions > 2) {
       dma.planes = get(Short::dma_size1);
-      if (!u85()) dma.skip1 = distance(Long::dma_skip1);
+      dma.skip1 = distance(Long::dma_skip1);
     }
     if (dma.length < 1 || dma.rows < 1 || dma.planes < 1)
       refuse(fail() << "a copy of " << dma.length << " x " << dma.rows << " x " << dma.planes << " bytes");
   }
-
-  const Registers& registers_;
-  const Accelerator& accelerator_;
-  Operation& op_;
-  Status status_;
 };
 
 Result<OperationKind> kind_of(std::uint16_t code) noexcept {
@@ -342,6 +223,7 @@ Result<OperationKind> kind_of(std::uint16_t code) noexcept {
 
 Status Decoder::decode(std::uint16_t code, std::uint16_t param, Operation& out) noexcept {
   out = {};
+  out.product = accelerator_->product;
   RUNNEL_ASSIGN(out.kind, kind_of(code));
   out.param = param;
   out.index = count_++;
@@ -349,7 +231,23 @@ Status Decoder::decode(std::uint16_t code, std::uint16_t param, Operation& out) 
     if (param > 0xff) return Status(Code::invalid_data) << "mode " << param << ", expected less than 256";
     out.mode = static_cast<std::uint8_t>(param);
   }
+  if (accelerator_->product == Product::u85) return u85::build(registers_, *accelerator_, out);
   return Builder(registers_, *accelerator_, out).build();
+}
+
+// Without conditions a stream has one path, which revisits no jump.
+Status Decoder::jump(Operation& out) noexcept {
+  const std::uint32_t to = registers_.payload(u85::reg::branch);
+  out.u85.jump = to;
+  if (to % 4 != 0 || to / 4 >= words_.size())
+    return Status(Code::invalid_data)
+           << "to byte " << to << ", expected a multiple of 4 less than " << 4 * words_.size();
+  if (!follow_) return {};
+  if ((out.param & 1) != 0)
+    return Status(Code::unsupported) << "a conditional one: what sets its condition is not public";
+  if (++jumps_ > words_.size()) return Status(Code::invalid_data) << "it is repeated without end";
+  at_ = to / 4;
+  return {};
 }
 
 Result<bool> Decoder::next(Operation& out) noexcept {
@@ -372,15 +270,16 @@ Result<bool> Decoder::next(Operation& out) noexcept {
         return fail(word) << "command " << code << " of two words is not known";
       if (at_ == words_.size()) return fail(word) << long_name(product, code) << " without its second word";
       registers_.set_long(code, param, words_[at_++]);
-      if (code == 0x100) {  // U85: a jump
-        out = {};
-        out.kind = OperationKind::branch;
-        out.word = static_cast<std::uint32_t>(word);
-        out.index = count_++;
-        out.param = param;
-        return true;
-      }
-      continue;
+      if (static_cast<Long>(code) != u85::reg::branch) continue;
+      out = {};
+      out.product = product;
+      out.kind = OperationKind::branch;
+      out.word = static_cast<std::uint32_t>(word);
+      out.index = count_++;
+      out.param = param;
+      if (const Status status = jump(out); !status.ok())
+        return fail(word) << "operation " << out.index << ", BRANCH: " << status.text();
+      return true;
     }
     if (control != 0 || (command & 0x3c00) != 0)
       return fail(word) << "command " << (command & 0xffff) << " is not known";
@@ -396,7 +295,8 @@ Result<bool> Decoder::next(Operation& out) noexcept {
     out.word = static_cast<std::uint32_t>(word);
     if (out.kind == OperationKind::stop) {
       stopped_ = true;
-      if (at_ != words_.size()) return fail(word) << "STOP, and " << words_.size() - at_ << " words after it";
+      if (jumps_ == 0 && at_ != words_.size())
+        return fail(word) << "STOP, and " << words_.size() - at_ << " words after it";
     }
     return true;
   }

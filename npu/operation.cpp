@@ -37,6 +37,17 @@ Extent tile_extent(const FeatureMap& map, std::int64_t base, std::int64_t rows,
 
 Extent extent_of(const FeatureMap& map) noexcept {
   Extent all{INT64_MAX, INT64_MIN};
+  if (map.storage == Storage::tiles_3x1) {
+    std::int32_t left = map.height;
+    const std::int32_t heights[] = {map.height0, map.height1, map.height};
+    for (int tile = 0; tile < 3 && left > 0; ++tile) {
+      const std::int32_t rows = std::min(left, heights[tile]);
+      const Extent one = tile_extent(map, map.base[tile], rows, map.width);
+      all = {std::min(all.low, one.low), std::max(all.high, one.high)};
+      left -= rows;
+    }
+    return all;
+  }
   for (int tile = 0; tile < 4; ++tile) {
     const bool right = (tile & 1) != 0, below = (tile & 2) != 0;
     const std::int32_t split_y = right ? map.height1 : map.height0;
@@ -47,6 +58,36 @@ Extent extent_of(const FeatureMap& map) noexcept {
     all = {std::min(all.low, one.low), std::max(all.high, one.high)};
   }
   return all;
+}
+
+FeatureMap stored_output(const Operation& op) noexcept {
+  FeatureMap map = op.ofm;
+  const std::int32_t h = map.height, w = map.width, c = map.depth;
+  const auto as = [&](std::int32_t height, std::int32_t width, std::int32_t depth) {
+    map.height = height;
+    map.width = width;
+    map.depth = depth;
+  };
+  switch (op.u85.transpose) {
+    case u85::Transpose::hwc:
+      break;
+    case u85::Transpose::whc:
+      as(w, h, c);
+      break;
+    case u85::Transpose::hcw:
+      as(h, c, w);
+      break;
+    case u85::Transpose::wch:
+      as(w, c, h);
+      break;
+    case u85::Transpose::chw:
+      as(c, h, w);
+      break;
+    case u85::Transpose::cwh:
+      as(c, w, h);
+      break;
+  }
+  return map;
 }
 
 Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "npu/registers.h"
+#include "npu/u85/fields.h"
 
 namespace runnel::npu {
 
@@ -26,6 +27,9 @@ enum class PoolMode : std::uint8_t { max, average, reduce_sum };
 enum class ElementwiseMode : std::uint8_t { mul, add, sub, min, max, leaky_relu, abs, clz, shr, shl };
 enum class Layout : std::uint8_t { nhwc, nhcwb16 };
 enum class Rounding : std::uint8_t { tfl, truncate, natural };
+// Where a map is. U85: also in three tiles above each other, in a buffer between two operations of a chain,
+// or nowhere (a scalar, or a result that is not stored).
+enum class Storage : std::uint8_t { tiles_2x2, tiles_3x1, chained, none };
 enum class Upscale : std::uint8_t { none, nearest, zeros };
 
 // Limits of every Ethos-U: each size of a map of elements; the shift right and left of a scale, whose factor
@@ -38,13 +42,14 @@ inline constexpr int kMaxShift = 63, kMaxLeft = 31, kMultiplierBits = 31;
 struct FeatureMap {
   std::int32_t height = 0, width = 0,
                depth = 0;    // as the operation needs it; each 1 to 65,536 in a valid stream
-  std::uint8_t element = 1;  // bytes: 1, 2, 4; 8: the register's meaningless value
+  std::uint8_t element = 1;  // bytes: 1, 2, 4; U85: 8, too
   bool is_signed = false;
   Layout layout = Layout::nhwc;
-  std::uint8_t region = 0;
+  Storage storage = Storage::tiles_2x2;
+  std::uint8_t region = 0;  // of a chained map: the number of the buffer
   std::int32_t zero_point = 0;
   std::int32_t width0 = 0, height0 = 0,
-               height1 = 0;   // columns of tiles 0 and 2; rows of tile 0; rows of tile 1
+               height1 = 0;   // columns of tiles 0 and 2, 0: not in memory; rows of tile 0; rows of tile 1
   std::int64_t base[4] = {};  // bytes from the region's begin
   std::int64_t stride_y = 0, stride_x = 0,
                stride_c = 0;  // bytes; c: from one brick of 16 channels to the next (nhcwb16)
@@ -99,8 +104,9 @@ struct Dma {
 };
 
 struct Operation {
+  Product product = Product::u55;  // of the stream
   OperationKind kind = OperationKind::stop;
-  std::uint8_t mode = 0;    // as in PoolMode, ElementwiseMode; U85 knows more of them
+  std::uint8_t mode = 0;    // as in PoolMode, ElementwiseMode; of a U85 as in u85::PoolMode, ...
   std::uint16_t param = 0;  // of the command: how many may be outstanding, masks
   std::uint32_t word = 0;   // of the command in the stream
   std::uint32_t index = 0;  // of the operation in the stream
@@ -125,9 +131,10 @@ struct Operation {
   std::int32_t block_height = 0, block_width = 0, block_depth = 0;
   std::int32_t ib_end = 0, ab_start = 0, ifm2_ib_start = 0;
   std::uint8_t acc_format = 0;
-  std::uint8_t microblock = 0;  // U85: which of its micro-blocks (accelerator.h)
+  std::uint8_t microblock = 0;  // U85: which of its micro-blocks (u85/configuration.h)
   std::uint8_t block_dependency = 0;
   Dma dma;
+  u85::Fields u85;
 
   [[nodiscard]] bool computes() const noexcept { return kind <= OperationKind::resize; }
   [[nodiscard]] PoolMode pool() const noexcept { return static_cast<PoolMode>(mode); }
@@ -153,10 +160,18 @@ struct Extent {
 };
 // Includes every tile that is reached.
 Extent extent_of(const FeatureMap& map) noexcept;
+// A U85's output as it is stored: transposed.
+FeatureMap stored_output(const Operation& op) noexcept;
 // Of one end of a copy.
 Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept;
 // First byte of position (y, x); channel c is c elements after it, or in bricks (stride_c).
 inline std::int64_t address_of(const FeatureMap& map, std::int32_t y, std::int32_t x) noexcept {
+  if (map.storage == Storage::tiles_3x1) {
+    const int tile = y < map.height0 ? 0 : y - map.height0 < map.height1 ? 1 : 2;
+    const std::int32_t first = tile == 0 ? 0 : tile == 1 ? map.height0 : map.height0 + map.height1;
+    return map.base[tile] + std::int64_t{y - first} * map.stride_y +
+           std::int64_t{x} * (map.layout == Layout::nhwc ? map.stride_x : 16 * std::int64_t{map.element});
+  }
   const bool right = x >= map.width0;
   const std::int32_t rows = right ? map.height1 : map.height0;
   const bool below = y >= rows;

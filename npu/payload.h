@@ -37,8 +37,8 @@ struct Payload {
   std::size_t first_command = 0;  // word of the payload
 };
 
-// Errors: invalid_data naming the word of the payload, what was expected and what was found; unsupported for
-// a newer kind of payload. The words point into `bytes`.
+// Of either kind, COP1 or COP2. Errors: invalid_data naming the word of the payload, what was expected and
+// what was found; unsupported for a newer version. The words point into `bytes`.
 Result<Payload> read_payload(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace runnel::npu

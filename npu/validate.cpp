@@ -4,29 +4,20 @@
 
 #include "base/checked.h"
 #include "npu/bounds.h"
+#include "npu/rule_check.h"
+#include "npu/u85/validate.h"
 
 namespace runnel::npu {
 namespace {
 
 constexpr std::int32_t kFirstBank = 2;  // the earlier ones hold output
 constexpr std::int32_t kMaxBlockHeight = 32, kMaxBlockWidth = 64, kMaxBlockDepth = 128, kMaxPad = 127,
-                       kMaxStride = 3, kMaxSubKernel = 8, kMaxU85Block = 128, kMaxU85Depth = 1024;
+                       kMaxStride = 3;
 
-std::int64_t round_up(std::int64_t value, std::int64_t step) noexcept { return ceil_div(value, step) * step; }
-
-// Rows or columns of the input that a block of the output reads.
-std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock,
-                      Upscale upscale) noexcept {
-  std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMaxSubKernel);
-  if (upscale != Upscale::none) size = (size + (upscale == Upscale::nearest ? 1 : 0) + 1) / 2;
-  return round_up(size, ublock);
-}
-
-// Checks one operation. A Status holds the sentence, without a heap.
-class Check {
+// Checks one operation of a U55 or U65.
+class Check : RuleCheck {
  public:
-  Check(const Operation& op, const Accelerator& accelerator, ViolationSink& sink) noexcept
-      : op_(op), accelerator_(accelerator), sink_(sink) {}
+  using RuleCheck::RuleCheck;
 
   void all() noexcept {
     switch (op_.kind) {
@@ -44,7 +35,6 @@ class Check {
     if (op_.ifm2.width0 > 0) map(op_.ifm2, "IFM2");
     map(op_.ofm, "OFM");
     streams();
-    if (accelerator_.product == Product::u85) return u85();
     if (op_.kind != OperationKind::elementwise) kernel();
     precision();
     block();
@@ -53,35 +43,14 @@ class Check {
 
  private:
   [[nodiscard]] bool u55() const noexcept { return accelerator_.product == Product::u55; }
-  template <class... Pieces>
-  void expect(bool holds, std::string_view rule, const Pieces&... pieces) noexcept {
-    if (holds) return;
-    Status text(Code::invalid_data);
-    (text << ... << pieces);
-    sink_.report(op_, rule, text.text());
-  }
-  void aligned(std::int64_t value, std::int64_t step, std::string_view what, std::string_view name) noexcept {
-    expect(value % step == 0, rule::kAlignment, what, ' ', name, " is ", value, ", expected a multiple of ",
-           step);
-  }
   void address(std::int64_t value, std::string_view what) noexcept {
     if (u55())
       expect(value < std::int64_t{1} << 32, rule::kAddress, what, " at ", value,
              ", expected less than 4294967296");
   }
-
   void map(const FeatureMap& map, std::string_view name) noexcept {
-    for (const std::int64_t base : map.base) {
-      address(base, name);
-      aligned(base, map.layout == Layout::nhcwb16 ? 16 : map.element, name, "base");
-    }
-    if (map.layout == Layout::nhcwb16) {
-      aligned(map.stride_c, 16, name, "STRIDE_C");
-      aligned(map.stride_y, 16, name, "STRIDE_Y");
-    } else {
-      aligned(map.stride_x, map.element, name, "STRIDE_X");
-      aligned(map.stride_y, map.element, name, "STRIDE_Y");
-    }
+    for (const std::int64_t base : map.base) address(base, name);
+    alignment(map, name);
   }
 
   void streams() noexcept {
@@ -106,8 +75,7 @@ class Check {
       address(place->address, name);
       if (u55() || place->internal) aligned(place->address, 16, name, "address");
     }
-    if (accelerator_.product != Product::u85 && dma.target.internal)
-      aligned(dma.length, 16, "copied", "length");
+    if (dma.target.internal) aligned(dma.length, 16, "copied", "length");
   }
   void wait(int most, std::string_view what) noexcept {
     expect(op_.param <= most, rule::kWait, "up to ", op_.param, ' ', what, " outstanding, expected at most ",
@@ -157,53 +125,6 @@ class Check {
            ", expected at most 3");
   }
 
-  // Element-wise operations and resizing use neither memory.
-  void u85() noexcept {
-    const std::int32_t height = op_.block_height, width = op_.block_width, depth = op_.block_depth;
-    expect(height <= kMaxU85Block && width <= kMaxU85Block && depth <= kMaxU85Depth, rule::kBlock,
-           "block of ", height, " x ", width, " x ", depth, ", expected at most 128 x 128 x 1024");
-    if (op_.kind == OperationKind::elementwise || op_.kind == OperationKind::resize) return;
-    const MicroBlock micro = u85_microblock(accelerator_, op_.microblock);
-    expect(micro.depth > 0, rule::kBlock, "micro-block ", op_.microblock, ", which ", accelerator_.name,
-           " does not have");
-    if (micro.depth == 0) return;
-    expect(height % micro.height == 0 && width % micro.width == 0 && depth % micro.depth == 0, rule::kBlock,
-           "block of ", height, " x ", width, " x ", depth, ", expected multiples of ", micro.height, " x ",
-           micro.width, " x ", micro.depth);
-    const U85Blocks& blocks = u85_blocks(accelerator_);
-    // Accumulators of 48 bits take 64.
-    const std::int64_t positions = std::int64_t{height} * width,
-                       accumulators = 2 * positions * round_up(depth, 16) * (op_.acc_format == 0 ? 4 : 8);
-    expect(accumulators <= blocks.accumulator_bytes, rule::kShram, "accumulators take ", accumulators,
-           " bytes, expected at most ", blocks.accumulator_bytes);
-    if (op_.kind == OperationKind::conv) return u85_convolution(micro, blocks.ifm_bytes);
-    if (op_.upscale != Upscale::none) return;
-    const auto input = [](std::int64_t block, std::int64_t stride, std::int64_t taps) {
-      return (block - 1) * stride + std::min<std::int64_t>(taps, kMaxSubKernel);
-    };
-    const Kernel& k = op_.kernel;
-    const std::int64_t bytes =
-        2 * input(height, k.stride_y, k.height) * input(width, k.stride_x, k.width) * depth * op_.ifm.element;
-    expect(bytes <= blocks.ifm_bytes, rule::kShram, "the input takes ", bytes, " bytes, expected at most ",
-           blocks.ifm_bytes);
-  }
-
-  // Arm's compiler falls back to one block of the input where two do not fit; more channels at once, for
-  // sparse weights, only need more.
-  void u85_convolution(const MicroBlock& micro, std::int64_t most) noexcept {
-    constexpr std::int32_t kByParts = 16, kByDepth = 64, kByDepthOfNarrow = 32, kNarrow = 256,
-                           kDeepMicro = 16;
-    const bool narrow = op_.ifm.element == 4 || (accelerator_.macs <= kNarrow && micro.depth == kDeepMicro);
-    const std::int32_t depth = op_.kernel.part_kernel ? kByParts : narrow ? kByDepthOfNarrow : kByDepth;
-    const MicroBlock unit = u85_input_unit(accelerator_, op_.microblock, depth, op_.ifm.element);
-    const Kernel& k = op_.kernel;
-    const std::int64_t bytes = input_of(op_.block_height, k.stride_y, k.height, unit.height, op_.upscale) *
-                               input_of(op_.block_width, k.stride_x, k.width, unit.width, op_.upscale) *
-                               round_up(std::min(depth, op_.ifm.depth), unit.depth) * op_.ifm.element;
-    expect(bytes <= most, rule::kShram, "a block of the input takes ", bytes, " bytes, expected at most ",
-           most);
-  }
-
   void shram() noexcept {
     const BankUse use = banks_of(op_, accelerator_);
     if (op_.kind == OperationKind::elementwise) {
@@ -226,10 +147,6 @@ class Check {
     expect(op_.ab_start + use.accumulators <= use.usable, rule::kShram, "accumulators take banks ",
            op_.ab_start, " to ", op_.ab_start + use.accumulators, ", but banks end at ", use.usable);
   }
-
-  const Operation& op_;
-  const Accelerator& accelerator_;
-  ViolationSink& sink_;
 };
 
 }  // namespace
@@ -282,12 +199,15 @@ BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept {
 }
 
 void Validator::check(const Operation& op) noexcept {
-  Check(op, accelerator_, sink_).all();
+  if (accelerator_.product == Product::u85)
+    u85::check_rules(op, accelerator_, chains_, sink_);
+  else
+    Check(op, accelerator_, sink_).all();
   if (!limits_.regions.empty()) {
     if (const Status status = check_bounds(op, accelerator_, limits_.regions); !status.ok())
       sink_.report(op, rule::kRegion, status.text());
   }
-  if (!checked_add(work_, work_of(op), work_)) work_ = UINT64_MAX;
+  if (!checked_add(work_, work_of(op, accelerator_), work_)) work_ = UINT64_MAX;
   if (work_ > limits_.work && !exhausted_) {
     exhausted_ = true;
     Status text(Code::invalid_data);

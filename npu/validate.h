@@ -4,6 +4,7 @@
 #include <span>
 
 #include "npu/operation.h"
+#include "npu/u85/chains.h"
 
 namespace runnel::npu {
 
@@ -12,7 +13,7 @@ namespace rule {
 inline constexpr std::string_view kRegion = "region", kAddress = "address", kAlignment = "alignment",
                                   kShape = "shape", kKernel = "kernel", kPrecision = "precision",
                                   kBlock = "block", kShram = "shram", kWeights = "weights", kWait = "wait",
-                                  kWork = "work", kStream = "stream";
+                                  kWork = "work", kStream = "stream", kChain = "chain";
 }
 
 class ViolationSink {
@@ -29,8 +30,7 @@ struct ValidatorLimits {
   std::uint64_t work = std::uint64_t{1} << 36;  // limit for all operations together (bounds.h)
 };
 
-// Judges operations in order. U55 and U65: everything below; U85: regions, alignment, shapes, work, and the
-// known rules of blocks: limits, micro-blocks, and the memories of accumulators and input.
+// Judges operations in order.
 class Validator {
  public:
   Validator(const Accelerator& accelerator, const ValidatorLimits& limits, ViolationSink& sink) noexcept
@@ -45,6 +45,7 @@ class Validator {
   ViolationSink& sink_;
   std::uint64_t work_ = 0;
   bool exhausted_ = false;
+  u85::Chains chains_;
 };
 
 struct Block {

@@ -174,10 +174,8 @@ Status run_batch(BatchCall& call) {
 
 }  // namespace
 
-void add_batch(Verb program, int& exit_code) {
+void add_batch(Verb verb, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
-  Verb verb =
-      program.verb("batch", "A model over many recordings: events as JSON lines, in the order of the input");
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   verb.positional("INPUT", call->inputs,
                   "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "

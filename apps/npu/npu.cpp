@@ -180,9 +180,7 @@ Status run_sim(const SimCall& call) {
 
 }  // namespace
 
-void add_npu(Verb program, int& exit_code) {
-  Verb npu =
-      program.verb("npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones");
+void add_npu(Verb npu, int& exit_code) {
   npu.require_verb();
   add_npu_compile(npu, exit_code);
   auto disasm = std::make_shared<NpuFileCall>();
@@ -205,6 +203,9 @@ void add_npu(Verb program, int& exit_code) {
     if (const Status status = run_validate(*validate); !status.ok()) exit_code = fail(status);
   });
   add_npu_estimate(npu, exit_code);
+  add_npu_compare(npu, exit_code);
+  add_npu_dump(npu, exit_code);
+  add_npu_regions(npu, exit_code);
   auto sim = std::make_shared<SimCall>();
   Verb run =
       npu.verb("sim", "Run a model on raw tensors like infer, with its Ethos-U segments in a simulator");

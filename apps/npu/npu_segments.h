@@ -32,5 +32,8 @@ Verb add_npu_file_verb(Verb parent, const char* name, const char* help,
                        const std::shared_ptr<NpuFileCall>& call);
 
 void add_npu_estimate(Verb npu, int& exit_code);
+void add_npu_compare(Verb npu, int& exit_code);
+void add_npu_dump(Verb npu, int& exit_code);
+void add_npu_regions(Verb npu, int& exit_code);
 
 }  // namespace runnel::apps

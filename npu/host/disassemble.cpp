@@ -1,54 +1,16 @@
 #include "npu/host/disassemble.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
+
+#include "npu/host/listing.h"
+#include "npu/host/u85/disassemble.h"
 
 namespace runnel::npu {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string number(std::int64_t value) { return std::to_string(value); }
-
-std::string type_text(const FeatureMap& map) {
-  return (map.is_signed ? "int" : "uint") + number(8 * map.element);
-}
-const char* layout_text(Layout layout) { return layout == Layout::nhwc ? "nhwc" : "nhcwb16"; }
 const char* rounding_text(Rounding rounding) {
   return rounding == Rounding::tfl ? "tfl" : rounding == Rounding::truncate ? "truncate" : "natural";
 }
-const char* upscale_text(Upscale upscale) { return upscale == Upscale::nearest ? "nearest" : "zeros"; }
-std::string shape_text(const FeatureMap& map) {
-  return number(map.height) + "x" + number(map.width) + "x" + number(map.depth);
-}
-bool tiled(const FeatureMap& map) { return map.width > map.width0 || map.height > map.height0; }
-
-std::string map_text(const char* name, const FeatureMap& map) {
-  std::string text = std::string("  ") + name + " " + shape_text(map) + " " + type_text(map) + " " +
-                     layout_text(map.layout) + " " + place_text(map.region, map.base[0]);
-  text += " stride " + number(map.stride_y) + "," +
-          number(map.layout == Layout::nhwc ? map.stride_x : map.stride_c);
-  if (map.zero_point != 0) text += " zero " + number(map.zero_point);
-  if (tiled(map)) {
-    text += " tiles " + number(map.height0) + "/" + number(map.height1) + "x" + number(map.width0);
-    for (int tile = 1; tile < 4; ++tile) text += " " + place_text(map.region, map.base[tile]);
-  }
-  return text;
-}
-Json map_json(const FeatureMap& map) {
-  Json out{{"shape", {map.height, map.width, map.depth}},
-           {"type", type_text(map)},
-           {"layout", layout_text(map.layout)},
-           {"region", map.region},
-           {"zero_point", map.zero_point},
-           {"base", {map.base[0], map.base[1], map.base[2], map.base[3]}},
-           {"stride_y", map.stride_y}};
-  out[map.layout == Layout::nhwc ? "stride_x" : "stride_c"] =
-      map.layout == Layout::nhwc ? map.stride_x : map.stride_c;
-  if (tiled(map)) out["tiles"] = {{"width0", map.width0}, {"height0", map.height0}, {"height1", map.height1}};
-  return out;
-}
-
 std::string scale_text(const Scale& scale) { return number(scale.multiplier) + ">>" + number(scale.shift); }
 Json scale_json(const Scale& scale) { return {{"multiplier", scale.multiplier}, {"shift", scale.shift}}; }
 
@@ -68,18 +30,6 @@ bool uses_ofm_scale(const Operation& op) {
              ? uses_opa(op) || op.is(ElementwiseMode::mul) || op.is(ElementwiseMode::abs) ||
                    op.is(ElementwiseMode::leaky_relu)
              : op.global_scale;
-}
-
-std::string kernel_text(const Operation& op) {
-  const Kernel& k = op.kernel;
-  std::string text = "  kernel " + number(k.height) + "x" + number(k.width) + " stride " +
-                     number(k.stride_y) + "x" + number(k.stride_x);
-  if (k.dilation_y > 1 || k.dilation_x > 1)
-    text += " dilation " + number(k.dilation_y) + "x" + number(k.dilation_x);
-  if (k.top + k.left + k.bottom + k.right > 0)
-    text += " pad " + number(k.top) + "," + number(k.left) + "," + number(k.bottom) + "," + number(k.right);
-  if (op.upscale != Upscale::none) text += std::string(" upscale ") + upscale_text(op.upscale);
-  return text;
 }
 
 std::string weights_text(const Operation& op) {
@@ -142,20 +92,6 @@ Json dma_json(const Dma& dma) {
           {"skip1", dma.skip1}};
 }
 
-bool has_window(const Operation& op) { return op.computes() && op.kind != OperationKind::elementwise; }
-bool waits(const Operation& op) {
-  return op.kind == OperationKind::kernel_wait || op.kind == OperationKind::dma_wait;
-}
-
-Json streams_json(const Bytes* streams, int count, std::uint8_t region) {
-  Json out = Json::array();
-  for (int i = 0; i < count; ++i) {
-    if (streams[i].length > 0)
-      out.push_back({{"region", region}, {"base", streams[i].base}, {"length", streams[i].length}});
-  }
-  return out;
-}
-
 void add_computation(const Operation& op, Json& out) {
   out["ifm"] = map_json(op.ifm);
   if (op.has_ifm2 && op.scalar) {
@@ -166,14 +102,7 @@ void add_computation(const Operation& op, Json& out) {
   }
   if (op.has_ifm2) out["reversed"] = op.reversed;
   out["ofm"] = map_json(op.ofm);
-  if (has_window(op)) {
-    const Kernel& k = op.kernel;
-    out["kernel"] = {{"size", {k.height, k.width}},
-                     {"stride", {k.stride_y, k.stride_x}},
-                     {"dilation", {k.dilation_y, k.dilation_x}},
-                     {"padding", {k.top, k.left, k.bottom, k.right}}};
-    if (op.upscale != Upscale::none) out["upscale"] = upscale_text(op.upscale);
-  }
+  if (has_window(op)) add_kernel(op, out);
   if (convolves(op)) {
     out["traversal"] = op.kernel.part_kernel ? "part-kernel" : "depth-first";
     out["weights"] = streams_json(op.weights, 4, op.weight_region);
@@ -202,16 +131,11 @@ void add_computation(const Operation& op, Json& out) {
 
 }  // namespace
 
-std::string place_text(std::uint8_t region, std::int64_t address) {
-  char text[40];
-  std::snprintf(text, sizeof text, "r%d+0x%llx", int{region}, static_cast<unsigned long long>(address));
-  return text;
-}
-
 std::string to_text(const Operation& op) {
   char head[40];
   std::snprintf(head, sizeof head, "%5u %-12s", op.word, std::string(name_of(op)).c_str());
   std::string text = head;
+  if (op.product == Product::u85 && !waits(op)) return text + u85::details_text(op);
   if (op.kind == OperationKind::dma) return text + dma_text(op.dma);
   if (waits(op)) return text + "  outstanding " + number(op.param);
   if (!op.computes()) return text + "  " + number(op.param);
@@ -228,7 +152,9 @@ std::string to_text(const Operation& op) {
 
 std::string to_json(const Operation& op) {
   Json out{{"word", op.word}, {"index", op.index}, {"operation", name_of(op)}};
-  if (op.kind == OperationKind::dma)
+  if (op.product == Product::u85 && !waits(op))
+    u85::add_details(op, out);
+  else if (op.kind == OperationKind::dma)
     out["dma"] = dma_json(op.dma);
   else if (waits(op))
     out["outstanding"] = op.param;

@@ -114,6 +114,7 @@ void Feed::stepped(const Graph& graph) {
 }
 
 void Feed::watched(const Watch& watch, std::span<const float> values, std::int64_t first) {
+  const std::lock_guard lock(watching_);
   const Format& format = watch.format();
   if (&watch == source_) {
     if (!spectrum_) return;
@@ -153,6 +154,7 @@ void Feed::watched(const Watch&, const Event& event, const std::string& record) 
 
 void Feed::lost(const Watch& watch, const Gap& gap, const std::string& record) {
   if (&watch != source_) return;  // all watches report it; use one
+  const std::lock_guard lock(watching_);
   if (spectrum_) spectrum_->restart(gap.begin + gap.lost);
   remember(record);
 }

@@ -41,7 +41,7 @@ class Recordings {
   std::vector<std::filesystem::path> paths_;
 };
 
-// Used by the thread that runs the graph, except for beginning().
+// Used by the threads that run the graph, one of which steps it.
 class Feed final : public pipeline::WatchListener {
  public:
   Feed(MessageLog& log, Recordings& recordings) : log_(log), recordings_(recordings) {}
@@ -73,6 +73,7 @@ class Feed final : public pipeline::WatchListener {
   mutable std::mutex mutex_;  // guards the next two
   std::string description_;
   std::deque<std::string> latest_;
+  std::mutex watching_;  // guards the next two
   std::optional<Spectrum> spectrum_;
   std::map<const pipeline::Watch*, Values> values_;
   const pipeline::Watch* source_ = nullptr;

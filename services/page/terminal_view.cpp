@@ -53,6 +53,7 @@ void TerminalView::connect(const Graph& graph) {
 }
 
 void TerminalView::watched(const Watch& watch, std::span<const float> values, std::int64_t) {
+  const std::lock_guard lock(mutex_);
   if (watch.what == kWatchedSource) {
     for (const float value : values) peak_ = std::max(peak_, std::abs(value));
     return;
@@ -73,6 +74,11 @@ void TerminalView::watched(const Watch&, const Event& event, const std::string&)
 }
 
 void TerminalView::clear() {
+  const std::lock_guard lock(mutex_);
+  erase();
+}
+
+void TerminalView::erase() {
   if (drawn_) write_("\r\x1b[K");
   drawn_ = false;
 }
@@ -117,6 +123,7 @@ void TerminalView::stepped(const Graph& graph) {
   const auto now = std::chrono::steady_clock::now();
   if (now - told_ < kBetween) return;
   told_ = now;
+  const std::lock_guard lock(mutex_);
   write_("\r\x1b[K" + line(graph.executor().seconds(), graph.executor().lost(), kWidth));
   drawn_ = true;
   peak_ = 0;

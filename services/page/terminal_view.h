@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@
 
 namespace runnel::page {
 
-// Used by the thread that runs the graph. For a graph from a text that add_watches() has seen.
+// Used by the threads that run the graph, one of which steps it. For a graph from a text that add_watches()
+// has seen.
 class TerminalView final : public pipeline::WatchListener {
  public:
   // `write`: writes text with control sequences to the terminal. Drawn at most ten times a second; clear()
@@ -34,6 +36,9 @@ class TerminalView final : public pipeline::WatchListener {
   [[nodiscard]] std::string line(double seconds, std::int64_t lost, std::size_t columns) const;
 
  private:
+  void erase();
+
+  std::mutex mutex_;  // guards what follows
   std::function<void(std::string_view)> write_;
   // Outputs of a model: the largest since the last line; repeated if none are new.
   struct Values {

@@ -51,6 +51,76 @@ TEST_F(NpuVerbs, TheImportedModelGivesTheRecordedBytesToo) {
   EXPECT_EQ(maps, 2);
 }
 
+// A network for the Ethos-U85 through every verb that runs models.
+TEST_F(NpuVerbs, U85Everywhere) {
+  RUNNEL_NEEDS_DATA();
+  const std::string model =
+      (runnel::test::data_folder() / "ethosu85/u85-256/kws_ref_model_vela.tflite").string();
+  const auto expected = runnel::test::read_file(recorded("out0"));
+  EXPECT_EQ(simulate(model, "direct", {"--dump-ofm", "5,8"}), expected);
+  call_well({"import", model, "-o", file("kws.rnl")});
+  call_well({"infer", file("kws.rnl"), "-i", "input_1=" + recorded("in0"), "-o", file("inferred")});
+  for (const auto& entry : fs::directory_iterator(file("inferred"))) {
+    auto bytes = runnel::test::read_file(entry.path());
+    ASSERT_GT(bytes.size(), expected.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                           bytes.end() - static_cast<std::ptrdiff_t>(expected.size())));
+  }
+  call_well({"npu", "validate", model, "--accelerator", "ethos-u85-256"});
+  call_well({"check", file("kws.rnl")});
+  EXPECT_NE(call_well({"profile", model, "--runs", "2"}).out.find("ethos-u"), std::string::npos);
+  EXPECT_EQ(Json::parse(call_well({"bench", model, "--seconds", "0.05"}).out)["type"], "bench");
+  // The arena holds input and output.
+  std::istringstream regions(call_well({"npu", "regions", model, "--json"}).out);
+  std::string line;
+  std::vector<Json> lines;
+  while (std::getline(regions, line)) lines.push_back(Json::parse(line));
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0]["kind"], "constants");
+  EXPECT_EQ(lines[0]["bytes"], 31344);
+  EXPECT_EQ(lines[0]["read"], Json({0, 31232}));
+  EXPECT_EQ(lines[0]["written"], nullptr);
+  EXPECT_EQ(lines[1]["written"][1].get<int>() <= lines[1]["bytes"].get<int>(), true);
+  EXPECT_EQ(lines[3]["port"], "input");
+  EXPECT_EQ(lines[3]["bytes"], 490);
+  EXPECT_EQ(lines[4]["port"], "output");
+  EXPECT_EQ(lines[4]["bytes"], 12);
+  call_well({"npu", "dump", model, "-o", file("dumped")});
+  int weights = 0, scales = 0;
+  for (const auto& entry : fs::directory_iterator(file("dumped"))) {
+    weights += entry.path().filename().string().rfind("weights_0_", 0) == 0 ? 1 : 0;
+    scales += entry.path().filename().string().rfind("scales_0_", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(weights, 11) << "one of ten layers in two parts";
+  EXPECT_EQ(scales, 11);
+}
+
+// Every layer of the original is found again; a compiled form of another network is not one.
+TEST_F(NpuVerbs, CompareFindsTheLayers) {
+  RUNNEL_NEEDS_DATA();
+  const auto data = runnel::test::data_folder();
+  const std::string original = (data / "ethosu/models/kws_ref_model.tflite").string();
+  for (const fs::path& compiled : {data / "ethosu85/u85-256/kws_ref_model_vela.tflite",
+                                   data / "ethosu/vela/u55-128/kws_ref_model_vela.tflite"}) {
+    std::istringstream lines(call_well({"npu", "compare", original, compiled.string(), "--json"}).out);
+    std::string line;
+    int layers = 0, parts = 0;
+    while (std::getline(lines, line)) {
+      const Json layer = Json::parse(line);
+      if (layer["operation"] != "CONV" && layer["operation"] != "DEPTHWISE") continue;
+      ++layers;
+      EXPECT_EQ(layer["differing"], 0) << line;
+      parts += layer["first_channel"].get<int>() > 0 ? 1 : 0;
+    }
+    EXPECT_GE(layers, 10) << compiled;
+    EXPECT_GE(parts, 1) << compiled << ": layers in several parts";
+  }
+  const Output other =
+      call({"npu", "compare", original, (data / "ethosu85/u85-256/str_ww_ref_model_vela.tflite").string()});
+  EXPECT_NE(other.exit_code, 0);
+  EXPECT_NE(other.err.find("bytes, the original has 490"), std::string::npos) << other.err;
+}
+
 TEST_F(NpuVerbs, EstimateSaysWhatWasRecorded) {
   RUNNEL_NEEDS_DATA();
   const Output output = call_well({"npu", "estimate", network(), "--system", "Ethos_U65_High_End",

@@ -9,8 +9,6 @@
 namespace runnel::test {
 namespace {
 
-constexpr std::uint64_t kWork = std::uint64_t{1} << 18;
-
 class Counter final : public npu::ViolationSink {
  public:
   void report(const npu::Operation&, std::string_view, std::string_view what) noexcept override {
@@ -32,16 +30,17 @@ Status feed_payload(const Program& beside, std::span<const std::byte> payload) {
   Counter counter;
   npu::ValidatorLimits limits;
   limits.regions = sizes;
-  limits.work = kWork;
+  limits.work = beside.work;
   npu::Validator validator(*segment.accelerator, limits, counter);
   npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
   for (npu::Operation op;;) {
     RUNNEL_ASSIGN(const bool more, decoder.next(op));
     if (!more) break;
     validator.check(op);
-    if (npu::to_text(op).empty()) return Status(Code::mismatch, "an operation without text");
+    if (npu::to_text(op).empty() || npu::to_json(op).empty())
+      return Status(Code::mismatch, "an operation without text");
   }
-  RUNNEL_ASSIGN(const auto simulator, npu::Simulator::make(segment, {kWork}));
+  RUNNEL_ASSIGN(const auto simulator, npu::Simulator::make(segment, {beside.work}));
   return simulator->run();
 }
 

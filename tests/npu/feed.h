@@ -18,12 +18,14 @@ struct Program {
   std::vector<std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;
   std::vector<npu::Port> inputs = {}, outputs = {};
+  std::uint64_t work = std::uint64_t{1} << 18;  // limit of a run
 };
 
 // Streams of one or more operations, made by hand.
 std::vector<Program> made_programs();
-// Parts of real networks, small enough to be run often or not.
+// Parts of real networks, small enough to be run often or not; of a U85: apart.
 std::vector<Program> real_programs(const std::filesystem::path& data);
+std::vector<Program> u85_programs(const std::filesystem::path& data);
 std::vector<Program> large_programs(const std::filesystem::path& data);
 
 // Does everything that a program does with a payload, with bounded work. Ok, or why it was refused.

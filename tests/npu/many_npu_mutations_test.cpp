@@ -8,9 +8,7 @@
 namespace runnel::test {
 namespace {
 
-TEST(ManyNpuMutations, EveryOneIsRefusedOrRun) {
-  std::vector<Program> programs = made_programs();
-  for (Program& program : real_programs(data_folder())) programs.push_back(std::move(program));
+void mutate(const std::vector<Program>& programs) {
   std::vector<Subject> subjects;
   for (const Program& program : programs) {
     subjects.push_back({program.name, program.payload, [&program](const std::vector<std::byte>& bytes) {
@@ -18,6 +16,17 @@ TEST(ManyNpuMutations, EveryOneIsRefusedOrRun) {
                         }});
   }
   mutate_many(subjects);
+}
+
+TEST(ManyNpuMutations, EveryOneIsRefusedOrRun) {
+  std::vector<Program> programs = made_programs();
+  for (Program& program : real_programs(data_folder())) programs.push_back(std::move(program));
+  mutate(programs);
+}
+
+TEST(ManyNpuMutations, EveryOneOfTheU85IsRefusedOrRun) {
+  RUNNEL_NEEDS_DATA();
+  mutate(u85_programs(data_folder()));
 }
 
 }  // namespace

@@ -13,11 +13,22 @@ namespace {
 std::vector<Program> programs() {
   std::vector<Program> all = made_programs();
   for (Program& program : real_programs(data_folder())) all.push_back(std::move(program));
+  for (Program& program : u85_programs(data_folder())) all.push_back(std::move(program));
   return all;
 }
 
 TEST(NpuMutations, OriginalsRun) {
   for (const Program& program : made_programs()) {
+    const Status status = feed_payload(program, program.payload);
+    EXPECT_TRUE(status.ok()) << program.name << ": " << status.text();
+  }
+}
+
+TEST(NpuMutations, OriginalsOfTheU85Run) {
+  RUNNEL_NEEDS_DATA();
+  const std::vector<Program> all = u85_programs(data_folder());
+  EXPECT_EQ(all.size(), 18u);
+  for (const Program& program : all) {
     const Status status = feed_payload(program, program.payload);
     EXPECT_TRUE(status.ok()) << program.name << ": " << status.text();
   }
@@ -108,7 +119,11 @@ TEST(NpuMutations, CorpusIsRefusedOrRun) {
 
 // Constants are damaged, too: weight streams and scales.
 TEST(NpuMutations, DamagedConstantsAreRefusedOrRun) {
-  for (const Program& program : made_programs()) {
+  std::vector<Program> all = made_programs();
+  for (Program& program : u85_programs(data_folder())) {
+    if (!program.constants.empty()) all.push_back(std::move(program));
+  }
+  for (const Program& program : all) {
     Mutator mutator(program.constants, 12);
     Program damaged = program;
     for (int i = 0; i < 2000; ++i) {

@@ -53,8 +53,7 @@ TEST(Payload, LengthHasAHighPart) {
 }
 TEST(Payload, IsRefused) {
   EXPECT_EQ(payload_refusal({}), "payload: 0 bytes, expected words of 4 bytes");
-  EXPECT_EQ(payload_refusal({0x31504f44}), "payload, word 0: 827346756, expected COP1");
-  EXPECT_EQ(payload_refusal({0x32504f43}), "payload: begins with COP2; only COP1 is known here");
+  EXPECT_EQ(payload_refusal({0x31504f44}), "payload, word 0: 827346756, expected COP1 or COP2");
   EXPECT_EQ(payload_refusal({kCop1}), "payload: no configuration");
   EXPECT_EQ(payload_refusal({kCop1, 1, kU55, 7}), "payload: no command stream");
   EXPECT_EQ(payload_refusal({kCop1, 1, kU55}),
@@ -67,6 +66,41 @@ TEST(Payload, IsRefused) {
   EXPECT_EQ(payload_refusal({kCop1, 2, 2}), "payload, word 2: a second command stream");
 }
 
+// A head, an entry with its length, metadata with their length and filler, two words of commands.
+const Words kSecondKind{0x32504f43, 1,          56,         0, 1, 48, 36,         0x4d554556, 1,
+                        20,         0x20000118, 0x20007000, 2, 0, 0,  0xffffffff, 0x00000001, 0xffff0000};
+TEST(Payload, SecondKindIsRead) {
+  const auto bytes = bytes_of(kSecondKind);
+  const auto payload = npu::read_payload(bytes);
+  ASSERT_TRUE(payload.ok()) << payload.status().text();
+  EXPECT_EQ(payload->config, 0x20000118u);
+  EXPECT_EQ(payload->id, 0x20007000u);
+  EXPECT_EQ(payload->first_command, 16u);
+  ASSERT_EQ(payload->commands.size(), 2u);
+  EXPECT_EQ(payload->commands[1], 0xffff0000u);
+}
+TEST(Payload, SecondKindIsRefused) {
+  const auto changed = [](std::size_t word, std::uint32_t value) {
+    Words words = kSecondKind;
+    words[word] = value;
+    return payload_refusal(words);
+  };
+  EXPECT_EQ(payload_refusal({0x32504f43}), "payload: 4 bytes, expected at least 60");
+  EXPECT_EQ(changed(1, 0x10002), "payload, word 1: COP2 of version 2.1, expected 1.0");
+  EXPECT_EQ(changed(2, 57), "payload, word 2: 57 bytes follow, expected 56");
+  EXPECT_NE(changed(3, 1).find("payload, word 2: "), std::string::npos);
+  EXPECT_EQ(changed(4, 2), "payload, word 4: an entry of type 2, expected 1");
+  EXPECT_EQ(changed(5, 44), "payload, word 5: an entry of 44 bytes, expected 48");
+  EXPECT_EQ(changed(6, 0xfffffffc),
+            "payload, word 6: metadata of 4294967292 bytes, expected a multiple of 4 from 32 to 44");
+  EXPECT_EQ(changed(7, 1), "payload, word 7: 1, expected VEUM");
+  EXPECT_EQ(changed(8, 2), "payload, word 8: metadata of another version than 1.0");
+  for (std::size_t size = 0; size < kSecondKind.size(); ++size)
+    EXPECT_NE(
+        payload_refusal(Words(kSecondKind.begin(), kSecondKind.begin() + static_cast<std::ptrdiff_t>(size))),
+        "");
+}
+
 TEST(Accelerators, AreFoundByWordAndName) {
   for (const auto& [config, name] : {std::pair{0x1005u, "ethos-u55-32"},
                                      {0x1006u, "ethos-u55-64"},
@@ -74,13 +108,19 @@ TEST(Accelerators, AreFoundByWordAndName) {
                                      {0x3008u, "ethos-u55-256"},
                                      {0x10003008u, "ethos-u65-256"},
                                      {0x10006009u, "ethos-u65-512"},
-                                     {0x20000118u, "ethos-u85-256"}}) {
+                                     {0x20000117u, "ethos-u85-128"},
+                                     {0x20000118u, "ethos-u85-256"},
+                                     {0x20001119u, "ethos-u85-512"},
+                                     {0x2000251au, "ethos-u85-1024"},
+                                     {0x2000261bu, "ethos-u85-2048"}}) {
     const auto found = npu::find_accelerator(config);
     ASSERT_TRUE(found.ok()) << found.status().text();
     EXPECT_EQ((*found)->name, name);
     EXPECT_EQ(*npu::find_accelerator(std::string_view(name)), *found);
   }
   EXPECT_EQ(npu::find_accelerator(0x1808u).status().code(), Code::unsupported);
+  EXPECT_EQ(npu::find_accelerator(0x20001118u).status().text(),
+            "configuration word 536875288: ethos-u85-256 with 2 weight decoders, expected 1");
   EXPECT_NE(
       npu::find_accelerator(std::string_view("ethos-u99")).status().text().find("known are ethos-u55-32, "),
       std::string::npos);
@@ -215,77 +255,6 @@ TEST(Validator, NamesTheRule) {
   EXPECT_EQ(rules_broken([](auto& m) { m.op(OpCode::kernel_wait, 3); }), Set{"wait"});
   EXPECT_EQ(rules_broken([](auto& m) { m.op(OpCode::dma_wait, 2); }), Set{"wait"});
   EXPECT_EQ(rules_broken({}, kU55, 100), Set{"work"});
-}
-
-// A U85 of 256: micro-blocks 1 x 2 x 16, 1 x 4 x 8 and 2 x 2 x 8.
-TEST(Validator, BlocksOfTheU85) {
-  class Named final : public npu::ViolationSink {
-   public:
-    void report(const npu::Operation&, std::string_view rule, std::string_view what) noexcept override {
-      text += std::string(rule) + ": " + std::string(what) + "\n";
-    }
-    std::string text;
-  };
-  npu::Operation op;
-  op.kind = npu::OperationKind::pool;
-  op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
-  op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = 16;
-  op.ifm.depth = op.ofm.depth = 16;
-  const auto broken = [&](std::int32_t height, std::int32_t width, std::int32_t depth, int micro,
-                          int bits = 32, const char* name = "ethos-u85-256") {
-    op.block_height = height;
-    op.block_width = width;
-    op.block_depth = depth;
-    op.microblock = static_cast<std::uint8_t>(micro);
-    op.acc_format = bits == 32 ? 0 : 1;
-    Named named;
-    npu::Validator validator(**npu::find_accelerator(std::string_view(name)), {}, named);
-    validator.check(op);
-    return named.text;
-  };
-  EXPECT_EQ(broken(16, 2, 16, 1), "");
-  EXPECT_EQ(broken(16, 8, 16, 1), "");
-  EXPECT_EQ(broken(16, 8, 16, 1, 48), "shram: accumulators take 32768 bytes, expected at most 16384\n");
-  EXPECT_EQ(broken(16, 3, 16, 1), "block: block of 16 x 3 x 16, expected multiples of 1 x 2 x 16\n");
-  EXPECT_EQ(broken(2, 2, 8, 3), "");
-  EXPECT_EQ(broken(4, 4, 16, 5), "block: micro-block 5, which ethos-u85-256 does not have\n");
-  EXPECT_EQ(broken(4, 4, 16, 5, 32, "ethos-u85-2048"), "");
-  EXPECT_EQ(broken(2, 2, 8, 7), "block: micro-block 7, which ethos-u85-256 does not have\n");
-  EXPECT_NE(broken(130, 2, 16, 1).find("expected at most 128 x 128 x 1024"), std::string::npos);
-  // 8 x 8 taps with stride 3: 15 x 22 positions of 16 channels, twice.
-  op.kernel.height = op.kernel.width = 8;
-  op.kernel.stride_y = op.kernel.stride_x = 3;
-  op.ifm.element = 2;
-  EXPECT_EQ(broken(4, 6, 16, 1), "shram: the input takes 25024 bytes, expected at most 16384\n");
-  // One block of a convolution: with deep micro-blocks 32 channels in units of 1 x 2 positions, with others
-  // 64 in units of one; by parts of the kernel 16, in units of 2 x 2.
-  op.kind = npu::OperationKind::conv;
-  op.weights[0].length = 16;
-  op.ifm.element = 1;
-  op.ifm.depth = 100;
-  op.kernel = {};
-  op.kernel.height = op.kernel.width = 3;
-  op.kernel.stride_y = op.kernel.stride_x = 2;
-  EXPECT_EQ(broken(10, 10, 16, 1), "");  // 21 x 22 x 32 = 14,784
-  EXPECT_EQ(broken(10, 12, 16, 1),
-            "shram: a block of the input takes 17472 bytes, expected at most 16384\n");  // 21 x 26 x 32
-  EXPECT_EQ(broken(8, 8, 16, 3),
-            "shram: a block of the input takes 18496 bytes, expected at most 16384\n");  // 17 x 17 x 64
-  op.ifm.depth = 20;
-  EXPECT_EQ(broken(8, 8, 16, 3),
-            "shram: a block of the input takes 18496 bytes, expected at most 16384\n");  // whole units
-  op.kernel.part_kernel = true;
-  EXPECT_EQ(broken(8, 8, 16, 3), "");  // 18 x 18 x 16 = 5,184
-  op.ifm.element = 2;
-  EXPECT_EQ(broken(8, 8, 16, 3), "");  // 17 x 18 x 16 x 2 = 9,792
-  op.kernel.height = op.kernel.width = 8;
-  op.kernel.stride_y = op.kernel.stride_x = 3;
-  EXPECT_EQ(broken(8, 8, 16, 3),
-            "shram: a block of the input takes 27840 bytes, expected at most 16384\n");  // 29 x 30 x 16 x 2 =
-                                                                                         // 27,840
-  // Element-wise operations use neither memory, and their micro-block is not checked.
-  op.kind = npu::OperationKind::elementwise;
-  EXPECT_EQ(broken(1, 128, 16, 7), "");
 }
 
 // ---- weights

@@ -8,6 +8,9 @@ using npu::Long;
 using npu::Short;
 
 StreamMaker& StreamMaker::set(Short code, int value) {
+  // A U85 has no places in its own memory to set.
+  const bool u85 = config_ >> 28 == static_cast<std::uint32_t>(npu::Product::u85);
+  if (u85 && npu::short_name(npu::Product::u85, static_cast<std::uint16_t>(code)).empty()) return *this;
   words_.push_back(static_cast<std::uint32_t>(code) | static_cast<std::uint32_t>(value & 0xffff) << 16);
   return *this;
 }
@@ -28,7 +31,7 @@ StreamMaker& StreamMaker::scale(Long code, std::uint32_t multiplier, int shift) 
 }
 
 namespace {
-int log2_of(int element) { return element == 1 ? 0 : element == 2 ? 1 : 2; }
+int log2_of(int element) { return element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 3; }
 }  // namespace
 
 StreamMaker& StreamMaker::ifm(const MapSpec& map, int operand_to_scale) {

@@ -106,13 +106,27 @@ Status Builder::add_input(std::int32_t tensor) {
   const TensorId id = add(std::move(to));
   ids_[static_cast<std::size_t>(tensor)] = id;
   graph.inputs.push_back(id);
-  if (!is_shifted(from)) return {};
-  // The file's tensor is the input, and its int8 form what everything reads.
-  const TensorId twin = add(at(id));
+  return is_shifted(from) ? emit_int8(tensor) : Status();
+}
+
+// The tensor as the file has it becomes uint8, and its int8 form what everything reads.
+Status Builder::emit_int8(std::int32_t tensor) {
+  const TensorId id = find(tensor), twin = add(at(id));
   at(twin).name += ".int8";
   as_uint8(id);
   ids_[static_cast<std::size_t>(tensor)] = twin;
-  return emit(shift_of(from), OpCode::requantize, {id}, {twin}, {}, Arithmetic::tflite);
+  return emit(shift_of(source_.tensors[static_cast<std::size_t>(tensor)]), OpCode::requantize, {id}, {twin},
+              {}, Arithmetic::tflite);
+}
+
+Result<TensorId> Builder::uint8_form(std::int32_t tensor) {
+  const TensorId twin = find(tensor);
+  for (const Node& node : graph.nodes) {
+    if (node.code == OpCode::requantize && node.outputs[0] == twin &&
+        at(node.inputs[0]).dtype == DType::uint8)
+      return node.inputs[0];
+  }
+  return emit_uint8(tensor);
 }
 
 Result<TensorId> Builder::emit_uint8(std::int32_t tensor) {

@@ -45,8 +45,10 @@ class Builder {
   [[nodiscard]] compiler::Tensor& at(TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
   TensorId add(compiler::Tensor tensor);
   Status add_input(std::int32_t tensor);
-  // The uint8 tensor of the file after its int8 form (is_shifted).
-  Result<TensorId> emit_uint8(std::int32_t tensor);
+  // A computed uint8 tensor of the file (is_shifted): what its int8 form was made of, or made of that one.
+  Result<TensorId> uint8_form(std::int32_t tensor);
+  // The int8 form of a uint8 tensor that was just computed.
+  Status emit_int8(std::int32_t tensor);
   // A new tensor for output `position`; the shape follows when the node is emitted.
   Result<TensorId> result(const Operator& op, std::size_t position = 0);
   // A tensor between two nodes that the file does not know: type, scale and zero point of `like`.
@@ -74,6 +76,7 @@ class Builder {
 
  private:
   Result<compiler::Tensor> tensor_of(const Tensor& from) const;
+  Result<TensorId> emit_uint8(std::int32_t tensor);
   void as_uint8(TensorId id);
   static Operator shift_of(const Tensor& tensor);
 

@@ -34,7 +34,7 @@ Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
   TensorId id = builder.find(tensor);
   const std::string& name = builder.source().tensors[static_cast<std::size_t>(tensor)].name;
   if (id != kAbsent && is_shifted(builder.source().tensors[static_cast<std::size_t>(tensor)])) {
-    RUNNEL_ASSIGN(id, builder.emit_uint8(tensor));
+    RUNNEL_ASSIGN(id, builder.uint8_form(tensor));
   }
   if (id == kAbsent)
     return Status(Code::invalid_data) << "output \"" << name << "\" is not computed by any operator";

@@ -1,6 +1,7 @@
 // Convolutions: the window of each position becomes one row, multiplied by each channel's weights.
 #include <algorithm>
 
+#include "npu/host/simulator/convolution_sums.h"
 #include "npu/host/simulator/feature_map.h"
 #include "npu/host/simulator/output_stage.h"
 #include "npu/host/simulator/simulator.h"
@@ -12,6 +13,7 @@ namespace {
 // The number of products of a 16-bit and a 9-bit number, or of two 9-bit numbers, whose sum fits
 // into 32 bits.
 constexpr std::size_t kWideChunk = 128, kNarrowChunk = std::size_t{1} << 14;
+constexpr std::int32_t kMaxWeight = 255;
 constexpr std::size_t kRow = 16;  // rows of windows and weights are padded to a multiple
 
 std::size_t round_up(std::size_t value) { return (value + kRow - 1) / kRow * kRow; }
@@ -54,7 +56,7 @@ class Convolution {
       lay_out(weights);
   }
 
-  // write(position, channel, sum)
+  // write(position, sums of all channels)
   template <class Write>
   void run(const Write& write) {
     std::vector<std::int64_t> sums(outs_);
@@ -68,7 +70,7 @@ class Convolution {
           for (std::size_t out = 0; out < outs_; ++out)
             sums[out] = dot(window_.data(), weights_.data() + out * row_, row_, chunk_);
         }
-        for (std::size_t out = 0; out < outs_; ++out) write(position, out, sums[out]);
+        write(position, std::span<const std::int64_t>(sums));
       }
     }
   }
@@ -142,33 +144,70 @@ class Convolution {
   std::size_t chunk_;
 };
 
+// With weights of nine bits.
+template <class Write>
+void convolve(const Operation& op, const std::vector<std::int32_t>& input,
+              const std::vector<std::int16_t>& weights, const Write& write) {
+  std::int32_t least = 0, most = 0;
+  for (const std::int32_t value : input) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  const bool narrow = least >= -256 && most <= 255;
+  if (least >= INT16_MIN && most <= INT16_MAX)
+    Convolution<std::int16_t>(op, input, weights, narrow ? kNarrowChunk : kWideChunk).run(write);
+  else
+    Convolution<std::int32_t>(op, input, weights, 0).run(write);
+}
+
 }  // namespace
+
+KernelConvolution* Simulator::kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
+                                        const std::vector<ScaleRecord>& scales, const OutputStage& output) {
+  if (!use_kernels_) return nullptr;
+  OnKernel& kernel = kernels_[op.index];
+  if (!kernel.made || kernel.of != scales) {
+    KernelOutput stored;
+    kernel = {true, scales, nullptr};
+    if (output.of_kernel(stored)) kernel.convolution = KernelConvolution::make(op, weights, scales, stored);
+  }
+  return kernel.convolution.get();
+}
 
 Status Simulator::convolution(const Operation& op) {
   RUNNEL_ASSIGN(const std::vector<std::int16_t>* const weights, weights_of(op));
   const std::vector<ScaleRecord> scales = scales_of(op);
   const OutputStage output(op, *segment_.accelerator, internal_);
-  read_map(op.ifm, memory(op.ifm.region), first_);
-  std::int32_t least = 0, most = 0;
-  bool fits = true;
-  for (std::int32_t& value : first_) {
-    fits = fits && !__builtin_sub_overflow(value, op.ifm.zero_point, &value);
-    least = std::min(least, value);
-    most = std::max(most, value);
+  if (KernelConvolution* const kernel = kernel_of(op, *weights, scales, output); kernel != nullptr) {
+    read_bytes(op.ifm, memory(op.ifm.region), kernel->input());
+    result_.resize(elements_of(op.ofm));
+    kernel->run(result_);
+    output.finish(result_);
+    return {};
   }
+  read_map(op.ifm, memory(op.ifm.region), first_);
+  bool fits = true;
+  for (std::int32_t& value : first_) fits = fits && !__builtin_sub_overflow(value, op.ifm.zero_point, &value);
   if (!fits) return Status(Code::unsupported) << "input elements of 33 bits";
   result_.resize(elements_of(op.ofm));
-  const auto write = [&](std::size_t position, std::size_t channel, std::int64_t sum) {
-    const ScaleRecord& record = scales[channel];
-    result_[position * scales.size() + channel] =
-        output(wrap(sum + record.bias, accumulator_bits(op)), Scale{record.multiplier, record.shift});
-  };
-  const bool narrow = least >= -256 && most <= 255;
-  if (least >= INT16_MIN && most <= INT16_MAX)
-    Convolution<std::int16_t>(op, first_, *weights, narrow ? kNarrowChunk : kWideChunk).run(write);
-  else
-    Convolution<std::int32_t>(op, first_, *weights, 0).run(write);
+  convolve(op, first_, *weights, [&](std::size_t position, std::span<const std::int64_t> sums) {
+    for (std::size_t channel = 0; channel < sums.size(); ++channel) {
+      const ScaleRecord& record = scales[channel];
+      result_[position * scales.size() + channel] = output(
+          wrap(sums[channel] + record.bias, accumulator_bits(op)), Scale{record.multiplier, record.shift});
+    }
+  });
   return {};
+}
+
+void convolution_sums(const Operation& op, const std::vector<std::int32_t>& input,
+                      const std::vector<std::int16_t>& weights, const SumWriter& write) {
+  const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
+  const bool wide = !weights.empty() && (*least < -kMaxWeight || *most > kMaxWeight);
+  if (wide)
+    Convolution<std::int32_t>(op, input, weights, 0).run(write);
+  else
+    convolve(op, input, weights, write);
 }
 
 }  // namespace runnel::npu

@@ -10,10 +10,15 @@
 
 namespace runnel::npu {
 
-// Raw values, zero point included. `region` holds the map's extent (bounds.h).
+// Raw values, zero point included. `region` holds the map's extent (bounds.h). Elements of up to 32 bits,
+// with unsigned ones of 32 bits as their signed counterparts; as std::int64_t every type.
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values);
+void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int64_t>& values);
+// The same for elements of one byte, as they are. `values` has elements_of(map).
+void read_bytes(const FeatureMap& map, std::span<const std::byte> region, std::span<std::byte> values);
 // Writes the low bytes of each value.
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
+void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int64_t> values);
 
 inline std::size_t elements_of(const FeatureMap& map) noexcept {
   return static_cast<std::size_t>(map.height) * static_cast<std::size_t>(map.width) *

@@ -7,6 +7,7 @@
 #include "npu/bounds.h"
 #include "npu/decoder.h"
 #include "npu/host/simulator/feature_map.h"
+#include "npu/u85/chains.h"
 
 namespace runnel::npu {
 namespace {
@@ -22,21 +23,24 @@ Status named(const Operation& op, const Status& status) {
 }  // namespace
 
 Result<std::unique_ptr<Simulator>> Simulator::make(const Segment& segment, const SimulatorOptions& options) {
-  if (segment.accelerator->product == Product::u85)
-    return Status(Code::unsupported) << segment.accelerator->name
-                                     << ": its streams are listed and validated, but not executed";
   auto simulator = std::unique_ptr<Simulator>(new Simulator(segment));
   RUNNEL_TRY(simulator->prepare(options));
   return simulator;
 }
 
 Status Simulator::prepare(const SimulatorOptions& options) {
-  Decoder decoder(segment_.payload.commands, *segment_.accelerator);
+  constexpr bool kFollow = true;
+  Decoder decoder(segment_.payload.commands, *segment_.accelerator, kFollow);
+  const bool u85 = segment_.accelerator->product == Product::u85;
+  u85::Chains chains;
   for (Operation op;;) {
     RUNNEL_ASSIGN(const bool more, decoder.next(op));
     if (!more) break;
     if (const Status status = check(op); !status.ok()) return named(op, status);
-    if (!checked_add(work_, work_of(op), work_) || work_ > options.work) {
+    if (u85) {
+      if (const Status status = chains.follow(op); !status.ok()) return named(op, status);
+    }
+    if (!checked_add(work_, work_of(op, *segment_.accelerator), work_) || work_ > options.work) {
       return named(op, Status(Code::invalid_data)
                            << "work up to here is " << work_ << ", expected at most " << options.work);
     }
@@ -50,6 +54,12 @@ Status Simulator::prepare(const SimulatorOptions& options) {
     }
   }
   weights_.resize(operations_.size());
+  if (u85) {
+    u85::mark_kept(operations_);
+    u85_.emplace(*segment_.accelerator, operations_.size());
+  }
+  kernels_.resize(operations_.size());
+  use_kernels_ = options.kernels;
   reset();
   return {};
 }
@@ -61,6 +71,7 @@ void Simulator::reset() {
     regions_[i] = memories_[i];
   }
   internal_.assign(segment_.accelerator->shram_bytes(), std::byte{0});
+  if (u85_) u85_->reset();
   for (const Port& port : segment_.inputs) {
     if (port.kept)
       std::fill_n(memories_[kScratch].begin() + static_cast<std::ptrdiff_t>(port.offset), port.bytes,
@@ -81,13 +92,25 @@ Status Simulator::check(const Operation& op) const {
   };
   if (op.kind == OperationKind::dma) return op.dma.target.internal ? Status() : writes(op.dma.target.region);
   if (!op.computes()) return {};
-  RUNNEL_TRY(writes(op.ofm.region));
+  if (op.ofm.width0 > 0) RUNNEL_TRY(writes(op.ofm.region));
+  RUNNEL_TRY(check_maps(op));
+  if (segment_.accelerator->product == Product::u85) return u85::check_executable(op, *segment_.accelerator);
+  return check_first_generations(op);
+}
+
+Status Simulator::check_maps(const Operation& op) const {
+  const auto sizes = segment_.region_sizes();
   for (const FeatureMap* map : {&op.ifm, &op.ifm2, &op.ofm}) {
     const std::uint64_t size = sizes[map->region];
-    if (elements_of(*map) > kMaxAliases * size + 1)
+    if (map->width0 > 0 && elements_of(*map) > kMaxAliases * size + 1)
       return Status(Code::invalid_data)
              << "a map of " << elements_of(*map) << " elements in a region of " << size << " bytes";
   }
+  return {};
+}
+
+// Of U55 and U65.
+Status Simulator::check_first_generations(const Operation& op) const {
   if (op.block_depth < op.cores)
     return Status(Code::invalid_data)
            << "blocks of " << op.block_depth << " channels for " << op.cores << " cores";
@@ -104,9 +127,25 @@ std::span<const std::byte> Simulator::memory(std::uint8_t region) const noexcept
 }
 
 Status Simulator::run(const Observer& observer) {
+  if (u85_) return run_u85(observer);
   for (const Operation& op : operations_) {
     if (const Status status = execute(op); !status.ok()) return named(op, status);
     if (observer && op.computes()) observer(op, result_);
+  }
+  return {};
+}
+
+Status Simulator::run_u85(const Observer& observer) {
+  const u85::Memories memories{segment_.constants, regions_};
+  for (const Operation& op : operations_) {
+    if (const Status status = u85_->execute(op, memories); !status.ok()) return named(op, status);
+    if (!observer || !op.computes()) continue;
+    result_.clear();
+    for (const std::int64_t value : u85_->result())
+      result_.push_back(op.ofm.element == 8
+                            ? static_cast<std::int32_t>(clamp_between(value, INT32_MIN, INT32_MAX))
+                            : static_cast<std::int32_t>(value));
+    observer(op, result_);
   }
   return {};
 }
@@ -153,6 +192,9 @@ void Simulator::copy(const Dma& dma) {
 }
 
 Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& op) {
+  if (!convolves(op) || op.u85.second_weights)
+    return Status(Code::unsupported) << "operation " << op.index << " has no weights of its own";
+  if (u85_) return u85_->weights_of(op, {segment_.constants, regions_});
   const std::span<const std::byte> region = memory(op.weight_region);
   std::vector<std::byte> bytes;
   for (std::int32_t core = 0; core < op.cores; ++core) {
@@ -163,6 +205,7 @@ Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& 
   Weights& known = weights_[op.index];
   if (!known.values.empty() && known.made_of == bytes) return &known.values;
   known.values.clear();
+  kernels_[op.index] = {};
   std::size_t at = 0;
   for (std::int32_t core = 0; core < op.cores; ++core) {
     const auto length = static_cast<std::size_t>(op.weights[core].length);
@@ -185,6 +228,7 @@ Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& 
 }
 
 std::vector<ScaleRecord> Simulator::scales_of(const Operation& op) const {
+  if (u85_) return u85_->scales_of(op, {segment_.constants, regions_});
   const std::span<const std::byte> region = memory(op.scale_region);
   std::vector<ScaleRecord> records(static_cast<std::size_t>(op.ofm.depth));
   for (std::size_t channel = 0; channel < records.size(); ++channel) {

@@ -1,5 +1,5 @@
-// Simulator: computes what an Ethos-U55 or U65 would compute, byte for byte, operation by operation. It
-// ignores time, blocks and waits.
+// Simulator: computes what an Ethos-U would compute, byte for byte, operation by operation. It ignores time,
+// blocks and waits.
 #pragma once
 
 #include <array>
@@ -7,28 +7,36 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "npu/host/segment.h"
+#include "npu/host/simulator/kernel_convolution.h"
+#include "npu/host/simulator/u85/executor.h"
 #include "npu/host/weights.h"
 #include "npu/operation.h"
 
 namespace runnel::npu {
 
+class OutputStage;
+
 struct SimulatorOptions {
   std::uint64_t work = std::uint64_t{1} << 36;  // limit of one run (bounds.h); streams with more are refused
   DeviceDescription device{};                   // preparing a model made for another one fails
+  bool kernels =
+      true;  // convolutions on the kernels of this processor where these are exact; false: by plain loops
 };
 
-// Called after each computing operation with its output, [height][width][depth] as stored.
+// Called after each computing operation with its output, [height][width][depth] as stored; of a U85 before
+// transposition, elements of 64 bits saturated, and empty for an operation without output.
 using Observer = std::function<void(const Operation& op, std::span<const std::int32_t> output)>;
 
 class Simulator {
  public:
   // The segment's bytes must outlive the simulator. Reads the whole stream and refuses it if an address is
-  // outside its region or a constant would be written. Errors: invalid_data; unsupported for the U85 and for
-  // operations that no public document specifies.
+  // outside its region or a constant would be written. Errors: invalid_data; unsupported for operations that
+  // no public document specifies.
   static Result<std::unique_ptr<Simulator>> make(const Segment& segment,
                                                  const SimulatorOptions& options = {});
 
@@ -52,6 +60,13 @@ class Simulator {
   // Zeros all memory and sets data kept between runs to its initial values.
   void reset();
 
+  // What a convolution multiplies and scales with, from its streams as they are in memory now: weights as
+  // [out][ky][kx][in] (in 1 for depthwise), one record for each output channel, with the operation's scale
+  // where one holds for all. From an observer: of the operation that just ran. Errors: invalid_data for
+  // streams that cannot be decoded; unsupported without such streams.
+  Result<const std::vector<std::int16_t>*> weights_of(const Operation& op);
+  [[nodiscard]] std::vector<ScaleRecord> scales_of(const Operation& op) const;
+
   [[nodiscard]] const Segment& segment() const noexcept { return segment_; }
   [[nodiscard]] const std::vector<Operation>& operations() const noexcept { return operations_; }
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
@@ -62,6 +77,12 @@ class Simulator {
     std::vector<std::byte> made_of;
     std::vector<std::int16_t> values;
   };
+  // A convolution on kernels, or null for plain loops, made of the weights at hand and these scales.
+  struct OnKernel {
+    bool made = false;
+    std::vector<ScaleRecord> of;
+    std::unique_ptr<KernelConvolution> convolution;
+  };
 
   explicit Simulator(const Segment& segment) : segment_(segment) {}
   std::span<std::byte> port(const Port& port) noexcept {
@@ -70,10 +91,13 @@ class Simulator {
   [[nodiscard]] std::span<const std::byte> memory(std::uint8_t region) const noexcept;
   Status prepare(const SimulatorOptions& options);
   Status check(const Operation& op) const;
+  Status check_maps(const Operation& op) const;
+  Status check_first_generations(const Operation& op) const;
   Status execute(const Operation& op);
-  Result<const std::vector<std::int16_t>*> weights_of(const Operation& op);
-  [[nodiscard]] std::vector<ScaleRecord> scales_of(const Operation& op) const;
+  Status run_u85(const Observer& observer);
   Status convolution(const Operation& op);
+  KernelConvolution* kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
+                               const std::vector<ScaleRecord>& scales, const OutputStage& output);
   void pool(const Operation& op);
   void elementwise(const Operation& op);
   void copy(const Dma& dma);
@@ -84,7 +108,10 @@ class Simulator {
   std::array<std::vector<std::byte>, kRegions> memories_;  // owned; without constants
   std::array<std::span<std::byte>, kRegions> regions_;
   std::vector<std::byte> internal_;
-  std::vector<Weights> weights_;                       // by operation
+  std::optional<u85::Executor> u85_;  // executes everything of a U85
+  std::vector<Weights> weights_;      // by operation
+  std::vector<OnKernel> kernels_;     // by operation
+  bool use_kernels_ = true;
   std::vector<std::int32_t> first_, second_, result_;  // maps of the operation at hand
 };
 

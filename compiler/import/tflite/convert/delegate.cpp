@@ -47,6 +47,10 @@ Status convert_ethos_u(Builder& builder, const Operator& op) {
     TensorId id = kAbsent;
     if (!kept) {
       RUNNEL_ASSIGN(id, builder.operand(op, i));
+      // The segment reads the file's bytes.
+      if (is_shifted(*tensor)) {
+        RUNNEL_ASSIGN(id, builder.uint8_form(op.inputs[i]));
+      }
     }
     inputs.push_back(id);
     in_offsets.push_back(offset_of(*tensor, *scratch));
@@ -65,7 +69,12 @@ Status convert_ethos_u(Builder& builder, const Operator& op) {
                         {"output_offsets", out_offsets},
                         {"state_bytes", states},
                         {"state_values", first_values}};
-  return builder.emit(op, OpCode::delegate, inputs, outputs, options);
+  RUNNEL_TRY(builder.emit(op, OpCode::delegate, inputs, outputs, options));
+  for (const std::int32_t tensor : op.outputs) {
+    if (is_shifted(builder.source().tensors[static_cast<std::size_t>(tensor)]))
+      RUNNEL_TRY(builder.emit_int8(tensor));
+  }
+  return {};
 }
 
 }  // namespace runnel::compiler::tflite_source

@@ -217,5 +217,33 @@ TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
   EXPECT_NE((*runnable)->whole({Bytes(4)}).status().text().find("delegate \"ethos-u\""), std::string::npos);
 }
 
+// A segment reads and writes the file's uint8, everything else their int8 forms.
+TEST(TfliteImporter, NpuOperatorsKeepUint8) {
+  TinyTflite made;
+  const std::vector<std::uint8_t> commands{'C', 'O', 'P', '1'};
+  const int stream = made.tensor<std::uint8_t>(kUint8, {4}, 0, 0, commands),
+            weights = made.tensor<std::uint8_t>(kUint8, {0}, 0, 0);
+  const int scratch = made.tensor<std::uint8_t>(kUint8, {96}, 0, 0),
+            fast = made.tensor<std::uint8_t>(kUint8, {32}, 0, 0);
+  const int x = made.tensor(kUint8, {1, 4}, 0.5f, 131), y = made.tensor(kUint8, {1, 2}, 0.25f, 125);
+  made.custom("ethos-u");
+  made.op(Builtin::CUSTOM, {stream, weights, scratch, fast, x}, {y});
+  const auto graph = compiler::import_tflite(made.file({x}, {y}));
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  const auto tensor = [&](compiler::TensorId id) { return graph->tensors[static_cast<std::size_t>(id)]; };
+  int segments = 0;
+  for (const compiler::Node& node : graph->nodes) {
+    if (node.code != OpCode::delegate) continue;
+    ++segments;
+    EXPECT_EQ(node.inputs[1], graph->inputs[0]);
+    EXPECT_EQ(node.outputs[0], graph->outputs[0]);
+    EXPECT_EQ(tensor(node.inputs[1]).dtype, DType::uint8);
+    EXPECT_EQ(tensor(node.inputs[1]).zero_points[0], 131);
+    EXPECT_EQ(tensor(node.outputs[0]).dtype, DType::uint8);
+    EXPECT_EQ(tensor(node.outputs[0]).zero_points[0], 125);
+  }
+  EXPECT_EQ(segments, 1);
+}
+
 }  // namespace
 }  // namespace runnel::test

@@ -1,0 +1,133 @@
+// Element-wise operations on one or two maps, either of which may be broadcast or a scalar.
+#include <algorithm>
+#include <bit>
+
+#include "npu/host/simulator/feature_map.h"
+#include "npu/host/simulator/u85/executor.h"
+
+namespace runnel::npu::u85 {
+namespace {
+
+constexpr int kWord = 32;
+
+std::int64_t shifted_left(std::int64_t value, std::int64_t distance) {
+  if (distance >= kWord) return 0;
+  return wrap(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << std::max<std::int64_t>(distance, 0)),
+      kWord);
+}
+std::int64_t shifted_right(std::int64_t value, std::int64_t distance, Rounding rounding) {
+  const auto shift = static_cast<std::uint8_t>(std::clamp<std::int64_t>(distance, 0, kMaxShift));
+  return static_cast<std::int64_t>(scale_and_round(value, {1, shift, 0, rounding}));
+}
+std::int64_t truth(bool holds) { return holds ? -1 : 0; }
+
+// The result before the output's scale.
+Wide computed(const Operation& op, std::int64_t a, std::int64_t b) {
+  const Fields& u85 = op.u85;
+  const auto unsigned_a = static_cast<std::uint32_t>(a);
+  switch (static_cast<ElementwiseMode>(op.mode)) {
+    case ElementwiseMode::mul:
+      return Wide{a} * b;
+    case ElementwiseMode::add:
+      return scale_and_round(a, u85.ifm_scale) + scale_and_round(b, u85.ifm2_scale);
+    case ElementwiseMode::sub:
+      return scale_and_round(a, u85.ifm_scale) - scale_and_round(b, u85.ifm2_scale);
+    case ElementwiseMode::min:
+      return std::min(a, b);
+    case ElementwiseMode::max:
+      return std::max(a, b);
+    case ElementwiseMode::leaky_relu:
+      return scale_and_round(a, a < 0 ? u85.ifm2_scale : u85.ifm_scale);
+    case ElementwiseMode::abs:
+      return a < 0 ? -a : a;
+    case ElementwiseMode::clz:
+      return std::countl_zero(unsigned_a);
+    case ElementwiseMode::shr:
+      return shifted_right(a, b, u85.ofm_scale.rounding);
+    case ElementwiseMode::shl:
+      return shifted_left(a, b);
+    case ElementwiseMode::lsr:
+      return b >= kWord ? 0 : unsigned_a >> std::max<std::int64_t>(b, 0);
+    case ElementwiseMode::div:
+      return b == 0 ? 0 : a / b;
+    case ElementwiseMode::equal:
+      return truth(a == b);
+    case ElementwiseMode::not_equal:
+      return truth(a != b);
+    case ElementwiseMode::greater_equal:
+      return truth(a >= b);
+    case ElementwiseMode::greater:
+      return truth(a > b);
+    case ElementwiseMode::bit_and:
+      return a & b;
+    case ElementwiseMode::bit_or:
+      return a | b;
+    case ElementwiseMode::bit_xor:
+      return a ^ b;
+    case ElementwiseMode::bit_not:
+      return ~a;
+    case ElementwiseMode::bit_and_not:
+      return a & ~b;
+  }
+  return 0;
+}
+
+// Elements of an operand in the order of the output.
+struct Operand {
+  std::span<const std::int64_t> values;
+  std::size_t row = 0, column = 0, channel = 0;  // steps along the output's axes
+
+  [[nodiscard]] const std::int64_t* at(std::size_t y, std::size_t x) const {
+    return values.data() + y * row + x * column;
+  }
+};
+
+Operand operand_of(std::span<const std::int64_t> values, const FeatureMap& map, const FeatureMap& whole) {
+  const auto step = [](std::int32_t size, std::int32_t full, std::int64_t elements) {
+    return size == 1 && full > 1 ? 0 : static_cast<std::size_t>(elements);
+  };
+  return {values, step(map.height, whole.height, std::int64_t{map.width} * map.depth),
+          step(map.width, whole.width, map.depth), step(map.depth, whole.depth, 1)};
+}
+
+}  // namespace
+
+void Executor::elementwise(const Operation& op) {
+  const auto read_either = [&](const FeatureMap& map, bool scalar, Values& values) {
+    if (scalar)
+      values.assign(1, std::int64_t{op.u85.scalar} - map.zero_point);
+    else
+      read_operand(map, values);
+  };
+  read_either(op.ifm, op.u85.first_scalar, first_);
+  second_.assign(1, 0);
+  FeatureMap other;
+  other.height = other.width = other.depth = 1;
+  if (op.has_ifm2) {
+    read_either(op.ifm2, op.scalar, second_);
+    other = op.ifm2;
+  }
+  const Operand a = operand_of(first_, op.ifm, op.ofm), b = operand_of(second_, other, op.ofm);
+  const OutputStage output(op, tables_);
+  const auto mode = static_cast<ElementwiseMode>(op.mode);
+  // The shift has rounded already; of 32-bit products the multiplier is ignored.
+  const bool scaled = mode != ElementwiseMode::shr;
+  npu::Scale scale{op.u85.ofm_scale.multiplier, op.u85.ofm_scale.shift};
+  if (mode == ElementwiseMode::mul && op.ifm.element == 4) scale.multiplier = 1;
+  result_.resize(elements_of(op.ofm));
+  std::size_t at = 0;
+  for (std::size_t y = 0; y < static_cast<std::size_t>(op.ofm.height); ++y) {
+    for (std::size_t x = 0; x < static_cast<std::size_t>(op.ofm.width); ++x) {
+      const std::int64_t *from_a = a.at(y, x), *from_b = b.at(y, x);
+      for (std::int32_t c = 0; c < op.ofm.depth; ++c, ++at) {
+        const Wide value = computed(op, *from_a, *from_b);
+        result_[at] = scaled ? output(value, scale) : output.unscaled(value);
+        from_a += a.channel;
+        from_b += b.channel;
+      }
+    }
+  }
+}
+
+}  // namespace runnel::npu::u85

@@ -1,0 +1,40 @@
+// Output stage of the Ethos-U85: scale, zero point, limits and table of a result before it is stored.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "npu/u85/rounding.h"
+
+namespace runnel::npu::u85 {
+
+class OutputStage {
+ public:
+  // `tables`: the memory of tables, of kTableMemory bytes.
+  OutputStage(const Operation& op, std::span<const std::byte> tables) noexcept;
+
+  // The stored element of an accumulator, with the operation's scale or another one; rounding is the
+  // operation's.
+  [[nodiscard]] std::int64_t operator()(Wide value) const noexcept {
+    return unscaled(scale_and_round(value, scale_));
+  }
+  [[nodiscard]] std::int64_t operator()(Wide value, npu::Scale scale) const noexcept {
+    return unscaled(
+        scale_and_round(value, {scale.multiplier, scale.shift, scale_.double_round, scale_.rounding}));
+  }
+  // Of a value that is scaled already.
+  [[nodiscard]] std::int64_t unscaled(Wide value) const noexcept;
+
+ private:
+  [[nodiscard]] std::int64_t look_up(std::int64_t value) const noexcept;
+
+  const std::byte* table_;
+  Scale scale_;
+  Function function_;
+  bool clips_, saturates_;
+  std::int32_t zero_point_;
+  std::int64_t low_, high_, least_ = 0, most_ = 0;
+};
+
+}  // namespace runnel::npu::u85
