@@ -32,7 +32,7 @@ Status Decoder::own_tables(NodeContext& context, std::int32_t classes) noexcept 
   if (labels.empty())
     return Status(Code::invalid_argument)
            << context.input_label << " gives no labels: expected tokens=FILE, a token a line";
-  if (classes > 0 && labels.size() != static_cast<std::size_t>(classes))
+  if (labels.size() != static_cast<std::size_t>(classes))
     return Status(Code::mismatch) << context.input_label << " gives " << classes
                                   << " classes, but its model names " << labels.size() << " labels";
   own_.vocabulary.pieces = labels;
@@ -62,7 +62,7 @@ Status Decoder::prepare_tables(NodeContext& context, std::int32_t classes) noexc
   refuse_ = non_finite == "error";
   if (tables == nullptr) RUNNEL_TRY(read_tables(context, classes));
   if (tables == nullptr) RUNNEL_TRY(own_tables(context, classes));
-  if (classes > 0 && tables->vocabulary.size() != classes)
+  if (tables->vocabulary.size() != classes)
     return Status(Code::mismatch) << context.input_label << " gives " << classes << " classes, "
                                   << context.label << " has " << tables->vocabulary.size() << " tokens";
   return {};
