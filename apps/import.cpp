@@ -6,6 +6,7 @@
 #include "base/host/output_file.h"
 #include "compiler/import/usage.h"
 #include "compiler/passes/powers_of_two.h"
+#include "decoding/host/tokens_file.h"
 #include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
 #include "services/calibrate/calibrated_model.h"
@@ -19,7 +20,7 @@ using calibrate::store_labels;
 namespace {
 
 struct ImportCall {
-  std::string input, output, name, front_end, decision, labels;
+  std::string input, output, name, front_end, decision, labels, tokens;
   int sample_rate = 0;
   compiler::UsageOptions usage;
   std::vector<std::string> states;
@@ -82,6 +83,10 @@ Status run_import(const ImportCall& call) {
     RUNNEL_ASSIGN(std::vector<std::string> names, read_label_names(call.labels));
     RUNNEL_TRY(store_labels(call.labels, std::move(names), graph));
   }
+  if (!call.tokens.empty()) {
+    RUNNEL_ASSIGN(decoding::TokenList tokens, decoding::read_tokens(call.tokens));
+    RUNNEL_TRY(store_labels(call.tokens, std::move(tokens.pieces), graph));
+  }
   compiler::WriteOptions write;
   write.strip_names = call.strip_names;
   write.stream = options.stream;
@@ -126,7 +131,12 @@ void add_import(Verb verb, int& exit_code) {
   verb.option("--sample-rate", call->sample_rate,
               "Sample rate in Hz of the sound (default: the front end's)");
   verb.option("--decision", call->decision, "Graph text after the model, e.g. \"detect threshold=0.6\"");
-  verb.option("--labels", call->labels, "File with the names of the output's channels, one per line");
+  const Option labels =
+      verb.option("--labels", call->labels, "File with the names of the output's channels, one per line");
+  verb.option("--tokens", call->tokens,
+              "File with the tokens of a speech recogniser, stored as the labels: tokens.txt or a "
+              "sentencepiece .vocab (without its scores)")
+      .excludes(labels);
   verb.option("--usage", call->usage.usage,
               "How the model takes a stream (default: as in the file; else stream if possible, or whole)")
       .choices({"stream", "step", "window", "whole"});

@@ -166,12 +166,28 @@ Result<compiler::UsageOptions> usage_of(const QuantizeCall& call) {
   return usage;
 }
 
+// What prevents the wanted stream is said before minutes of work: whatever is asked of it holds for the float
+// model as for the one of integers.
+Status check_stream(const QuantizeCall& call, const compiler::Graph& graph,
+                    const compiler::StreamOptions& stream) {
+  if (!stream.given() || is_espdl(call.output)) return {};
+  compiler::Graph copy = graph;
+  compiler::WriteOptions write;
+  write.stream = stream;
+  write.stream.contexts.clear();  // of tensors that may not exist yet
+  write.blocks.clear();
+  if (const auto written = compiler::write_for_use(copy, write); !written.ok())
+    return written.status().at(call.input);
+  return {};
+}
+
 Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptions& load) {
   Made made;
   RUNNEL_ASSIGN(made.options, options_of(call));
   RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
   RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, usage, load));
   for (const std::string& note : loaded.notes) say(call.input + ": " + note);
+  RUNNEL_TRY(check_stream(call, loaded.graph, load.stream));
   auto quantized = quantizer::quantize(loaded.graph, *loaded.clips, made.options);
   if (!quantized.ok()) return quantized.status().at(call.input);
   made.quantized = std::move(*quantized);
@@ -201,6 +217,7 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
   RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
+  RUNNEL_TRY(check_stream(call, imported.graph, load.stream));
   Made made;
   made.options = table->options();
   auto quantized = table->quantize(imported.graph);
@@ -330,7 +347,7 @@ Status run_quantize(QuantizeCall call) {
   graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made.quantized.methods));
   if (!call.front_end.text.empty())
     RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
-  graph.pipeline.decision = call.decision;
+  if (!call.decision.empty()) graph.pipeline.decision = call.decision;
   if (!class_names.empty()) RUNNEL_TRY(store_labels(call.class_labels, std::move(class_names), graph));
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);

@@ -59,6 +59,18 @@ TEST_F(QuantizeVerb, RecordingsThroughTheFrontEndThatTheModelKeeps) {
   EXPECT_GT(fs::file_size(file("out.jsonl")), 1000u);
 }
 
+// With default settings this takes minutes, unless it is said before the work.
+TEST_F(QuantizeVerb, AStreamThatCannotBeIsRefusedBeforeTheWork) {
+  RUNNEL_NEEDS_DATA();
+  const Output output = refused({data("speech/conformer/c_alibi.onnx"), "--calib",
+                                 data("speech/conformer/c_alibi_x.npy"), "--attention-window", "16"});
+  EXPECT_THAT(
+      output.err,
+      HasSubstr("c_alibi.onnx: time is taken to be axis 2 of input 'x' [1,200,80], as PyTorch has it, "
+                "after batch and channels (--time-axis says otherwise); an attention window, but no "
+                "product of queries and keys over all frames"));
+}
+
 TEST_F(QuantizeVerb, ArraysAndAccuracyOfFloatIntegersAndStream) {
   RUNNEL_NEEDS_DATA();
   const Output output =

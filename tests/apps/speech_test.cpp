@@ -1,8 +1,10 @@
 // Decoders of speech as users of the program meet them. The bundled digits take the part of a recogniser: its
-// labels are the tokens, and "silence" is the blank.
+// labels are the tokens, and "silence" is the blank. A streaming Zipformer2-CTC, as published but with random
+// weights, shows that a recogniser's file and its tokens are all it takes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -105,6 +107,81 @@ TEST_F(Speech, RefusesInOneSentence) {
   refusal({"listen", model(), "--wav", file("a.wav"), "--decision",
            decision("mode=beam lexicon=" + file("words.txt"))},
           "words.txt, line 2: \"eleven\" cannot be spelled");
+}
+
+// ---- streaming Zipformer2-CTC, 66 s of speech
+
+class SpeechZipformer : public testing::Test {
+ protected:
+  static std::string data(const std::string& name) {
+    return (runnel::test::data_folder() / "speech/zipformer" / name).string();
+  }
+  std::string model() const { return (folder_.path() / "asr.rnl").string(); }
+  void make(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = {"import", data("zipformer2_ctc_random.onnx"), "-o", model()};
+    all.insert(all.end(), more.begin(), more.end());
+    call_well(all);
+  }
+  runnel::test::TemporaryFolder folder_;
+};
+
+// Partial and final results, without the summary.
+std::string results_of(const std::string& lines) {
+  return lines.substr(0, lines.find("{\"type\":\"summary\""));
+}
+
+// All tokens of sherpa-onnx with its times. It does not run the chunk that the recording's end leaves
+// incomplete, so that it ends after 205 chunks of 8 frames. Here zeros complete that chunk and what it looks
+// ahead to; with these weights they and the last speech give three tokens more.
+void expect_recorded(const std::string& lines, const std::string& recording) {
+  constexpr double kFrame = 0.04, kCompleteFrames = 205 * 8;
+  // A time is that of the first sample: frames of 25 ms are centred in their 10 ms.
+  constexpr double kBeforeFrame = 0.0075;
+  const Json recorded = Json::parse(read_text(recording));
+  const std::size_t count = recorded["tokens"].size();
+  ASSERT_EQ(count, 234U);
+  std::vector<Json> found;
+  for (const Json& record : json_lines(lines))
+    if (record["type"] == "final")
+      found.insert(found.end(), record["tokens"].begin(), record["tokens"].end());
+  ASSERT_EQ(found.size(), count + 3);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double start = found[i]["start"];
+    if (i >= count) {
+      EXPECT_GE(start, kCompleteFrames * kFrame - kBeforeFrame - 0.0005);
+      continue;
+    }
+    // Its pieces have a space where tokens.txt has sentencepiece's mark.
+    EXPECT_EQ(found[i]["token"].get<std::string>(),
+              "\u2581" + recorded["tokens"][i].get<std::string>().substr(1))
+        << "token " << i;
+    EXPECT_NEAR(start, std::max(0.0, recorded["timestamps"][i].get<double>() - kBeforeFrame), 0.000501)
+        << "token " << i;
+  }
+}
+
+TEST_F(SpeechZipformer, GivesTheTokensOfSherpaOnnx) {
+  RUNNEL_NEEDS_DATA();
+  make({"--tokens", data("tokens.txt")});
+  const std::string run = call_well({"run", "wav path=" + data("speech_66s.flac") +
+                                                " ! fbank preset=zipformer ! infer model=" + model() +
+                                                " ! ctc tokens=" + data("tokens.txt") + " ! jsonl"})
+                              .out;
+  expect_recorded(run, data("recorded_result.json"));
+  // The file says what comes before the network and after it; blocks are of another size.
+  const std::string listened = call_well({"listen", model(), "--wav", data("speech_66s.flac")}).out;
+  EXPECT_NE(listened.find("{\"type\":\"partial\""), std::string::npos);
+  EXPECT_EQ(results_of(listened), results_of(run));
+}
+
+TEST_F(SpeechZipformer, AsksForItsTokens) {
+  RUNNEL_NEEDS_DATA();
+  make({});
+  refusal({"listen", model(), "--wav", data("speech_66s.flac")}, "gives no labels: expected tokens=FILE");
+  const std::string few = (folder_.path() / "few.txt").string();
+  write_text(few, "<blk> 0\na 1\n");
+  refusal({"import", data("zipformer2_ctc_random.onnx"), "-o", model(), "--tokens", few},
+          "few.txt: 2 labels for an output of 500 channels");
 }
 
 }  // namespace

@@ -14,14 +14,18 @@ const Tensor& tensor_of(const Graph& graph, TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)];
 }
 
+std::string_view text_of(const Graph& graph, std::string_view key) {
+  for (const auto& [name, text] : graph.metadata)
+    if (name == key) return text;
+  return {};
+}
+
 // A positive number of the metadata.
 std::optional<int> number(const Graph& graph, std::string_view key) {
-  for (const auto& [name, text] : graph.metadata) {
-    int value = 0;
-    if (name != key) continue;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() && value > 0) return value;
-  }
+  const std::string_view text = text_of(graph, key);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value > 0) return value;
   return std::nullopt;
 }
 
@@ -38,6 +42,20 @@ std::vector<std::pair<TensorId, TensorId>> pairs_of(const Graph& graph) {
     if (to != graph.inputs.end()) pairs.emplace_back(output, *to);
   }
   return pairs;
+}
+
+// A Zipformer of icefall hears its features, 80 of each frame unless `feature` names others, and a CTC
+// recogniser says so in its comment ("streaming ctc zipformer2").
+void read_recogniser(const Graph& graph, int values, PipelineSettings& settings, std::string& note) {
+  if (!text_of(graph, "model_type").starts_with("zipformer")) return;
+  if (values == 80 && text_of(graph, "feature").empty()) {
+    settings.front_end = "fbank preset=zipformer";
+    settings.sample_rate = 16000;
+    note += "; front end \"" + settings.front_end + "\" (model_type)";
+  }
+  if (text_of(graph, "comment").find("ctc") == std::string_view::npos) return;
+  settings.decision = "ctc";
+  note += "; decision \"ctc\" (comment)";
 }
 
 }  // namespace
@@ -68,6 +86,7 @@ void read_streaming_metadata(Graph& graph, std::vector<std::string>& notes) {
       if (state || given.size() != 3 || given[0] != 1 || given[1] < 1 || *step % given[1] != 0) continue;
       settings.output_frames = given[1];
       note += "; " + std::to_string(given[1]) + " frames come out of a step";
+      read_recogniser(graph, shape[2], settings, note);
       break;
     }
   }

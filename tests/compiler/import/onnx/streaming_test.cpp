@@ -220,6 +220,44 @@ TEST(OnnxStreaming, NamesAndMetadataSayHowItIsRun) {
               HasSubstr("4 frames each (decode_chunk_len), which wait for 2 more (T); 2 frames come out"));
 }
 
+// An encoder that takes 6 frames of `values` values every 4 frames, and gives 2.
+OnnxMaker encoder(int values) {
+  OnnxMaker maker;
+  maker.input("x", {1, 6, values}).input("cached", {1, 2}).output("log_probs").output("new_cached");
+  maker.integers("from", {1}, {0}).integers("to", {1}, {2}).integers("axis", {1}, {1});
+  maker.node("Slice", {"x", "from", "to", "axis"}, {"log_probs"});
+  maker.node("Neg", {"cached"}, {"new_cached"});
+  describe(maker, "decode_chunk_len", "4");
+  describe(maker, "T", "6");
+  return maker;
+}
+
+TEST(OnnxStreaming, RecognisersOfIcefallSayWhatStandsAroundThem) {
+  const auto settings_of = [](OnnxMaker maker,
+                              const std::vector<std::pair<std::string, std::string>>& facts) {
+    for (const auto& [key, value] : facts) describe(maker, key, value);
+    const auto imported = maker.import();
+    EXPECT_TRUE(imported.ok()) << imported.status().text();
+    return imported.ok() ? imported->graph.pipeline : compiler::PipelineSettings();
+  };
+  const auto ctc =
+      settings_of(encoder(80), {{"model_type", "zipformer2"}, {"comment", "streaming ctc zipformer2"}});
+  EXPECT_EQ(ctc.output_frames, 2);
+  EXPECT_EQ(ctc.front_end, "fbank preset=zipformer");
+  EXPECT_EQ(ctc.sample_rate, 16000);
+  EXPECT_EQ(ctc.decision, "ctc");
+  const auto transducer =
+      settings_of(encoder(80), {{"model_type", "zipformer2"}, {"comment", "streaming zipformer2"}});
+  EXPECT_EQ(transducer.front_end, "fbank preset=zipformer");
+  EXPECT_EQ(transducer.decision, "");
+  // Other features, other frames, other models.
+  EXPECT_EQ(settings_of(encoder(80), {{"model_type", "zipformer2"}, {"feature", "whisper"}}).front_end, "");
+  EXPECT_EQ(settings_of(encoder(40), {{"model_type", "zipformer2"}}).front_end, "");
+  const auto other = settings_of(encoder(80), {{"model_type", "conformer"}, {"comment", "ctc"}});
+  EXPECT_EQ(other.front_end + other.decision, "");
+  EXPECT_EQ(other.sample_rate, 0);
+}
+
 // What is given takes the place of what the file says, the rest stays.
 TEST(OnnxStreaming, OptionsTakeThePlaceOfMetadata) {
   OnnxMaker maker = counting();
