@@ -106,9 +106,8 @@ Status run_bench(const BenchCall& call) {
 
 }  // namespace
 
-void add_bench(Verb program, int& exit_code) {
+void add_bench(Verb verb, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
-  Verb verb = program.verb("bench", "Measure the speed of a model on this machine");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")

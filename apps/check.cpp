@@ -10,6 +10,7 @@
 #include "apps/verbs.h"
 #include "base/host/npy.h"
 #include "inference/host/describe.h"
+#include "inference/host/slow_layers.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/front_end.h"
 
@@ -21,6 +22,7 @@ struct CheckCall {
   ModelFlags flags;
   std::int64_t frames = 0;
   std::uint32_t seed = 1;
+  bool speed = false;
 };
 
 // A recording through the model's own front end, as the model's input.
@@ -44,7 +46,37 @@ std::string tell(const Model& model, const Difference& difference) {
                      difference.expected, difference.found);
 }
 
-Status run_check(const CheckCall& call, bool& exact) {
+// No layer takes much of the time and little of the machine; false: one does.
+Status add_speed(const std::shared_ptr<const OwnedModel>& owned, nlohmann::ordered_json& result, bool& fast) {
+  const RunMode mode = owned->model().plan() == nullptr ? RunMode::whole : RunMode::stream;
+  RUNNEL_ASSIGN(const SpeedReport report, check_speed(owned, mode, npu::simulating_operators()));
+  if (!report.profile.peak.known()) {
+    return Status(Code::unsupported)
+           << "--speed: the peak of this machine is unknown, expected x86-64 with AVX2";
+  }
+  fast = report.slow.empty();
+  nlohmann::ordered_json slow = nlohmann::ordered_json::array();
+  for (const StepProfile& step : report.slow) {
+    slow.push_back({{"layer", step.name},
+                    {"type", step.type},
+                    {"operators", step.operators},
+                    {"kernel", step.kernel},
+                    {"share", step.share},
+                    {"peak_share", step.peak_share}});
+    say(slow_text(step));
+  }
+  result["speed"] = {{"passed", fast},
+                     {"mode", mode == RunMode::stream ? "stream" : "whole"},
+                     {"run_us", report.profile.run_microseconds},
+                     {"slow", slow}};
+  if (fast)
+    say(fmt::format(
+        "no layer takes more than {:.0f} % of {:.3f} us at less than {:.0f} % of the machine's peak",
+        100 * kLargeShare, report.profile.run_microseconds, 100 * kLeastOfPeak));
+  return {};
+}
+
+Status run_check(const CheckCall& call, bool& passed) {
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   const Model& model = owned->model();
   nlohmann::ordered_json result = {{"type", "check"}, {"model", call.model}, {"exact", true}};
@@ -110,34 +142,40 @@ Status run_check(const CheckCall& call, bool& exact) {
         stream.frames, call.wav.empty() ? "seeded random input" : call.wav, blocks,
         stream.differences.empty() ? "equal to the whole run, bit for bit" : "DIFFERENT from the whole run"));
   }
-  exact = differences.empty();
-  result["exact"] = exact;
-  if (!exact) {
+  passed = differences.empty();
+  result["exact"] = passed;
+  if (!passed) {
     result["first_difference"] = tell(model, differences.front());
     for (std::size_t i = 0; i < differences.size() && i < 10; ++i) say(tell(model, differences[i]));
   }
-  std::printf("%s\n", result.dump().c_str());
+  if (call.speed) {
+    bool fast = false;
+    RUNNEL_TRY(add_speed(owned, result, fast));
+    passed = passed && fast;
+  }
+  std::printf("%s\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   return {};
 }
 
 }  // namespace
 
-void add_check(Verb program, int& exit_code) {
+void add_check(Verb verb, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  Verb verb =
-      program.verb("check", "Verify a model on this machine: self-test vectors, and streamed equal to whole");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.positional("WAV", call->wav,
                   "A recording for the model's own front end (default: seeded random input)");
   verb.option("--frames", call->frames, "Length of the random input in frames (0: 200)").non_negative();
   verb.option("--seed", call->seed, "Seed of the random input");
+  verb.flag(
+      "--speed", call->speed,
+      "Also fail on a layer that takes more than 20 % of the time at less than 10 % of the machine's peak");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
-    bool exact = false;
-    if (const Status status = run_check(*call, exact); !status.ok())
+    bool passed = false;
+    if (const Status status = run_check(*call, passed); !status.ok())
       exit_code = fail(status);
-    else if (!exact)
+    else if (!passed)
       exit_code = 1;
   });
 }

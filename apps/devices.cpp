@@ -29,9 +29,8 @@ Status list_devices(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void add_devices(Verb program, int& exit_code) {
+void add_devices(Verb verb, int& exit_code) {
   auto names = std::make_shared<std::vector<std::string>>();
-  Verb verb = program.verb("devices", "List capture devices: names, rates, channels, formats");
   verb.positional("NAME", *names, "Devices to list (default: all of the system)");
   verb.callback([names, &exit_code] {
     if (const Status status = list_devices(*names); !status.ok()) exit_code = fail(status);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <list>
+#include <memory>
 
 #include "apps/graphs.h"
 #include "apps/support.h"
@@ -13,6 +14,7 @@
 #include "compiler/embed/sources.h"
 #include "compiler/ir/model_graph.h"
 #include "compiler/write/writer.h"
+#include "decoding/host/search_tables_source.h"
 #include "embed/node.h"
 #include "embed/program.h"
 #include "features/fbank/rom_fbank.h"
@@ -22,6 +24,7 @@
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/decide/detect.h"
+#include "pipeline/nodes/host/decode/host_ctc.h"
 #include "pipeline/nodes/model/model_stream.h"
 #include "pipeline/nodes/nodes.h"
 #include "pipeline/nodes/spectrum/fbank.h"
@@ -85,9 +88,46 @@ std::string literal(const pipeline::Parameter& parameter, const pipeline::Value&
   return "#" + std::to_string(index);
 }
 
+// ---- decoders of speech
+
+using SearchTablesPtr = std::shared_ptr<const decoding::OwnedSearchTables>;
+
+// Parameters that are in the tables.
+bool is_search_file(std::string_view parameter) {
+  for (const std::string_view one :
+       {"tokens", "units", "blank", "lexicon", "grammar", "hotwords", "hotword_score"})
+    if (parameter == one) return true;
+  return false;
+}
+
+// What a node ctc reads from its files and the labels of the model.
+Result<SearchTablesPtr> search_tables_of(const pipeline::NodeText& text, const Model& model) {
+  HeapMemory memory;
+  pipeline::Node* const made = pipeline::Ctc::type.make(memory);
+  if (made == nullptr) return pipeline::out_of_memory(text.type);
+  for (const pipeline::Parameter& parameter : pipeline::Ctc::type.parameters) {
+    for (const pipeline::ParameterText& given : text.parameters) {
+      if (given.key != parameter.name) continue;
+      RUNNEL_ASSIGN(const pipeline::Value value, pipeline::parse_value(parameter, given.value));
+      RUNNEL_TRY(pipeline::check_value(parameter, value));
+      RUNNEL_TRY(parameter.set(parameter, *made, value));
+    }
+  }
+  const auto& ctc = static_cast<const pipeline::Ctc&>(*made);
+  std::vector<std::string_view> labels;
+  if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr)
+    for (const flatbuffers::String* label : *pipeline->labels()) labels.push_back(label->string_view());
+  const auto shape = model.tensor(model.outputs()[0]).shape;
+  const std::int64_t classes = shape[shape.rank - 1] - (ctc.endpoint == "voice" ? 1 : 0);
+  auto owned = decoding::OwnedSearchTables::read(pipeline::search_files_of(ctc, labels),
+                                                 static_cast<std::int32_t>(classes), "the model");
+  if (!owned.ok()) return owned.status();
+  return SearchTablesPtr(std::move(*owned));
+}
+
 // One node of the text, with all its parameters.
 Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::size_t index,
-                                        const std::string& model) {
+                                        const std::string& model, const SearchTablesPtr& search) {
   RUNNEL_ASSIGN(const pipeline::NodeType* const type,
                 pipeline::find_node(pipeline::device_nodes(), text.type, true));
   const auto rows = pipeline::device_node_rows();
@@ -151,7 +191,14 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
                    {"non_finite", compiler::quoted(non_finite)}};
     return out;
   }
+  if (search != nullptr) {
+    // What its files say goes to ROM.
+    const std::string name = fmt::format("kCtc{}Tables", index);
+    out.definitions = decoding::search_tables_source(search->tables(), name);
+    out.members.push_back({"tables", "&" + name});
+  }
   for (const pipeline::Parameter& parameter : type->parameters) {
+    if (search != nullptr && is_search_file(parameter.name)) continue;
     const bool option = known->has_options && known->own_settings.find("," + std::string(parameter.name) +
                                                                        ",") == std::string_view::npos;
     if (parameter.name == "preset") continue;
@@ -206,6 +253,7 @@ struct DryProgram {
   const Prepared* compiled = nullptr;  // null: the model is interpreted
   int output = 0;                      // tensor of the compiled model
   pipeline::Format gives;              // of the compiled model's node
+  SearchTablesPtr search;              // of the node ctc
   HeapMemory constants;
 };
 DryProgram* dry_program = nullptr;
@@ -250,6 +298,11 @@ Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline:
       RUNNEL_ASSIGN(const pipeline::Value value, pipeline::parse_value(parameter, given.value));
       RUNNEL_TRY(parameter.set(parameter, *node, value));
     }
+  }
+  if (text.type == "ctc") {
+    auto* const ctc = static_cast<pipeline::Ctc*>(node);
+    ctc->lexicon = ctc->grammar = ctc->hotwords = {};
+    ctc->tables = &dry_program->search->tables();
   }
   if (text.type == "fbank") {
     RUNNEL_ASSIGN(features::Fbank made,
@@ -304,7 +357,8 @@ std::string decision_name(std::size_t node) { return fmt::format("Decision{}", n
 struct DryModel {
   const Prepared* compiled = nullptr;
   int tensor = 0;
-  pipeline::Format gives;
+  pipeline::Format gives{};
+  SearchTablesPtr search = nullptr;  // of the node ctc
 };
 
 Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes,
@@ -314,6 +368,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   parts.compiled = model.compiled;
   parts.output = model.tensor;
   parts.gives = model.gives;
+  parts.search = model.search;
   dry_program = &parts;
   runnel_program dry;
   dry.name = program.name.c_str();
@@ -460,6 +515,8 @@ Status run_embed(const EmbedCall& call) {
   RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(call, model));
   bool keep_names = false;
   std::int64_t wanted_rate = 0;
+  SearchTablesPtr decoder;
+  std::vector<std::string> words;  // of the decoder's lexicon or grammar
   for (std::size_t i = 0; i < chain.size(); ++i) {
     pipeline::NodeText& node = chain[i];
     if (node.type == "infer") {
@@ -472,7 +529,13 @@ Status run_embed(const EmbedCall& call) {
       if (parameter.key == "sample_frequency" && wanted_rate == 0)
         wanted_rate = std::atoll(parameter.value.c_str());
     }
-    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, i, program.name));
+    SearchTablesPtr search;
+    if (node.type == "ctc") {
+      RUNNEL_ASSIGN(search, search_tables_of(node, model));
+      words.assign(search->tables().graph.words.begin(), search->tables().graph.words.end());
+      decoder = search;
+    }
+    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, i, program.name, search));
     program.nodes.push_back(std::move(one));
   }
   const int stored_rate = model.pipeline() == nullptr ? 0 : model.pipeline()->sample_rate();
@@ -499,22 +562,23 @@ Status run_embed(const EmbedCall& call) {
   }
   program.sample_type = !call.samples.empty() ? call.samples : call.channels == 1 ? "int16" : "float32";
   program.hop = call.hop > 0 ? call.hop : 16;
-  auto dry = dry_run(program, chain, call.fast);
+  if (decoder != nullptr) program.labels = words;
+  auto dry = dry_run(program, chain, call.fast, {.search = decoder});
   if (!dry.ok() && call.samples.empty() && program.sample_type == "int16" &&
       dry.status().code() == Code::mismatch) {
     program.sample_type = "float32";
-    dry = dry_run(program, chain, call.fast);
+    dry = dry_run(program, chain, call.fast, {.search = decoder});
   }
   if (!dry.ok()) return dry.status().at(call.graph.model);
   if (call.hop == 0) {
     program.hop = dry->hop;
-    dry = dry_run(program, chain, call.fast);
+    dry = dry_run(program, chain, call.fast, {.search = decoder});
     if (!dry.ok()) return dry.status().at(call.graph.model);
   }
   program.events = dry->events;
   fix_decisions(*dry, program);
   if (call.step) RUNNEL_TRY(compile(call, model, chain, program, *dry));
-  if (program.events && program.labels.empty()) {
+  if (program.events && program.labels.empty() && decoder == nullptr) {
     const auto classes = static_cast<std::size_t>(
         model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
     for (std::size_t i = 0; i < classes; ++i) program.labels.push_back(std::to_string(i));
@@ -535,9 +599,8 @@ Status run_embed(const EmbedCall& call) {
 
 }  // namespace
 
-void add_embed(Verb program, int& exit_code) {
+void add_embed(Verb verb, int& exit_code) {
   auto call = std::make_shared<EmbedCall>();
-  Verb verb = program.verb("embed", "Write a model and its graph as C++ source for firmware");
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   verb.option("-o,--output", call->output,
               "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")

@@ -70,10 +70,8 @@ Status run_export(const ExportCall& call) {
 
 }  // namespace
 
-void add_export(Verb program, int& exit_code) {
+void add_export(Verb verb, int& exit_code) {
   auto call = std::make_shared<ExportCall>();
-  Verb verb =
-      program.verb("export", "Write an integer model with power-of-two scales as an .espdl file for ESP-DL");
   verb.positional(
           "MODEL", call->inputs,
           "Model files (.rnl, .espdl, or others that import to such operators); several become a package")

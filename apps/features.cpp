@@ -212,10 +212,8 @@ std::string preset_list() {
 
 }  // namespace
 
-void add_features(Verb program, int& exit_code) {
+void add_features(Verb verb, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
-  Verb verb =
-      program.verb("features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives");
   verb.positional("INPUT", call->inputs,
                   "Recordings; sensor tables as .csv, .tsv or .npy; folders, patterns, manifests (.jsonl) "
                   "and @FILE as in batch")

@@ -6,6 +6,7 @@
 #include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/file/jsonl.h"
 #include "services/batch/sinks.h"
+#include "services/batch/transcript_rows.h"
 
 namespace runnel::apps {
 
@@ -19,8 +20,9 @@ Status check_after_source(const std::string& after_source, compiler::FileLoader&
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
-  const auto nodes = pipeline::with_nodes(
-      options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type});
+  const auto nodes =
+      pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &batch::EventRows::type,
+                                           &batch::FrameRows::type, &batch::TranscriptRows::type});
   options.nodes = nodes;
   return pipeline::Graph::build("sound ! " + after_source, options).status();
 }
@@ -28,6 +30,14 @@ Status check_after_source(const std::string& after_source, compiler::FileLoader&
 void add_tail_flag(Verb verb, double& tail) {
   verb.option("--tail", tail, "Seconds of silence after a recording, for a word at its end")
       .range(0.0, 3600.0);
+}
+
+void add_graph_threads_flag(Verb verb, int& threads) {
+  verb.option(
+          "--threads", threads,
+          "Threads that the nodes and branches of the graph may run on, placed by measured cost where that "
+          "is faster; the results are the same")
+      .range(1, pipeline::kMaxGraphThreads);
 }
 
 void catch_signals() {

@@ -23,6 +23,9 @@ using pipeline::quote_value;
 // --tail: seconds of silence after a recording.
 void add_tail_flag(Verb verb, double& tail);
 
+// --threads: of a graph.
+void add_graph_threads_flag(Verb verb, int& threads);
+
 // Builds a graph that makes events from mono sound of 16 kHz, inserting `downmix` and `resample` where
 // needed. Errors: those of Graph::build.
 Status check_around(const std::string& around, compiler::FileLoader& loader);

@@ -110,11 +110,8 @@ Status run_import(const ImportCall& call) {
 
 }  // namespace
 
-void add_import(Verb program, int& exit_code) {
+void add_import(Verb verb, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  Verb verb = program.verb("import",
-                           "Convert a model of another tool (.espdl, .tflite, .pte, .onnx) or a "
-                           "microWakeWord manifest to a .rnl file");
   verb.positional("INPUT", call->input, "Model file").required();
   verb.option("-o,--output", call->output, "The .rnl file to write").required();
   add_model_flags(verb, call->flags);
@@ -142,6 +139,13 @@ void add_import(Verb program, int& exit_code) {
               "New frames per run (usage step; default: the length of the input, without the context)")
       .default_str("");
   verb.option("--context", call->usage.context, "Frames of context before each step (default: 0)")
+      .default_str("");
+  verb.option("--look-ahead", call->usage.look_ahead,
+              "Frames that each step sees after its own; the first run waits for them (default: 0)")
+      .default_str("");
+  verb.option("--output-frames", call->usage.output_frames,
+              "Frames that a step gives, which divide those it takes (default: as many, where an output has "
+              "them; else all its values are one frame)")
       .default_str("");
   verb.option("--state", call->states,
               "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")

@@ -127,6 +127,8 @@ std::string usage_text(const ModelUsage& usage) {
       std::string text =
           fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
       if (usage.context > 0) text += fmt::format(", after {} of the past", usage.context);
+      if (usage.look_ahead > 0) text += fmt::format(", with {} frames ahead", usage.look_ahead);
+      if (usage.output_frames > 0) text += fmt::format(", giving {} frames", usage.output_frames);
       if (usage.pairs != nullptr && usage.pairs->size() > 0)
         text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
       return text;
@@ -161,6 +163,16 @@ void print_run(const ModelDescription& about, const Model& model, double frame_m
       usage->pairs != nullptr && usage->pairs->size() > 0 ? " besides the pairs of inputs and outputs" : "");
 }
 
+// Which operators the plain loops that define the result compute.
+void print_reference(const ModelDescription& about) {
+  std::string indices;
+  for (std::size_t i = 0; i < about.operators.size(); ++i) {
+    if (about.operators[i].reference) indices += (indices.empty() ? "" : ", ") + std::to_string(i);
+  }
+  if (!indices.empty())
+    fmt::print("on the reference, with no kernel of their own: operators {}\n\n", indices);
+}
+
 void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
   fmt::print("{}\n", about.name.empty() ? "(no name)" : about.name);
   for (const int input : about.inputs) {
@@ -190,18 +202,20 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     for (const fb::Entry* entry : *model.metadata()->entries())
       fmt::print("  {} = {}\n", entry->key()->str(), entry->value()->str());
   }
-  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output",
-             "shape", "scale", "rate", "D", "context", "state", about.streamed ? "MAC/frame" : "MACs");
+  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>9}  {}\n", "op", "type", "output",
+             "shape", "scale", "rate", "D", "context", "state", about.streamed ? "MAC/frame" : "MACs",
+             "kernel");
   for (std::size_t i = 0; i < about.operators.size(); ++i) {
     const OperatorDescription& op = about.operators[i];
     const TensorDescription& y = about.tensors[static_cast<std::size_t>(op.outputs[0])];
-    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8.0f}\n", i, op.type, y.name,
-               shape_text(y.shape), exponents_text(y), rate_text(y),
+    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>9.0f}  {}\n", i, op.type,
+               y.name, shape_text(y.shape), exponents_text(y), rate_text(y),
                about.streamed ? std::to_string(y.delay) : "-",
                about.streamed ? std::to_string(op.context) : "-", y.state_bytes,
-               about.streamed ? op.macs_per_frame : static_cast<double>(op.macs));
+               about.streamed ? op.macs_per_frame : static_cast<double>(op.macs), op.kernel);
   }
   fmt::print("\n");
+  print_reference(about);
   print_delegates(about);
   if (about.streamed) {
     std::size_t contexts = 0;
@@ -268,7 +282,9 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
                                 {"outputs", names(op.outputs)},
                                 {"macs", op.macs},
                                 {"macs_per_frame", op.macs_per_frame},
-                                {"context", op.context}});
+                                {"context", op.context},
+                                {"kernel", op.kernel},
+                                {"reference", op.reference}});
   }
   for (const DelegateDescription& delegate : about.delegates) {
     nlohmann::ordered_json json = {{"op", delegate.op},
@@ -512,9 +528,8 @@ Status inspect(const InspectCall& call) {
 
 }  // namespace
 
-void add_inspect(Verb program, int& exit_code) {
+void add_inspect(Verb verb, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  Verb verb = program.verb("inspect", "Print the static properties of a model file, a graph, or a node");
   verb.positional("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();

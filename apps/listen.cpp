@@ -12,6 +12,7 @@ namespace {
 struct ListenCall : listen::ListenOptions {
   ModelGraph graph;
   std::string on_gap = "reset";
+  int threads = 1;
   ModelFlags flags;
   PageFlags page;
 };
@@ -28,7 +29,9 @@ Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const std::string text, listen::graph_text(call, around));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
-  if (!call.wav.empty()) options.tick = listen::kFileTick;
+  // Of a pipe or a socket as much as has arrived: nothing waits for more.
+  if (!call.wav.empty() || call.from_stdin || !call.tcp.empty()) options.tick = listen::kFileTick;
+  options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));
@@ -100,9 +103,8 @@ void add_action_flags(Verb verb, ListenCall& call) {
 
 }  // namespace
 
-void add_listen(Verb program, int& exit_code) {
+void add_listen(Verb verb, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
-  Verb verb = program.verb("listen", "Listen with a model: its decisions as JSON lines");
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   add_source_flags(verb, *call);
   add_action_flags(verb, *call);
@@ -112,6 +114,7 @@ void add_listen(Verb program, int& exit_code) {
               "Posterior at which an event is made, instead of the decision's own")
       .range(0.0, 1.0)
       .default_str("");
+  add_graph_threads_flag(verb, call->threads);
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb.option("--on-gap", call->on_gap,

@@ -1,9 +1,11 @@
 // runnel: trained audio and sensor models as running streams. stdout carries data, stderr messages; exit code
 // 0 only when everything requested was done.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "apps/command_line.h"
 #include "apps/support.h"
@@ -19,6 +21,11 @@ bool flush_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return true;
   runnel::apps::say("stdout cannot be written");
   return false;
+}
+
+// Whether a verb can be that of the call.
+bool names(int argc, char** argv, std::string_view verb) {
+  return std::any_of(argv, argv + argc, [verb](const char* argument) { return argument == verb; });
 }
 
 }  // namespace
@@ -44,24 +51,10 @@ int main(int argc, char** argv) {
   program.require_verb();
 
   int exit_code = 0;
-  runnel::apps::add_run(program, exit_code);
-  runnel::apps::add_listen(program, exit_code);
-  runnel::apps::add_serve(program, exit_code);
-  runnel::apps::add_devices(program, exit_code);
-  runnel::apps::add_batch(program, exit_code);
-  runnel::apps::add_merge(program, exit_code);
-  runnel::apps::add_features(program, exit_code);
-  runnel::apps::add_score(program, exit_code);
-  runnel::apps::add_infer(program, exit_code);
-  runnel::apps::add_import(program, exit_code);
-  runnel::apps::add_export(program, exit_code);
-  runnel::apps::add_embed(program, exit_code);
-  runnel::apps::add_quantize(program, exit_code);
-  runnel::apps::add_inspect(program, exit_code);
-  runnel::apps::add_check(program, exit_code);
-  runnel::apps::add_bench(program, exit_code);
-  runnel::apps::add_profile(program, exit_code);
-  runnel::apps::add_npu(program, exit_code);
+  for (const runnel::apps::VerbEntry& entry : runnel::apps::kVerbs) {
+    const runnel::apps::Verb verb = program.verb(entry.name, entry.help);
+    if (names(argc, argv, entry.name)) entry.add(verb, exit_code);
+  }
   try {
     const CommandLine::Parsed parsed = command_line.run(argc, argv);
     switch (parsed.outcome) {
@@ -74,7 +67,8 @@ int main(int argc, char** argv) {
         return 2;
     }
   } catch (const std::exception& error) {
-    runnel::apps::say(error.what());
+    // Long answers meet a full disk before they are complete.
+    if (flush_output()) runnel::apps::say(error.what());
     return 1;
   }
   return flush_output() ? exit_code : 1;

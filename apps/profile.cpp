@@ -128,9 +128,8 @@ Status run_profile(const ProfileCall& call) {
 
 }  // namespace
 
-void add_profile(Verb program, int& exit_code) {
+void add_profile(Verb verb, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
-  Verb verb = program.verb("profile", "Measure the time of a model per operator");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("--chunk", call->chunk, "Source frames per run (0: the smallest block)").non_negative();

@@ -349,10 +349,8 @@ Status run_quantize(QuantizeCall call) {
 
 }  // namespace
 
-void add_quantize(Verb program, int& exit_code) {
+void add_quantize(Verb verb, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
-  Verb verb = program.verb(
-      "quantize", "Make an integer model from a float model with calibration data, and report its accuracy");
   verb.positional("INPUT", call->input, "Float model (.onnx, .pte)").required();
   verb.option("--calib", call->calib,
               "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or "

@@ -12,6 +12,7 @@ namespace {
 struct RunCall {
   std::string graph, source, model, on_gap = "reset";
   std::int64_t tick = 1024;
+  int threads = 1;
   ModelFlags flags;
   PageFlags page;
 };
@@ -67,6 +68,7 @@ Status run_graph(const RunCall& call) {
   compiler::FileLoader loader(model_options);
   pipeline::GraphOptions options = graph_options(loader);
   options.tick = call.tick;
+  options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   const bool is_file = call.graph.ends_with(".rnlg");
@@ -90,10 +92,8 @@ Status run_graph(const RunCall& call) {
 
 }  // namespace
 
-void add_run(Verb program, int& exit_code) {
+void add_run(Verb verb, int& exit_code) {
   auto call = std::make_shared<RunCall>();
-  Verb verb = program.verb(
-      "run", "Run a text graph, e.g. \"wav path=a.wav ! fbank ! npy path=a.npy\", or a .rnlg file");
   verb.positional("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg").required();
   verb.option("--source", call->source,
               "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
@@ -103,6 +103,7 @@ void add_run(Verb program, int& exit_code) {
   verb.option("--on-gap", call->on_gap,
               "Lost samples: reset after them (reset), or replace them by zeros (zeros)")
       .choices({"reset", "zeros"});
+  add_graph_threads_flag(verb, call->threads);
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

@@ -102,10 +102,8 @@ Status run_serve(const ServeCall& call) {
 
 }  // namespace
 
-void add_serve(Verb program, int& exit_code) {
+void add_serve(Verb verb, int& exit_code) {
   auto call = std::make_shared<ServeCall>();
-  Verb verb = program.verb(
-      "serve", "Serve many streams over TCP: samples in, decisions out as JSON lines (docs/serve.md)");
   verb.positional("MODEL", call->graph.model,
                   "Model file with its front end and decision; or a graph between samples and events, as "
                   "text or a .rnlg file")
@@ -120,13 +118,18 @@ void add_serve(Verb program, int& exit_code) {
   verb.option("--max-streams", call->server.max_streams,
               "Most streams at a time; further clients are refused")
       .range(1, 65536);
+  verb.option("--most-load", call->server.most_load,
+              "Share of a thread's time that its streams may take when all send in real time; clients beyond "
+              "are refused (0: no limit)")
+      .range(0.0, 1.0);
   verb.option("--threads", call->server.threads, "Threads; each processes the streams of its own clients")
       .range(1, 32);
   verb.option("--gather", call->gather,
               "Least milliseconds between the starts of two steps, so that many streams share one")
       .range(0.0, 1000.0);
   verb.option("--chunk", call->graph.chunk,
-              "Frames per run of the model; more is faster with more latency (0: the smallest possible)")
+              "Frames per run of the model; more is faster with more latency (0: the smallest possible, or "
+              "what has arrived)")
       .range(0, 1 << 20);
   verb.option("--idle", call->idle, "Seconds without a byte after which a client is disconnected")
       .range(0.1, 86400.0);

@@ -49,9 +49,10 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
                         "N[:HOP]: statistics over all time become those over clips of N source frames, "
                         "every HOP frames of theirs (1); clip: N is the clip of the "
                         "file; running: over all frames so far (default: they are refused)"));
-  streaming(verb.option("--attention-window", flags.attention_window,
-                        "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames before a chunk of CHUNK "
-                        "frames (1) and RIGHT after it (0) (default: refused)"));
+  streaming(verb.option(
+      "--attention-window", flags.attention_window,
+      "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames before a chunk of CHUNK "
+      "frames (1) and RIGHT after it (0) (default: the band of a constant mask in the file; else refused)"));
   streaming(verb.option("--context-of", flags.contexts,
                         "TENSOR=N: keep at least N earlier frames of this tensor; may be repeated (default: "
                         "as many as needed)")

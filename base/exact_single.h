@@ -25,4 +25,27 @@ inline float exp_single(float x) noexcept {
   return p * std::bit_cast<float>((whole + 127u) << 23);
 }
 
+// The natural logarithm of a finite x > 0 that is not subnormal, within 3e-7 of it or relative to it: x = 2^n
+// * m with 0.7 < m < 1.42; ln m is a polynomial of degree 9 (Cephes' logf).
+inline float log_single(float x) noexcept {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+  // So that the mantissa of a number just below a power of two counts as just below 1.
+  constexpr std::uint32_t kRootOfHalf = 0x3f3504f3u;
+  const std::uint32_t above = bits - kRootOfHalf;
+  const auto n = static_cast<float>(static_cast<std::int32_t>(above) >> 23);
+  const float m = std::bit_cast<float>((above & 0x007fffffu) + kRootOfHalf) - 1.0f;
+  float p = 7.0376836292e-2f * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  const float square = m * m;
+  // ln 2 in two parts, as in exp_single().
+  const float tail = (p * m * square + n * -2.12194440e-4f) - 0.5f * square;
+  return (m + tail) + n * 0.693359375f;
+}
+
 }  // namespace runnel::exact

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "bench/memory_source.h"
 #include "compiler/import/load.h"
 #include "inference/prepared.h"
 #include "inference/session_group.h"
@@ -19,55 +19,7 @@
 namespace runnel::bench {
 namespace {
 
-constexpr std::int64_t kRate = 16000, kSeconds = 20;
-
-// Source of samples in memory.
-class MemorySource final : public pipeline::Node {
- public:
-  static const pipeline::NodeType type;
-
-  Status prepare(pipeline::NodeContext& context) noexcept override {
-    context.output.kind = pipeline::Kind::audio;
-    context.output.dtype = DType::float32;
-    context.output.channels = 1;
-    context.output.clock.sample_rate = kRate;
-    context.output.source = "memory";
-    context.max_output = context.max_input;
-    return {};
-  }
-  Status process(const pipeline::Block&, pipeline::Output& out) noexcept override {
-    const auto size = static_cast<std::int64_t>(samples().size());
-    out.count = std::min(out.capacity, size - position_);
-    std::copy_n(samples().begin() + position_, out.count, out.as<float>());
-    position_ += out.count;
-    out.end = position_ == size;
-    return {};
-  }
-
- private:
-  static const std::vector<float>& samples() {
-    static const std::vector<float> made = [] {
-      std::mt19937 random(4);
-      std::vector<float> x(static_cast<std::size_t>(kRate * kSeconds));
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double t = static_cast<double>(i) / kRate;
-        const double noise = static_cast<double>(random() % 2001) / 1000 - 1;
-        x[i] = static_cast<float>(0.2 * std::sin(6.28 * 3 * t) * std::sin(6.28 * 220 * t) + 0.02 * noise);
-      }
-      return x;
-    }();
-    return made;
-  }
-  std::int64_t position_ = 0;
-};
-
-const pipeline::NodeType MemorySource::type = {
-    .name = "memory",
-    .help = "Samples in memory.",
-    .input = {},
-    .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "samples"},
-    .parameters = {},
-    .make = pipeline::make_node<MemorySource>};
+constexpr std::int64_t kSeconds = 20;  // of the source, as it is by default
 
 // Processor seconds, because a run is long enough for other programs to interrupt it.
 double processor_seconds() {
@@ -170,7 +122,9 @@ Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, s
 
 Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {
   compiler::FileLoader loader;
-  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, 0, loader));
+  // As recordings are read (services/listen/model_graph.h).
+  constexpr std::int64_t kFramesTogether = 32;
+  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, kFramesTogether, loader));
   const auto& [front, all] = texts;
   const std::vector<const pipeline::NodeType*> nodes =
       pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});

@@ -1,8 +1,10 @@
 // Time of every front end as a multiple of FFTW's (single precision) for the bare transform of 512 real
 // points, in the same run: all cases alternate, so that a busy machine slows them all.
 //
-//   features_bench [--seconds S] [--level reference|generic|avx2|avx512]... > section of docs/speed.md
+//   features_bench [--seconds S] [--check] [--level reference|generic|avx2|avx512]... > section of
+//   docs/speed.md
 //
+// --check: fails when a level of vectors is slower than a lower one.
 // A new front end is one add(): see Bench below.
 #include <fftw3.h>
 #include <fmt/format.h>
@@ -17,6 +19,9 @@
 
 #include "base/host/heap_memory.h"
 #include "bench/interleaved.h"
+#ifdef RUNNEL_BENCH_KALDI
+#include "bench/kaldi_fbank.h"
+#endif
 #include "features/fbank/fbank.h"
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend.h"
@@ -98,12 +103,16 @@ struct Row {
 
 class Bench {
  public:
-  void run(double seconds, const std::vector<Isa>& levels) {
+  // `check`: false when a level is slower than a lower one.
+  bool run(double seconds, const std::vector<Isa>& levels, bool check) {
     const std::string fftw512 = add_fftw(512), fftw400 = add_fftw(400);
     for (const Isa isa : levels) {
       add_own_fft(512, isa, fftw512);
       const bool best = isa == best_isa() || isa == Isa::avx512;
-      add_fbank("fbank-80", kaldi("kaldi", 80), isa, fftw512, isa == Isa::generic ? 3.5 : best ? 2.2 : 0);
+      add_fbank("fbank-80", kaldi("kaldi", 80), isa, fftw512,
+                isa == Isa::generic ? 3.5
+                : isa >= Isa::avx2  ? 1.5
+                                    : 0);
       add_fbank("fbank-40", kaldi("kaldi", 40), isa, fftw512, 0);
       add_fbank("MFCC-13", kaldi("kaldi-mfcc", 23), isa, fftw512, 0);
       add_own_fft(400, isa, fftw400);
@@ -113,8 +122,12 @@ class Bench {
       add_resampler(44100, isa, fftw512);
       add_resampler(48000, isa, fftw512);
     }
+#ifdef RUNNEL_BENCH_KALDI
+    add_kaldi(80, fftw512, levels.back());
+#endif
     times_ = cases_.run(seconds);
     print();
+    return !check || no_level_is_slower(levels);
   }
 
  private:
@@ -257,6 +270,54 @@ class Bench {
                              yardstick, 0);
   }
 
+#ifdef RUNNEL_BENCH_KALDI
+  // The same features from kaldi-native-fbank, compared before they are timed.
+  void add_kaldi(int bins, const std::string& yardstick, Isa isa) {
+    constexpr std::size_t kLength = 400;
+    const auto samples = std::make_shared<std::vector<float>>(recording((kFrames - 1) * kHop + kLength));
+    const auto kaldi_fbank = std::make_shared<KaldiFbank>(bins);
+    std::vector<float> theirs(kFrames * static_cast<std::size_t>(bins)), ours(theirs.size());
+    expect(kaldi_fbank->push(*samples, theirs.data()) == kFrames,
+           "kaldi-native-fbank: wrong number of frames");
+    HeapMemory memory;
+    FbankOptions options = kaldi("kaldi", bins);
+    options.scale = SampleScale::unit;
+    Fbank own = need(Fbank::make(options, isa, memory));
+    expect(own.push(std::span<const float>(*samples), ours).frames == kFrames, "wrong number of frames");
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      expect(std::fabs(ours[i] - theirs[i]) < 2e-3F, "kaldi-native-fbank gives other values");
+    const auto pass = [kaldi_fbank, samples](std::size_t piece) {
+      kaldi_fbank->reset();
+      const std::span<const float> all(*samples);
+      for (std::size_t at = 0; at < all.size(); at += piece)
+        kaldi_fbank->push(all.subspan(at, std::min(piece, all.size() - at)), nullptr);
+    };
+    const std::string name = fmt::format("kaldi-native-fbank {}", bins);
+    add({name, "its own", "whole", yardstick, 0, ""}, [pass, samples] { pass(samples->size()); });
+    add({name, "its own", "10 ms", yardstick, 0, ""}, [pass] { pass(kHop); });
+  }
+#endif
+
+  // Compares the least times of neighbouring levels: the same loops take the same time, give or take what
+  // other programs disturb.
+  [[nodiscard]] bool no_level_is_slower(const std::vector<Isa>& levels) const {
+    constexpr double kNoise = 1.05;
+    bool fine = true;
+    for (const Row& row : rows_) {
+      for (std::size_t i = 1; i < levels.size(); ++i) {
+        if (row.level != name_of(levels[i])) continue;
+        Row lower = row;
+        lower.level = name_of(levels[i - 1]);
+        const auto before = times_.find(lower.key());
+        if (before == times_.end() || times_.at(row.key()).min <= kNoise * before->second.min) continue;
+        fmt::print(stderr, "features_bench: {}, {}: {} takes {:.3f} us, {} takes {:.3f} us\n", row.name,
+                   row.input, row.level, times_.at(row.key()).min, lower.level, before->second.min);
+        fine = false;
+      }
+    }
+    return fine;
+  }
+
   void add_microfrontend(Isa isa, const std::string& yardstick, double at_most) {
     memories_.push_back(std::make_unique<HeapMemory>());
     const auto front_end = std::make_shared<Microfrontend>(
@@ -331,12 +392,15 @@ bool level_named(std::string_view text, Isa& isa) {
 int main(int argc, char** argv) {
   using runnel::Isa;
   double seconds = 10;
+  bool check = false;
   std::vector<Isa> levels;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     Isa isa{};
     if (option == "--seconds" && i + 1 < argc) {
       seconds = std::strtod(argv[++i], nullptr);
+    } else if (option == "--check") {
+      check = true;
     } else if (option == "--level" && i + 1 < argc && runnel::bench::level_named(argv[i + 1], isa)) {
       ++i;
       if (isa > runnel::best_isa()) {
@@ -345,7 +409,8 @@ int main(int argc, char** argv) {
       }
       levels.push_back(isa);
     } else {
-      std::fputs("usage: features_bench [--seconds S] [--level reference|generic|avx2|avx512]...\n", stderr);
+      std::fputs("usage: features_bench [--seconds S] [--check] [--level reference|generic|avx2|avx512]...\n",
+                 stderr);
       return 2;
     }
   }
@@ -354,6 +419,5 @@ int main(int argc, char** argv) {
       if (isa <= runnel::best_isa()) levels.push_back(isa);
     }
   }
-  runnel::bench::Bench().run(seconds, levels);
-  return 0;
+  return runnel::bench::Bench().run(seconds, levels, check) ? 0 : 1;
 }

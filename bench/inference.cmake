@@ -2,6 +2,7 @@ if(TARGET runnel_pipeline_host)
   runnel_bench(inference_bench SOURCES
       digits_graph.cpp
       inference_bench.cpp
+      memory_source.cpp
       networks.cpp
       stack_kernels.cpp
                DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
@@ -29,10 +30,10 @@ if(TARGET runnel_pipeline_host)
     target_include_directories(models_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
     target_link_libraries(models_bench PRIVATE ${CMAKE_DL_LIBS})
   endif()
-  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp
-               DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
+  runnel_bench(threads_bench SOURCES memory_source.cpp networks.cpp threaded_graphs.cpp threads_bench.cpp
+               DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   # Runs the program as users do.
-  runnel_bench(batch_bench SOURCES batch_bench.cpp digits_graph.cpp DEPENDS runnel::compiler runnel::batch runnel::inference_host runnel::base_host fmt::fmt)
+  runnel_bench(batch_bench SOURCES batch_bench.cpp digits_graph.cpp memory_source.cpp DEPENDS runnel::compiler runnel::batch runnel::inference_host runnel::base_host fmt::fmt)
   add_executable(speed_table speed_table.cpp)
   target_link_libraries(speed_table PRIVATE runnel_flags fmt::fmt nlohmann_json::nlohmann_json)
 endif()

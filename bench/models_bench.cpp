@@ -3,10 +3,11 @@
 //
 // stdout: one JSON object, or with --page the page docs/speed-models.md; stderr: what is going on. Pin it:
 //   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/models_bench [--seconds S] [--only TEXT]
-//     [--page] [FILE or FOLDER ...]
-// Folders (default: RUNNEL_TEST_DATA) are searched for .onnx, .tflite, .espdl and .pte files. Inputs are
-// noise of both signs. Results of ONNX Runtime are compared with ours before anything is timed; a model whose
-// shapes are open, or that one of the two refuses, is listed with the reason.
+//     [--layers] [--page] [FILE or FOLDER ...]
+// --layers: all layers of each model on stderr. Folders (default: RUNNEL_TEST_DATA) are searched for .onnx,
+// .tflite, .espdl and .pte files. Inputs are noise of both signs. Results of ONNX Runtime are compared with
+// ours before anything is timed; a model whose shapes are open, or that one of the two refuses, is listed
+// with the reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +33,7 @@
 #include "inference/host/cost.h"
 #include "inference/host/engine.h"
 #include "inference/host/noise.h"
-#include "inference/host/profile.h"
+#include "inference/host/slow_layers.h"
 
 namespace runnel::bench {
 namespace {
@@ -43,9 +44,26 @@ namespace fs = std::filesystem;
 struct Options {
   double seconds = 1;  // of timing, per model
   std::string only;
-  bool page = false;
+  bool page = false, layers = false;
   const char* library = nullptr;  // ONNX Runtime's, when it shall be measured too
   std::vector<fs::path> paths;
+};
+
+// Networks of the test data that are there in both.
+const std::vector<NumbersPair> kPairs = {
+    {"moonshine/spelling_cnn_mel.shrunk.onnx", "moonshine/spelling_cnn_mel_int8.tflite"},
+    {"dtln/model_1.onnx", "dtln/model_quant_1.tflite"},
+    {"dtln/model_2.onnx", "dtln/model_quant_2.tflite"},
+    {"mlperf-tiny/ad01_fp32.tflite", "mlperf-tiny/ad01_int8.tflite"},
+    {"mlperf-tiny/kws_ref_model_float32.tflite", "mlperf-tiny/kws_ref_model.tflite"},
+    {"tflm/trained_lstm.tflite", "tflm/trained_lstm_int8.tflite"},
+    {"digits/digits_T98.onnx", "digits/digits_c_s8.espdl"},
+    {"digits/digits_T98.onnx", "digits/digits_esp32p4_s8.espdl"},
+    {"tcn/tcn3_c_s8.onnx", "tcn/tcn3_c_s8.espdl"},
+    {"tcn/tcn3_esp32p4_s8.onnx", "tcn/tcn3_esp32p4_s8.espdl"},
+    {"streaming/model.onnx", "streaming/model.espdl"},
+    {"peers/M1_f32_T100.onnx", "peers/M1_u8_T100.onnx"},
+    {"peers/M2_f32.onnx", "peers/M2_u8.onnx"},
 };
 
 // What a model's file leaves open.
@@ -163,13 +181,16 @@ std::int64_t macs_of(Runner& runner) {
   return macs;
 }
 
-// The step that takes the largest part of the time.
-Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode, ModelRow& row) {
-  ProfileOptions options;
-  options.mode = mode;
-  options.runs = row.macs > 20'000'000 ? 20 : 200;
-  RUNNEL_ASSIGN(const Profile profile, profile_model(model, options));
-  for (const StepProfile& step : profile.steps) {
+// The step that takes the largest part of the time, and those that are slow for this machine.
+Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode, bool print, ModelRow& row) {
+  RUNNEL_ASSIGN(const SpeedReport report, check_speed(model, mode));
+  for (const StepProfile& step : report.profile.steps) {
+    if (print)
+      fmt::print(stderr, "  {:>4.1f} % {:>9.3f} us {:>6.1f} GMAC/s {:>4.0f} % {} {} ({})\n", 100 * step.share,
+                 step.microseconds, step.gmacs_per_second, 100 * step.peak_share, step.type, step.name,
+                 step.kernel);
+  }
+  for (const StepProfile& step : report.profile.steps) {
     if (step.share <= row.layer_share) continue;
     row.layer_share = step.share;
     row.layer = step.type + (step.name.empty() ? "" : " " + step.name);
@@ -177,6 +198,7 @@ Status find_slowest(const std::shared_ptr<const OwnedModel>& model, RunMode mode
     row.layer_peak_share = step.peak_share;
     row.kernel = step.kernel;
   }
+  for (const StepProfile& step : report.slow) row.slow.push_back(slow_text(step));
   return {};
 }
 
@@ -232,7 +254,7 @@ bool measure(const fs::path& file, const Options& options, std::vector<ModelRow>
       one.row.floats = model.tensor(op.outputs()->Get(0)).dtype == DType::float32;
       break;
     }
-    if (const Status status = find_slowest(loaded->model, mode, one.row); !status.ok()) {
+    if (const Status status = find_slowest(loaded->model, mode, options.layers, one.row); !status.ok()) {
       why = status.text();
       return false;
     }
@@ -263,6 +285,7 @@ bool measure(const fs::path& file, const Options& options, std::vector<ModelRow>
 int run(const Options& options) {
   ModelsPage page;
   page.peak = measure_peak();
+  page.pairs = kPairs;
   for (const fs::path& file : files_of(options.paths)) {
     if (file.string().find(options.only) == std::string::npos) continue;
     std::string why;
@@ -297,12 +320,15 @@ int main(int argc, char** argv) {
       options.seconds = std::strtod(argv[++i], nullptr);
     } else if (option == "--only" && i + 1 < argc) {
       options.only = argv[++i];
+    } else if (option == "--layers") {
+      options.layers = true;
     } else if (option == "--page") {
       options.page = true;
     } else if (!option.starts_with("--")) {
       options.paths.emplace_back(option);
     } else {
-      std::fputs("usage: models_bench [--seconds S] [--only TEXT] [--page] [FILE or FOLDER ...]\n", stderr);
+      std::fputs("usage: models_bench [--seconds S] [--only TEXT] [--layers] [--page] [FILE or FOLDER ...]\n",
+                 stderr);
       return 2;
     }
   }

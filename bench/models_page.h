@@ -23,11 +23,19 @@ struct ModelRow {
   // The slowest layer.
   std::string layer, kernel;
   double layer_share = 0, layer_gmacs = 0, layer_peak_share = 0;
+  // Layers that take much of the time and little of what the machine can do (inference/host/slow_layers.h).
+  std::vector<std::string> slow;
+};
+
+// The same network with other numbers: rows of these models are compared.
+struct NumbersPair {
+  std::string floats, integers;  // as ModelRow::model
 };
 
 struct ModelsPage {
   MachinePeak peak;
   std::vector<ModelRow> rows;
+  std::vector<NumbersPair> pairs;
   std::vector<std::pair<std::string, std::string>> refused;  // file, reason
 };
 

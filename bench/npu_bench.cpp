@@ -15,6 +15,7 @@ struct Layer {
   int height, width, depth, outs, kernel;
   bool depthwise;
   int element;
+  bool kernels = true;  // false: plain loops
 };
 
 void run(benchmark::State& state, const Layer& layer) {
@@ -55,7 +56,9 @@ void run(benchmark::State& state, const Layer& layer) {
   const auto payload = maker.payload();
   const auto segment = test::segment_of(payload, constants, x.bytes() + y.bytes());
   if (!segment.ok()) return state.SkipWithError(std::string(segment.status().text()).c_str());
-  const auto simulator = npu::Simulator::make(*segment);
+  npu::SimulatorOptions options;
+  options.kernels = layer.kernels;
+  const auto simulator = npu::Simulator::make(*segment, options);
   if (!simulator.ok()) return state.SkipWithError(std::string(simulator.status().text()).c_str());
   for (auto _ : state) {
     if (!(*simulator)->run().ok()) return state.SkipWithError("not computed");
@@ -67,6 +70,9 @@ void run(benchmark::State& state, const Layer& layer) {
 }
 
 BENCHMARK_CAPTURE(run, conv_1x1_64_to_64_int8, Layer{25, 5, 64, 64, 1, false, 1});
+BENCHMARK_CAPTURE(run, conv_1x1_64_to_64_int8_plain, Layer{25, 5, 64, 64, 1, false, 1, false});
+BENCHMARK_CAPTURE(run, conv_3x3_32_to_32_int8_plain, Layer{24, 24, 32, 32, 3, false, 1, false});
+BENCHMARK_CAPTURE(run, depthwise_3x3_64_int8_plain, Layer{25, 5, 64, 64, 3, true, 1, false});
 BENCHMARK_CAPTURE(run, conv_3x3_32_to_32_int8, Layer{24, 24, 32, 32, 3, false, 1});
 BENCHMARK_CAPTURE(run, conv_3x3_32_to_32_int16, Layer{24, 24, 32, 32, 3, false, 2});
 BENCHMARK_CAPTURE(run, depthwise_3x3_64_int8, Layer{25, 5, 64, 64, 3, true, 1});

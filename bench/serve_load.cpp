@@ -1,13 +1,16 @@
 // Cost of `runnel serve`: many clients of one server over loopback, each sending packets of 100 ms at
 // its own times.
 //
-//   serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--wav F] PROGRAM MODEL > serve.json
+//   serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--threads N] [--most-load X] [--wav F]
+//     PROGRAM MODEL > serve.json
 //
 // The server is a separate process: the system's count of its processor time, in a window of S seconds of
 // stream time (which starts two seconds after all streams are up), is divided by the audio sent in that
 // window. Every tenth client requests progress; lateness is the time from sending a packet to the report that
-// it was processed. --speed X sends X times as fast as real time, for memory over hours. stdout: one JSON
-// object; stderr: the same for people. Keep the machine otherwise idle: clients and server share its cores.
+// it was processed. Clients that the server refuses because it has no time for them (--most-load, its own
+// setting) are counted and send nothing. --speed X sends X times as fast as real time, for memory over hours.
+// stdout: one JSON object; stderr: the same for people. Keep the machine otherwise idle: clients and server
+// share its cores.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -48,8 +51,8 @@ constexpr std::int64_t kPacket = 1600;  // samples
 constexpr int kProgressEvery = 10;
 
 struct Call {
-  int streams = 500, chunk = 0;
-  double seconds = 20, speed = 1;
+  int streams = 500, chunk = 0, threads = 1;
+  double seconds = 20, speed = 1, most_load = -1;
   std::string wav, program, model;
 };
 
@@ -94,7 +97,10 @@ class ServerProcess {
                                       "--max-streams",
                                       std::to_string(call.streams),
                                       "--chunk",
-                                      std::to_string(call.chunk)};
+                                      std::to_string(call.chunk),
+                                      "--threads",
+                                      std::to_string(call.threads)};
+    if (call.most_load >= 0) words.insert(words.end(), {"--most-load", std::to_string(call.most_load)});
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
@@ -175,7 +181,7 @@ struct Client {
   std::vector<std::pair<std::int64_t, Clock::time_point>>
       packets;  // of clients that request progress: samples at their end, sending time
   std::size_t answered = 0;
-  bool ready = false;
+  bool ready = false, refused = false;
 };
 
 class Load {
@@ -187,8 +193,11 @@ class Load {
       connect_client(i, port);
       if (i % 50 == 49) read_answers(0);
     }
-    while (ready_ < clients_.size()) read_answers(100);
+    while (ready_ + refused_ < clients_.size()) read_answers(100);
   }
+  [[nodiscard]] std::size_t refused() const { return refused_; }
+  // A sentence to a refused client.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
   ~Load() {
     for (const Client& client : clients_) close(client.fd);
     close(epoll_);
@@ -267,6 +276,7 @@ class Load {
   }
   void send_packet(std::size_t index) {
     Client& client = clients_[index];
+    if (client.refused) return;
     packet_.resize(kPacket);
     for (std::int64_t i = 0; i < kPacket; ++i) {
       // Clients are at different places in the recording.
@@ -284,6 +294,10 @@ class Load {
       Client& client = clients_[events[i].data.u64];
       char text[4096];
       const ssize_t bytes = recv(client.fd, text, sizeof text, MSG_DONTWAIT);
+      if (bytes <= 0 && client.refused) {
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, client.fd, nullptr);
+        continue;
+      }
       if (bytes <= 0) give_up("the server hung up");
       client.unread.append(text, static_cast<std::size_t>(bytes));
       for (std::size_t end; (end = client.unread.find('\n')) != std::string::npos;
@@ -305,6 +319,10 @@ class Load {
             std::chrono::duration_cast<nanoseconds>(Clock::now() - client.packets[client.answered].second)
                 .count());
       }
+    } else if (type == "error" && line.at("reason") == "overload") {
+      client.refused = true;
+      ++refused_;
+      refusal_ = line.at("message");
     } else {
       give_up("the server says " + line.dump());
     }
@@ -316,7 +334,8 @@ class Load {
   std::vector<std::int16_t> packet_;
   std::vector<std::byte> message_;
   int epoll_ = -1;
-  std::size_t ready_ = 0;
+  std::size_t ready_ = 0, refused_ = 0;
+  std::string refusal_;
   std::int64_t events_ = 0;
   double behind_ = 0;
   pipeline::StepTimes lateness_;
@@ -338,12 +357,16 @@ int run(const Call& call) {
       if (std::fmod(second, std::max(call.seconds / 10, 1.0)) < 1) memories.push_back(server.resident_mb());
     });
     load.settle();
-    const double processor = server.processor_seconds() - before, audio = call.seconds * call.streams;
+    const double processor = server.processor_seconds() - before,
+                 audio = call.seconds * static_cast<double>(call.streams - static_cast<int>(load.refused()));
     out = {{"type", "serve"},
            {"streams", call.streams},
+           {"refused", load.refused()},
+           {"refusal", load.refusal()},
            {"seconds", call.seconds},
            {"speed", call.speed},
            {"chunk", call.chunk},
+           {"threads", call.threads},
            {"server_ms_per_audio_second", processor * 1e3 / audio},
            {"server_share_of_a_core", processor * call.speed / call.seconds},
            {"lateness_ms",
@@ -359,12 +382,13 @@ int run(const Call& call) {
   out["server"] = server.stop(all_seconds);
   out["server_rusage_seconds"] = all_seconds;
   std::printf("%s\n", out.dump(1).c_str());
-  fmt::print(stderr,
-             "{} streams: {:.3f} ms of the server's processor time per second of sound; a packet is "
-             "processed {:.1f} ms after it was sent (p50), {:.1f} (p99), {:.1f} (most)\n",
-             call.streams, out["server_ms_per_audio_second"].get<double>(),
-             out["lateness_ms"]["p50"].get<double>(), out["lateness_ms"]["p99"].get<double>(),
-             out["lateness_ms"]["max"].get<double>());
+  fmt::print(
+      stderr,
+      "{} streams, {} refused: {:.3f} ms of the server's processor time per second of sound; a packet is "
+      "processed {:.1f} ms after it was sent (p50), {:.1f} (p99), {:.1f} (most)\n",
+      call.streams, out["refused"].get<std::size_t>(), out["server_ms_per_audio_second"].get<double>(),
+      out["lateness_ms"]["p50"].get<double>(), out["lateness_ms"]["p99"].get<double>(),
+      out["lateness_ms"]["max"].get<double>());
   return 0;
 }
 
@@ -390,16 +414,20 @@ int main(int argc, char** argv) {
       call.speed = std::strtod(value, nullptr);
     else if (word == "--chunk")
       call.chunk = std::atoi(value);
+    else if (word == "--threads")
+      call.threads = std::atoi(value);
+    else if (word == "--most-load")
+      call.most_load = std::strtod(value, nullptr);
     else if (word == "--wav")
       call.wav = value;
     else
       good = false;
   }
   if (!good || words.size() != 2 || call.streams < 1 || call.streams > 20000 || call.seconds < 1 ||
-      call.seconds > 86400 || call.speed < 0.1 || call.chunk < 0) {
+      call.seconds > 86400 || call.speed < 0.1 || call.chunk < 0 || call.threads < 1) {
     std::fputs(
-        "usage: serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--wav F] PROGRAM MODEL > "
-        "serve.json\n",
+        "usage: serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--threads N] [--most-load X] "
+        "[--wav F] PROGRAM MODEL > serve.json\n",
         stderr);
     return 2;
   }

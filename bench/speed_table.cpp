@@ -1,4 +1,4 @@
-// Writes docs/speed.md, or docs/speed-avx2.md, from the results of inference_bench,
+// Writes docs/speed.md, docs/speed-avx512.md or docs/speed-avx2.md from the results of inference_bench,
 // threads_bench and float_bench:
 //   speed_table speed.json [threads.json] [floats.json] > docs/speed.md
 #include <fmt/format.h>
@@ -54,8 +54,9 @@ void print_page(const Json& speed) {
       "One thread, one core, unless said otherwise. Written by `bench/speed_table` from one run of "
       "`bench/inference_bench`; do not edit. To measure again:\n\n"
       "    scripts/speed.sh\n\n"
-      "[speed.md](speed.md) is of a machine with AVX-512 and AMX, [speed-avx2.md](speed-avx2.md) of one with "
-      "AVX2 alone (`RUNNEL_SPEED_PAGE=docs/speed-avx2.md`).\n\n"
+      "[speed.md](speed.md) is of a machine with AVX-512 and AMX, [speed-avx512.md](speed-avx512.md) of one "
+      "with AVX-512 and VNNI without AMX,\n[speed-avx2.md](speed-avx2.md) of one with AVX2 alone "
+      "(`RUNNEL_SPEED_PAGE=docs/speed-avx2.md`). Real models: [speed-models.md](speed-models.md).\n\n"
       "All cases of the table were run in turn, {} times, in one program: load on the machine slows all "
       "cases alike, so that the ratios\nare more reliable than the microseconds. Before anything is timed "
       "the streamed outputs are compared "
@@ -96,13 +97,27 @@ void print_page(const Json& speed) {
     const Json& digits = speed["digits"];
     const Json& real_time = digits["times_real_time"];
     fmt::print(
-        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: "
+        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network in blocks "
+        "of 32 "
+        "frames, as recordings are read, decisions: "
         "{:.0f} times real time (processor time) in the median, {:.0f} at best "
         "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of the "
         "fastest runs.\n",
         real_time["median"].get<double>(), real_time["max"].get<double>(),
         real_time["at_least"].get<double>(), digits["us_per_frame"].get<double>(),
         100 * digits["front_end_share"].get<double>());
+  }
+}
+
+void print_thread_rows(const Json& rows) {
+  for (const Json& row : rows) {
+    const auto number = [&](const char* key, const char* which) {
+      return row.at(key).at(which).get<double>();
+    };
+    fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.2f} | {:.2f} |\n",
+               row.at("model").get<std::string>(), number("one_us", "median"), number("one_us", "min"),
+               number("threads_us", "median"), number("threads_us", "min"), number("ratio", "median"),
+               number("ratio", "min"));
   }
 }
 
@@ -117,15 +132,22 @@ void print_threads(const Json& threads) {
       "| model | one thread, us | least | {} threads, us | least | ratio of medians | of least "
       "|\n|---|---:|---:|---:|---:|---:|---:|\n",
       threads.at("threads").get<int>(), threads.at("rounds").get<int>(), threads.at("threads").get<int>());
-  for (const Json& model : threads.at("models")) {
-    const auto number = [&](const char* key, const char* which) {
-      return model.at(key).at(which).get<double>();
-    };
-    fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.2f} | {:.2f} |\n",
-               model.at("model").get<std::string>(), number("one_us", "median"), number("one_us", "min"),
-               number("threads_us", "median"), number("threads_us", "min"), number("ratio", "median"),
-               number("ratio", "min"));
-  }
+  print_thread_rows(threads.at("models"));
+  if (!threads.contains("graphs")) return;
+  fmt::print(
+      "\nGraphs with one thread and with {}, in turn, {} times, from samples in memory, microseconds per "
+      "second "
+      "of sound by the clock on the wall\n(`bench/threads_bench --digits build/models/digits/digits.rnl`). A "
+      "branch "
+      "is front end, network and decision of the digits. The first row, as many graphs that\nshare nothing, "
+      "is the speedup that the cores allowed in this run. `--threads` places nodes by measured cost and "
+      "leaves "
+      "them on one thread where it expects no gain\n([pipeline.md](pipeline.md#several-threads)).\n\n"
+      "| graph | one thread, us | least | {} threads, us | least | ratio of medians | of least "
+      "|\n|---|---:|---:|---:|---:|---:|---:|\n",
+      threads.at("threads").get<int>(), threads.at("graph_rounds").get<int>(),
+      threads.at("threads").get<int>());
+  print_thread_rows(threads.at("graphs"));
 }
 
 void print_floats(const Json& floats) {

@@ -1,6 +1,7 @@
-// Speed-up by threads: each model runs whole clips with one thread and with several, alternating, in one run.
+// Speed-up by threads: each model runs whole clips with one thread and with several, alternating, in one run;
+// and so do graphs with the model of the digits.
 //
-//   threads_bench [--threads N] [--seconds S] MODEL... > threads.json
+//   threads_bench [--threads N] [--seconds S] [--digits digits.rnl] MODEL... > threads.json
 //
 // stdout: one JSON object; stderr: the same as a table. Leave it unpinned and the machine otherwise idle: a
 // core in use elsewhere is a core less. Outputs are compared before timing.
@@ -17,6 +18,7 @@
 #include "base/host/machine_peak.h"
 #include "bench/interleaved.h"
 #include "bench/networks.h"
+#include "bench/threaded_graphs.h"
 #include "compiler/import/load.h"
 #include "compiler/write/writer.h"
 #include "inference/host/engine.h"
@@ -71,7 +73,22 @@ void add_ceiling(const std::string& name, int threads, Interleaved& cases) {
             [pool, threads, work] { pool->run(threads, work, nullptr); });
 }
 
-int run(const std::vector<std::string>& paths, int threads, double seconds) {
+// Both times and their ratio, as JSON and on stderr. `unit`: what the times are per.
+Json compared(const std::string& name, int threads, const std::map<std::string, Times>& times,
+              std::string_view unit) {
+  const Times one = times.at(name + "/1"), many = times.at(fmt::format("{}/{}", name, threads));
+  fmt::print(stderr,
+             "{:<40} 1: {:>9.1f} us{}, least {:>9.1f}   {}: {:>9.1f} us, least {:>9.1f}   {:.2f} times as "
+             "fast, least {:.2f}\n",
+             name, one.median, unit, one.min, threads, many.median, many.min, one.median / many.median,
+             one.min / many.min);
+  return {{"model", name},
+          {"one_us", {{"median", one.median}, {"min", one.min}}},
+          {"threads_us", {{"median", many.median}, {"min", many.min}}},
+          {"ratio", {{"median", one.median / many.median}, {"min", one.min / many.min}}}};
+}
+
+int run(const std::vector<std::string>& paths, const std::string& digits, int threads, double seconds) {
   Interleaved cases(Interleaved::Clock::wall);
   std::vector<std::string> names;
   const auto add = [&](const std::string& name, const std::shared_ptr<const OwnedModel>& model) {
@@ -107,17 +124,15 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
   const auto times = cases.run(seconds);
   Json out = {
       {"type", "threads"}, {"threads", threads}, {"rounds", cases.rounds()}, {"models", Json::array()}};
-  for (const std::string& name : names) {
-    const Times one = times.at(name + "/1"), many = times.at(fmt::format("{}/{}", name, threads));
-    out["models"].push_back({{"model", name},
-                             {"one_us", {{"median", one.median}, {"min", one.min}}},
-                             {"threads_us", {{"median", many.median}, {"min", many.min}}},
-                             {"ratio", {{"median", one.median / many.median}, {"min", one.min / many.min}}}});
-    fmt::print(stderr,
-               "{:<40} 1: {:>9.1f} us, least {:>9.1f}   {}: {:>9.1f} us, least {:>9.1f}   {:.2f} times as "
-               "fast, least {:.2f}\n",
-               name, one.median, one.min, threads, many.median, many.min, one.median / many.median,
-               one.min / many.min);
+  for (const std::string& name : names) out["models"].push_back(compared(name, threads, times, ""));
+  if (!digits.empty()) {
+    // By themselves: a round of them takes much longer.
+    Interleaved graphs(Interleaved::Clock::wall);
+    const std::vector<std::string> graph_names = add_threaded_graphs(digits, threads, graphs);
+    const auto graph_times = graphs.run(seconds);
+    out["graph_rounds"] = graphs.rounds();
+    for (const std::string& name : graph_names)
+      out["graphs"].push_back(compared(name, threads, graph_times, " a second of sound"));
   }
   std::printf("%s\n", out.dump(1).c_str());
   return 0;
@@ -129,6 +144,7 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
 int main(int argc, char** argv) {
   int threads = 2;
   double seconds = 5;
+  std::string digits;
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -136,14 +152,19 @@ int main(int argc, char** argv) {
       threads = std::atoi(argv[++i]);
     else if (word == "--seconds" && i + 1 < argc)
       seconds = std::strtod(argv[++i], nullptr);
+    else if (word == "--digits" && i + 1 < argc)
+      digits = argv[++i];
     else if (!word.starts_with("--"))
       paths.push_back(word);
     else
       threads = 0;
   }
   if (threads < 2 || threads > 32) {
-    std::fputs("usage: threads_bench [--threads 2..32] [--seconds S] MODEL... > threads.json\n", stderr);
+    std::fputs(
+        "usage: threads_bench [--threads 2..32] [--seconds S] [--digits digits.rnl] MODEL... > "
+        "threads.json\n",
+        stderr);
     return 2;
   }
-  return runnel::bench::run(paths, threads, seconds);
+  return runnel::bench::run(paths, digits, threads, seconds);
 }

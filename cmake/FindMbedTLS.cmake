@@ -1,5 +1,5 @@
 # mbedTLS' cryptography: sets MbedTLS_FOUND and the target MbedTLS::mbedcrypto. Debian's package has neither a CMake nor a
-# pkg-config file. Installed next to runnel's package file, which needs it too.
+# pkg-config file.
 find_path(MbedTLS_INCLUDE_DIR mbedtls/gcm.h)
 find_library(MbedTLS_CRYPTO_LIBRARY mbedcrypto)
 mark_as_advanced(MbedTLS_INCLUDE_DIR MbedTLS_CRYPTO_LIBRARY)

@@ -3,8 +3,8 @@
 #   find_package(runnel CONFIG REQUIRED)
 #   target_link_libraries(mine PRIVATE runnel::features)      # #include "features/fbank/fbank.h"
 #
-# Every library made with runnel_library() is installed and exported. The packages that the libraries link come from the targets,
-# so that the package file cannot miss one.
+# Every library made with runnel_library() is installed and exported, and so are the modules that the program opens (RunnelModule). The
+# packages that the libraries link come from the targets, so that the package file cannot miss one.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -17,15 +17,11 @@ set(RUNNEL_FIND_Threads "find_dependency(Threads)")
 set(RUNNEL_FIND_fmt "find_dependency(fmt CONFIG)")
 set(RUNNEL_FIND_nlohmann_json "find_dependency(nlohmann_json CONFIG)")
 set(RUNNEL_FIND_CLI11 "find_dependency(CLI11 CONFIG)")
-set(RUNNEL_FIND_ALSA "find_dependency(ALSA)")
-set(RUNNEL_FIND_MbedTLS "find_dependency(MbedTLS MODULE)")
-set(RUNNEL_FIND_PNG "find_dependency(PNG)")
 set(RUNNEL_FIND_OnnxProto "find_dependency(OnnxProto MODULE)")
 set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dependency(FlatBuffers CONFIG)\nendif()")
 # pkg-config packages have no CMake package file: the user's project creates their imported target again.
 set(RUNNEL_FIND_PKG_SNDFILE "runnel_find_pkg_config(SNDFILE sndfile)")
 set(RUNNEL_FIND_PKG_HTTPLIB "runnel_find_pkg_config(HTTPLIB cpp-httplib)")
-set(RUNNEL_FIND_PKG_MOSQUITTO "runnel_find_pkg_config(MOSQUITTO libmosquitto)")
 set(RUNNEL_FIND_PKG_FFTW3F "runnel_find_pkg_config(FFTW3F fftw3f)")
 
 # Sets `result` to the lines that find what the libraries link; fails for a package without such a line.
@@ -80,7 +76,7 @@ install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOL
 
 # Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for users of runnel::base. Headers in a folder
 # internal/ are private and not installed.
-set(runnel_header_folders base kernels streaming features inference npu pipeline embed)
+set(runnel_header_folders base kernels streaming decoding features inference npu pipeline embed)
 if(RUNNEL_HOST)
   list(APPEND runnel_header_folders compiler services)
 endif()
@@ -108,5 +104,5 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/runnel-config.cmake.in
 # Before 1.0 a minor version may change interfaces.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/runnel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/runnel-config.cmake ${PROJECT_BINARY_DIR}/runnel-config-version.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindMbedTLS.cmake ${PROJECT_SOURCE_DIR}/cmake/FindOnnxProto.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindOnnxProto.cmake
         DESTINATION ${RUNNEL_CONFIG_FOLDER})

@@ -8,9 +8,10 @@
 namespace runnel::compiler {
 
 Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls,
-                                       std::int64_t frames) {
+                                       std::int64_t frames, bool plan) {
   WriteOptions write;
   write.blocks.clear();
+  write.plan = plan;
   RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, write));
   RUNNEL_ASSIGN(auto model, OwnedModel::from_bytes(written.bytes));
   PrepareOptions options;

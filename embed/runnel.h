@@ -95,10 +95,14 @@ runnel_code runnel_lost(runnel_node* node, uint64_t frames);
 /* The stream has ended: finishes it. Afterwards only runnel_poll() and runnel_reset() are useful. */
 runnel_code runnel_end(runnel_node* node);
 
+/* Room for the text of a decoder of speech, with its end; a longer one is cut. */
+#define RUNNEL_TEXT_BYTES 128
+
 /* A decision. Times are samples since the start of the stream, [begin, end). */
 typedef struct runnel_event {
-  const char* label;   /* in ROM, zero-terminated */
-  int32_t label_index; /* among runnel_label() */
+  const char* label; /* zero-terminated, in ROM; a decoder's text is in the node's memory, until as many more
+                        decisions come as the queue has room for */
+  int32_t label_index; /* among runnel_label(); -1: none of them */
   float score;         /* 0 .. 1 */
   int64_t begin, end;
   int64_t frame; /* of the model's output */

@@ -25,7 +25,10 @@ class EventQueue final : public pipeline::Node {
  private:
   [[nodiscard]] int index_of(std::string_view label) const noexcept;
 
+  [[nodiscard]] const char* keep(std::string_view text, int place) noexcept;
+
   runnel_event* ring_ = nullptr;
+  char* texts_ = nullptr;  // [room][RUNNEL_TEXT_BYTES]: of decoders of speech; null: all labels are in ROM
   int first_ = 0, count_ = 0;
   std::uint64_t dropped_ = 0;
 };

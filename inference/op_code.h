@@ -100,8 +100,9 @@ enum class OpCode : std::uint16_t {
   assign_variable,
   attention,
   squared_difference,
+  swoosh,
 };
-inline constexpr int kOpCodes = static_cast<int>(OpCode::squared_difference) + 1;
+inline constexpr int kOpCodes = static_cast<int>(OpCode::swoosh) + 1;
 
 // What is done to a result before it is stored. relu6, relu_n1_to_1: the limits are 0 and 6, -1 and 1;
 // operators with free scales only.

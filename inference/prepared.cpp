@@ -260,9 +260,25 @@ class Preparation final : public PrepareContext {
       return Status(Code::invalid_argument)
              << "a block of " << out_.block << " frames, expected a positive multiple of " << multiple;
     }
+    RUNNEL_TRY(plan_sizes(multiple));
     for (std::size_t t = 0; t < tensors; ++t)
       lengths_[t] =
           streams_[t].stream.constant() ? 1 : streaming::frames_per_block(streams_[t].stream, out_.block);
+    return {};
+  }
+
+  // The other sizes of blocks.
+  Status plan_sizes(std::int64_t multiple) noexcept {
+    const std::int64_t least = options_.least != 0 ? options_.least : out_.block,
+                       most = options_.most != 0 ? options_.most : out_.block;
+    if (least < 1 || most < out_.block || most > kMaxFrames || least % multiple != 0 ||
+        out_.block % least != 0 || most % out_.block != 0) {
+      return Status(Code::invalid_argument)
+             << "blocks of " << least << ", " << out_.block << " and " << most
+             << " frames, expected each to divide the next one, and all to be multiples of " << multiple;
+    }
+    out_.units = out_.block / least;
+    largest_ = most / out_.block;
     return {};
   }
 
@@ -279,6 +295,14 @@ class Preparation final : public PrepareContext {
     return Status(Code::out_of_memory)
            << "tensor " << tensor << ' ' << model_.tensor_name(tensor) << " would need " << frames
            << " frames of " << frame_bytes << " bytes, more than the limit of " << options_.limit;
+  }
+
+  // With several sizes half the slack of one: there is one state for each of many streams, and copying the
+  // history after half as many frames as it has costs two frames for each one written.
+  [[nodiscard]] std::int64_t capacity_of(const Placement& place) const noexcept {
+    if (options_.most == 0) return streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
+    const std::int64_t slack = options_.slack ? (place.history + 1) / 2 : 0;
+    return place.history + std::max(place.frames * largest_, slack);
   }
 
   Status place_tensors() noexcept {
@@ -307,13 +331,15 @@ class Preparation final : public PrepareContext {
       place.history = stream.history;
       place.fill = stream.fill;
       gates += place.fill ? 1 : 0;
-      if (place.fill) out_.warm_blocks = std::max(out_.warm_blocks, ceil_div(place.delay, place.frames));
+      if (place.fill)
+        out_.warm_blocks = std::max(out_.warm_blocks, ceil_div(place.delay, out_.frames_in(place.frames, 1)));
       // Frames may wait in the block of an input while other sessions run in the same workspace: it belongs
       // to the session.
-      const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) !=
-                                                 model_.inputs().end();
+      const bool waits =
+          place.frames * largest_ > 1 &&
+          std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
       if (place.history > 0 || waits) {
-        place.capacity = streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
+        place.capacity = capacity_of(place);
         RUNNEL_ASSIGN(const std::size_t bytes, bytes_of(t, place.capacity, place.frame_bytes));
         rings += bytes;
         if (rings > options_.limit) return over_limit("the histories of a session", rings);
@@ -485,6 +511,7 @@ class Preparation final : public PrepareContext {
   std::span<bool> keeps_bytes_;          // per operator: BoundOperator::keeps_bytes
   std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;
   std::size_t operator_state_ = 0;
+  std::int64_t largest_ = 1;          // blocks of this size in one of the largest size
   std::size_t* variables_ = nullptr;  // per operator that was the first to ask for its variable: where it is
   int current_ = 0;
 };
@@ -551,6 +578,20 @@ void Prepared::lengths(std::int64_t source_length, std::span<std::int64_t> out) 
   else
     plan_lengths(*t.model, {t.streams, static_cast<std::size_t>(t.tensor_count)},
                  {t.stream_steps, static_cast<std::size_t>(t.operator_count)}, source_length, out);
+}
+
+bool Prepared::shares_states_with(const Prepared& other) const noexcept {
+  const PreparedTables &a = tables_, &b = other.tables_;
+  const auto same_ring = [&](const RingMemory& ring, const RingMemory& its) {
+    return ring.tensor == its.tensor && ring.offset == its.offset && ring.frame_bytes == its.frame_bytes &&
+           ring.fill == its.fill && ring.ring.history == its.ring.history &&
+           ring.ring.capacity == its.ring.capacity &&
+           a.frames_in(ring.ring.frames, 1) == b.frames_in(its.ring.frames, 1);
+  };
+  return a.model == b.model && a.mode == RunMode::stream && b.mode == RunMode::stream &&
+         a.block * b.units == b.block * a.units && a.state_bytes == b.state_bytes &&
+         a.operator_state_offset == b.operator_state_offset && a.cursors_offset == b.cursors_offset &&
+         std::equal(a.rings, a.rings + a.ring_count, b.rings, b.rings + b.ring_count, same_ring);
 }
 
 std::int64_t Prepared::calls(std::int64_t source_length,

@@ -26,6 +26,10 @@ struct PrepareOptions {
   // whole: frames of the clip along the inputs' time axis; 0: the length in the file. Others need a
   // streamable graph.
   std::int64_t frames = 0;
+  // stream: the smallest and the largest block of several preparations of one model whose sessions share
+  // states, so that a stream steps in blocks of either size as its frames arrive (Session::make). Each of
+  // `least`, `frames`, `most` divides the next one. 0: blocks of `frames` alone.
+  std::int64_t least = 0, most = 0;
   Isa isa = best_isa();
   // true: room for moving histories only every few blocks (hosts: at most twice the bytes); false: the least
   // memory.
@@ -119,7 +123,7 @@ struct PreparedTables {
   bool indexed = false;  // some operator looks at FrameIndex
   int threads = 1;
   std::int64_t block = 0;
-  std::int64_t warm_blocks = 0;  // blocks in which some gated tensor still warms up
+  std::int64_t warm_blocks = 0;  // units (below) in which some gated tensor still warms up
   int tensor_count = 0, operator_count = 0, step_count = 0, ring_count = 0, gate_count = 0;
   std::span<const std::int32_t> inputs, outputs;  // tensors
   const Placement* placements = nullptr;
@@ -135,6 +139,14 @@ struct PreparedTables {
   std::size_t operator_bytes = 0, scratch_bytes = 0, state_bytes = 0, operator_state_offset = 0,
               cursors_offset = 0;
   std::uint32_t fingerprint = 0;
+  // Blocks of the smallest size (PrepareOptions::least) in one block: what a state counts in.
+  std::int64_t units = 1;
+
+  // Of a tensor with `frames` frames per block, those in `count` units. Where there are no other sizes,
+  // nothing is divided: devices have no instruction for it.
+  [[nodiscard]] constexpr std::int64_t frames_in(std::int64_t frames, std::int64_t count) const noexcept {
+    return count == units ? frames : frames / units * count;
+  }
 };
 
 // Immutable and thread-safe: any number of sessions on any number of threads share one.
@@ -190,6 +202,8 @@ class Prepared {
   [[nodiscard]] std::size_t operator_bytes() const noexcept { return tables_.operator_bytes; }
   // Frames of every tensor for a recording of `source_length` source frames; `out` has one entry per tensor.
   void lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept;
+  // Whether sessions of both may share states: their layouts are the same.
+  [[nodiscard]] bool shares_states_with(const Prepared& other) const noexcept;
   // Calls of run() that bring out everything of such a recording; `lengths_memory` as above, overwritten.
   [[nodiscard]] std::int64_t calls(std::int64_t source_length,
                                    std::span<std::int64_t> lengths_memory) const noexcept;

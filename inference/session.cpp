@@ -127,6 +127,19 @@ Result<Session> Session::make(const Prepared& prepared, Workspace& workspace,
   return session;
 }
 
+Result<Session> Session::make(const Prepared& prepared, Workspace& workspace, const Session& other) noexcept {
+  if (!prepared.shares_states_with(*other.prepared_)) {
+    return Status(Code::invalid_argument)
+           << "blocks of " << prepared.block() << " and of " << other.prepared_->block()
+           << " frames share no state: expected the same model, prepared with the same `least` and `most`";
+  }
+  Session session;
+  session.prepared_ = &prepared;
+  session.workspace_ = &workspace;
+  session.state_ = other.state_;
+  return session;
+}
+
 void Session::reset() noexcept {
   new (state_) Header();
   std::byte* const operator_state = state_ + prepared_->tables_.operator_state_offset;
@@ -162,7 +175,8 @@ std::int64_t Session::first_position(const Prepared::RingMemory& at) const noexc
 }
 
 std::int64_t Session::next_position(const Prepared::RingMemory& at, std::int64_t cursor) const noexcept {
-  const streaming::Ring::Step step = at.ring.next(cursor);
+  const std::int64_t before = prepared_->tables_.frames_in(at.ring.frames, header().further + 1);
+  const streaming::Ring::Step step = at.ring.next(cursor, before);
   if (step.move_from >= 0) {
     std::byte* const memory = state_ + at.offset;
     std::memmove(memory, memory + static_cast<std::size_t>(step.move_from) * at.frame_bytes,
@@ -201,7 +215,8 @@ void Session::gate(int tensor) noexcept {
 
 void Session::set_index() noexcept {
   const Header& state = header();
-  const bool whole = prepared_->tables_.mode == RunMode::whole;
+  const PreparedTables& tables = prepared_->tables_;
+  const bool whole = tables.mode == RunMode::whole;
   const bool ended = state.length != kEndless;
   if (ended && !whole)
     prepared_->lengths(state.length,
@@ -209,9 +224,9 @@ void Session::set_index() noexcept {
   for (int t = 0; t < prepared_->tables_.tensor_count; ++t) {
     const Placement& at = prepared_->tables_.placements[t];
     if (at.time_axis < 0) continue;
-    workspace_->index_[t] =
-        whole ? FrameIndex{0, at.frames}
-              : FrameIndex{state.block * at.frames - at.delay, ended ? workspace_->lengths_[t] : kEndless};
+    workspace_->index_[t] = whole ? FrameIndex{0, at.frames}
+                                  : FrameIndex{state.block * tables.frames_in(at.frames, 1) - at.delay,
+                                               ended ? workspace_->lengths_[t] : kEndless};
   }
 }
 
@@ -221,7 +236,8 @@ bool Session::start(std::int64_t valid) noexcept {
   begin();
   const bool streamed = prepared.tables_.mode == RunMode::stream;
   if (streamed && valid < prepared.tables_.block && state.length == kEndless)
-    state.length = state.block * prepared.tables_.block + std::max<std::int64_t>(valid, 0);
+    state.length = state.block * prepared.tables_.frames_in(prepared.tables_.block, 1) +
+                   std::max<std::int64_t>(valid, 0);
   const bool gating = streamed && (state.length != kEndless || state.block < prepared.tables_.warm_blocks);
   if (gating || prepared.tables_.indexed) set_index();
   if (gating) {
@@ -239,7 +255,8 @@ RunContext Session::context() const noexcept {
 
 void Session::finish() noexcept {
   Header& state = header();
-  ++state.block;
+  state.block += prepared_->tables_.units;
+  state.further = static_cast<std::uint32_t>(prepared_->tables_.units - 1);
   state.begun = 0;
 }
 
@@ -292,7 +309,8 @@ OutputFrames Session::frames(int tensor) const noexcept {
     return out;
   }
   const Header& state = header();
-  const std::int64_t start = (state.block - 1) * at.frames - at.delay;
+  const PreparedTables& tables = prepared_->tables_;
+  const std::int64_t start = (state.block - tables.units) * tables.frames_in(at.frames, 1) - at.delay;
   std::int64_t length = kEndless;
   if (state.length != kEndless) {
     prepared_->lengths(state.length,
@@ -316,7 +334,9 @@ std::int64_t Session::flush_calls_left() const noexcept {
   if (state.length == kEndless || prepared_->tables_.mode == RunMode::whole) return 0;
   const std::span<std::int64_t> lengths(workspace_->lengths_,
                                         static_cast<std::size_t>(prepared_->tables_.tensor_count));
-  return std::max<std::int64_t>(0, prepared_->calls(state.length, lengths) - state.block);
+  const std::int64_t units = prepared_->tables_.units;
+  const std::int64_t left = prepared_->calls(state.length, lengths) * units - state.block;
+  return left <= 0 ? 0 : units == 1 ? left : ceil_div(left, units);
 }
 
 std::size_t Session::saved_bytes() const noexcept { return sizeof(SavedHeader) + prepared_->state_bytes(); }
@@ -362,7 +382,9 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
   const std::int64_t most_blocks = (std::int64_t{1} << 60) / std::max<std::int64_t>(most_frames, 1);
   const bool within =
       counters.block >= 0 && counters.block <= most_blocks && counters.begun <= 1 && counters.length >= 0 &&
-      (counters.length == kEndless || counters.length <= counters.block * prepared_->tables_.block);
+      (counters.length == kEndless ||
+       counters.length <= counters.block * prepared_->tables_.frames_in(prepared_->tables_.block, 1)) &&
+      counters.further <= static_cast<std::uint64_t>(std::max<std::int64_t>(counters.block - 1, 0));
   if (!within) return Status(Code::invalid_data) << "the saved session has impossible counters";
   for (int i = 0; i < prepared_->tables_.ring_count; ++i) {
     const Prepared::RingMemory& at = prepared_->tables_.rings[i];
@@ -372,7 +394,11 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
         state.data() + prepared_->tables_.cursors_offset + static_cast<std::size_t>(i) * sizeof(cursor),
         sizeof(cursor));
     const bool used = counters.block > 0 || counters.begun != 0;
-    if (used && !at.ring.valid(cursor)) {
+    // Of the last block, of whatever size, or the next one's.
+    const std::int64_t frames = counters.begun != 0 ? at.ring.frames
+                                                    : prepared_->tables_.frames_in(
+                                                          at.ring.frames, std::int64_t{counters.further} + 1);
+    if (used && (!at.ring.valid(cursor) || frames > at.ring.capacity - cursor)) {
       return Status(Code::invalid_data) << "the saved session has a history outside its memory";
     }
   }

@@ -75,6 +75,11 @@ class Session {
   // contents do not matter. Starts reset.
   static Result<Session> make(const Prepared& prepared, Workspace& workspace,
                               std::span<std::byte> state) noexcept;
+  // Over the state of `other`, which must outlive it, in blocks of another size. Blocks of both follow each
+  // other in any order, each written and run by one of the two. Flush with the one of the smallest blocks;
+  // save and restore with one and the same. Error: invalid_argument when the preparations do not share states
+  // (Prepared::shares_states_with).
+  static Result<Session> make(const Prepared& prepared, Workspace& workspace, const Session& other) noexcept;
 
   // Where the next block of input `position` goes: prepared.placement(t).frames frames. Write there, then
   // run().
@@ -112,10 +117,10 @@ class Session {
  private:
   friend class SessionGroup;
   struct Header {                    // first bytes of the state
-    std::int64_t block = 0;          // runs since reset
+    std::int64_t block = 0;          // units run since reset
     std::int64_t length = kEndless;  // source frames, once known
     std::uint32_t begun = 0;         // the next block's cursors are set
-    std::uint32_t reserved = 0;
+    std::uint32_t further = 0;       // units of the last block after its first one
   };
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
   std::int64_t* cursors() const noexcept {

@@ -5,30 +5,45 @@
 
 namespace runnel {
 
-Result<SessionGroup> SessionGroup::make(const Prepared& prepared, std::size_t count,
-                                        Memory& memory) noexcept {
+Result<SessionGroup> SessionGroup::make(const Prepared& prepared, std::size_t count, std::size_t seats,
+                                        Memory& memory, const SessionGroup* states) noexcept {
   SessionGroup group;
   group.prepared_ = &prepared;
-  RUNNEL_ASSIGN(const StateSlab slab, StateSlab::make(prepared, count, memory));
-  RUNNEL_ASSIGN(const std::span<Workspace> workspaces, Workspace::make_many(prepared, count, memory, memory));
+  if ((count > 0 && seats == 0) || (states != nullptr && states->count() != count)) {
+    return Status(Code::invalid_argument)
+           << "a group of " << count << " sessions with " << seats << " seats and states of "
+           << (states == nullptr ? count : states->count()) << ", expected a seat and as many states";
+  }
+  StateSlab slab;
+  if (states == nullptr) {
+    RUNNEL_ASSIGN(slab, StateSlab::make(prepared, count, memory));
+  }
+  RUNNEL_ASSIGN(group.seats_, Workspace::make_many(prepared, seats, memory, memory));
   auto* sessions = static_cast<Session*>(memory.allocate(count * sizeof(Session), alignof(Session)));
   group.contexts_ = memory.array<RunContext>(kTogether);
   group.gating_ = memory.array<bool>(kTogether);
-  group.all_ = memory.array<Turn>(count);
-  if (sessions == nullptr || group.contexts_ == nullptr || group.gating_ == nullptr ||
-      group.all_ == nullptr) {
+  if (sessions == nullptr || group.contexts_ == nullptr || group.gating_ == nullptr)
     return Status(Code::out_of_memory) << "no memory for a group of " << count << " sessions";
-  }
   for (std::size_t i = 0; i < count; ++i) {
-    RUNNEL_ASSIGN(const Session session, Session::make(prepared, workspaces[i], slab.state(i)));
+    Workspace& seat = group.seats_[i % seats];
+    RUNNEL_ASSIGN(const Session session, states == nullptr
+                                             ? Session::make(prepared, seat, slab.state(i))
+                                             : Session::make(prepared, seat, states->sessions_[i]));
     new (sessions + i) Session(session);
-    group.all_[i] = {static_cast<std::uint32_t>(i), prepared.block()};
   }
   group.sessions_ = {sessions, count};
   return group;
 }
 
-void SessionGroup::run() noexcept { run({all_, sessions_.size()}); }
+void SessionGroup::run() noexcept {
+  Turn turns[kTogether];
+  for (std::size_t first = 0; first < sessions_.size(); first += kTogether) {
+    const std::size_t count = std::min(kTogether, sessions_.size() - first);
+    for (std::size_t i = 0; i < count; ++i)
+      turns[i] = {static_cast<std::uint32_t>(first + i), prepared_->block()};
+    run_together({turns, count});
+  }
+}
 
 void SessionGroup::run(std::span<const Turn> turns) noexcept {
   for (std::size_t first = 0; first < turns.size(); first += kTogether) {

@@ -20,9 +20,21 @@ class SessionGroup {
  public:
   // `count` sessions with their states and workspaces, all from `memory`, which must outlive the group, as
   // must `prepared`.
-  static Result<SessionGroup> make(const Prepared& prepared, std::size_t count, Memory& memory) noexcept;
+  static Result<SessionGroup> make(const Prepared& prepared, std::size_t count, Memory& memory) noexcept {
+    return make(prepared, count, count, memory);
+  }
+  // The same with workspaces for `seats` sessions only: those that run together must sit in different ones
+  // (sit()), from the writing of their input to the reading of their output. `states`: a group of another
+  // block size whose states these sessions share (Session::make), of as many sessions; it outlives this one.
+  static Result<SessionGroup> make(const Prepared& prepared, std::size_t count, std::size_t seats,
+                                   Memory& memory, const SessionGroup* states = nullptr) noexcept;
 
   [[nodiscard]] std::size_t count() const noexcept { return sessions_.size(); }
+  // Gives a session the workspace `seat` until it gets another one; copies of the session have the former.
+  Session& sit(std::size_t index, std::size_t seat) noexcept {
+    sessions_[index].workspace_ = &seats_[seat];
+    return sessions_[index];
+  }
   // A session like any other: write its input, look at its output, reset, save or restore it; it may also run
   // alone.
   [[nodiscard]] Session& session(std::size_t index) noexcept { return sessions_[index]; }
@@ -35,7 +47,7 @@ class SessionGroup {
   // Runs a block of each of these sessions, whose inputs have been written. A session may occur once. No
   // allocation.
   void run(std::span<const Turn> turns) noexcept;
-  // A block of every session, all of it data.
+  // A block of every session, all of it data. Only with a seat for each.
   void run() noexcept;
 
  private:
@@ -46,9 +58,9 @@ class SessionGroup {
 
   const Prepared* prepared_ = nullptr;
   std::span<Session> sessions_;
+  std::span<Workspace> seats_;
   RunContext* contexts_ = nullptr;  // kTogether
   bool* gating_ = nullptr;          // kTogether
-  Turn* all_ = nullptr;             // a full block for everyone
 };
 
 }  // namespace runnel

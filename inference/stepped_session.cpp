@@ -77,8 +77,8 @@ void SteppedSession::zero(const TensorView& tensor, std::byte* to, std::int64_t 
 void SteppedSession::reset() noexcept {
   session_.reset();
   filled_ = usage_.context;
-  fresh_ = skip_ = 0;
-  ran_ = over_ = false;
+  fresh_ = skip_ = left_ = 0;
+  ran_ = over_ = finished_ = false;
   zero(input_, kept_, filled_ * usage_.frame_values);
   for_each_pair(usage_, session_.prepared().model(),
                 [&](const fb::StatePair&, const TensorView& input, std::size_t offset) {
@@ -132,12 +132,26 @@ void SteppedSession::run() noexcept {
   skip_ = std::max<std::int64_t>(usage_.advance - usage_.frames, 0);
   std::memmove(kept_, kept_ + static_cast<std::size_t>(usage_.frames - filled_) * frame_bytes_,
                static_cast<std::size_t>(filled_) * frame_bytes_);
+  left_ -= usage_.advance;
+  if (finished_ && left_ > 0) fill_up();
+}
+
+// Zeros in place of frames that do not come any more: a run is due.
+void SteppedSession::fill_up() noexcept {
+  zero(input_, room(), (usage_.frames - filled_) * usage_.frame_values);
+  filled_ = usage_.frames;
 }
 
 void SteppedSession::finish() noexcept {
-  if (fresh_ == 0 || over_ || (ran_ && usage_.kind != UsageKind::step)) return;
-  zero(input_, room(), wanted() * usage_.frame_values);
-  filled_ = usage_.frames;
+  if (finished_ || over_) return;
+  finished_ = true;
+  if (usage_.look_ahead > 0) {
+    left_ = filled_ - usage_.context;
+    if (left_ > 0) fill_up();
+    return;
+  }
+  if (fresh_ == 0 || (ran_ && usage_.kind != UsageKind::step)) return;
+  fill_up();
 }
 
 }  // namespace runnel

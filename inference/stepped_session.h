@@ -3,11 +3,11 @@
 //
 //     reset();
 //     while frames come: { skip(..); write at most wanted() of them to room(); written(n); if (due()) {
-//     run(); look at session() } } finish(); if (due()) { run(); ... }
+//     run(); look at session() } } finish(); while (due()) { run(); ... }
 //
-// At the end of a stream: a step that has begun is filled up with zeros; a window is not, unless it is the
-// first one; nor is a clip that is complete. Runs depend on the frames alone, not on the pieces in which they
-// came.
+// At the end of a stream: a step that has begun is filled up with zeros, and so are the frames that steps
+// look ahead to, until each frame was one of a step's own; a window is not, unless it is the first one; nor
+// is a clip that is complete. Runs depend on the frames alone, not on the pieces in which they came.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class SteppedSession {
   [[nodiscard]] bool due() const noexcept { return !over_ && filled_ == usage_.frames; }
   // Runs the model on what is there. Outputs are those of session() until the next run.
   void run() noexcept;
-  // The stream has ended: a run may be due.
+  // The stream has ended: a run may be due, and after it more of them. Again: nothing.
   void finish() noexcept;
 
   [[nodiscard]] Session& session() noexcept { return session_; }
@@ -59,6 +59,7 @@ class SteppedSession {
  private:
   void zero(const TensorView& tensor, std::byte* to, std::int64_t values) const noexcept;
   void place_input() noexcept;
+  void fill_up() noexcept;
 
   ModelUsage usage_;
   Session session_;
@@ -68,7 +69,8 @@ class SteppedSession {
   std::size_t frame_bytes_ = 0;
   std::int64_t filled_ = 0, fresh_ = 0;  // frames in kept_; new since the last run
   std::int64_t skip_ = 0;                // frames to be dropped (advance > frames)
-  bool ran_ = false, over_ = false;
+  std::int64_t left_ = 0;                // look-ahead, after the end: frames that no step took as its own yet
+  bool ran_ = false, over_ = false, finished_ = false;
 };
 
 }  // namespace runnel

@@ -1,5 +1,7 @@
 #include "kernels/hybrid.h"
 
+#include <cstring>
+
 #include "base/checked.h"
 
 namespace runnel::kernels {
@@ -86,9 +88,41 @@ void conv_by_rows(const HybridConvSpec& spec, const float* x, float* y, std::int
   }
 }
 
+// Every window is one position of the input.
+bool single_positions(const HybridConvSpec& spec) noexcept {
+  return spec.groups == 1 && spec.kernel_height == 1 && spec.kernel_width == 1 && spec.pad_top == 0 &&
+         spec.pad_left == 0 && (spec.out_height - 1) * std::int64_t{spec.stride_height} < spec.in_height &&
+         (spec.out_width - 1) * std::int64_t{spec.stride_width} < spec.in_width;
+}
+
+// Scratch: the sums, one input with its zeros, all inputs where there are several.
+void conv_by_products(const HybridConvSpec& spec, const float* x, float* y, void* scratch) noexcept {
+  const PackedBytes& packed = *spec.packed;
+  auto* const sums = static_cast<std::int32_t*>(scratch);
+  auto* const input = reinterpret_cast<std::int8_t*>(sums + packed.rows());
+  const std::int64_t channels = spec.in_channels;
+  const bool one = spec.inputs() == channels;
+  std::int8_t* const all = one ? input : input + packed.input_bytes();
+  std::memset(input, 0, static_cast<std::size_t>(packed.input_bytes()));
+  const float scale = spec.rows->quantize(static_cast<std::size_t>(spec.inputs()), x, all);
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    for (std::int64_t column = 0; column < spec.out_width; ++column, y += spec.out_channels) {
+      const std::int64_t at = row * spec.stride_height * spec.in_width + column * spec.stride_width;
+      if (!one) std::memcpy(input, all + at * channels, static_cast<std::size_t>(channels));
+      spec.rows->products(packed, input, sums);
+      for (std::int32_t c = 0; c < spec.out_channels; ++c) y[c] = static_cast<float>(sums[c]);
+      spec.rows->scale_back(1, spec.out_channels, scale, spec.scales, spec.per_channel,
+                            static_cast<const float*>(spec.bias), spec.relu, y);
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t HybridConvSpec::scratch_bytes() const noexcept {
+  if (packed != nullptr)
+    return static_cast<std::size_t>(packed->rows()) * sizeof(std::int32_t) +
+           aligned_bytes(packed->input_bytes() + (inputs() == in_channels ? 0 : inputs()));
   return aligned_bytes(inputs()) +
          (sums == nullptr ? 0 : static_cast<std::size_t>(inputs()) * sizeof(float) + sums->scratch_bytes);
 }
@@ -99,9 +133,16 @@ Status use_vectors(Isa isa, Memory& memory, HybridConvSpec& spec) noexcept {
       std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
   // Few positions would read four times the bytes of weights for nothing.
   constexpr std::int64_t kFew = 4;
-  if (spec.rows == nullptr || std::int64_t{spec.out_height} * spec.out_width < kFew ||
-      products > kMaxFloatSum)
+  if (spec.rows == nullptr) return {};
+  if (std::int64_t{spec.out_height} * spec.out_width < kFew || products > kMaxFloatSum) {
+    if (!single_positions(spec) || products > kMaxPackedBytes) return {};
+    auto* const packed = memory.array<PackedBytes>(1);
+    if (packed == nullptr) return Status(Code::out_of_memory, "no memory for a layer's packed weights");
+    RUNNEL_TRY(pack_bytes(static_cast<const std::int8_t*>(spec.weights), spec.out_channels, products, memory,
+                          *packed));
+    spec.packed = packed;
     return {};
+  }
   const std::int64_t count = products * spec.out_channels;
   auto* const weights = memory.array<float>(static_cast<std::size_t>(count));
   auto* const conv = memory.array<FloatConv>(1);
@@ -125,6 +166,7 @@ Status use_vectors(Isa isa, Memory& memory, HybridConvSpec& spec) noexcept {
 }
 
 void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, void* scratch) noexcept {
+  if (spec.packed != nullptr) return conv_by_products(spec, x, y, scratch);
   auto* const bytes = static_cast<std::int8_t*>(scratch);
   if (spec.sums == nullptr) return conv_by_rows(spec, x, y, bytes);
   const auto inputs = static_cast<std::size_t>(spec.inputs());

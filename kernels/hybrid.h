@@ -30,6 +30,8 @@ struct HybridConvSpec {
   // Sums of at most kMaxFloatSum products of bytes are exact in float32, in any order: a convolution of
   // floats without bias computes them. Null: dot products of rows.
   const FloatConv* sums = nullptr;
+  // Of single positions without padding: the weights for Int8Rows::products. Null: dot products of rows.
+  const PackedBytes* packed = nullptr;
 
   [[nodiscard]] std::int64_t inputs() const noexcept {
     return std::int64_t{in_height} * in_width * in_channels;

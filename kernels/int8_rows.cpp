@@ -6,7 +6,8 @@ namespace runnel::kernels {
 
 const Int8Rows* int8_rows([[maybe_unused]] Isa isa) noexcept {
 #if defined(RUNNEL_KERNELS_X86)
-  if (isa >= Isa::avx512) return &int8_rows_avx512();
+  if (isa >= Isa::avx512vnni) return &int8_rows_avx512vnni();
+  if (isa == Isa::avx512) return &int8_rows_avx512();
   if (isa >= Isa::avx2) return &int8_rows_avx2();
 #endif
   return nullptr;

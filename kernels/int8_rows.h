@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/cpu.h"
+#include "kernels/packed_bytes.h"
 
 namespace runnel::kernels {
 
@@ -22,6 +23,8 @@ struct Int8Rows {
   // all. bias may be null; `relu`: negative results become 0.
   void (*scale_back)(std::int64_t rows, std::int64_t channels, float scale, const float* scales,
                      bool per_channel, const float* bias, bool relu, float* y) noexcept;
+  // sums[row] = sum of x[column] * weight, for all rows() of `rows`; x: input_bytes().
+  void (*products)(const PackedBytes& rows, const std::int8_t* x, std::int32_t* sums) noexcept;
 };
 
 // Null for levels without vectors of their own: the plain loops then.

@@ -7,5 +7,6 @@ namespace runnel::kernels {
 
 const Int8Rows& int8_rows_avx2() noexcept;
 const Int8Rows& int8_rows_avx512() noexcept;
+const Int8Rows& int8_rows_avx512vnni() noexcept;
 
 }  // namespace runnel::kernels

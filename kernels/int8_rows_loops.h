@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/int8_rows.h"
+#include "kernels/packed_bytes_loops.h"
 
 namespace runnel::kernels {
 namespace {
@@ -60,7 +61,7 @@ void scale_back(std::int64_t rows, std::int64_t channels, float scale, const flo
   }
 }
 
-constexpr Int8Rows kRows{dot, quantize, widen, scale_back};
+constexpr Int8Rows kRows{dot, quantize, widen, scale_back, products};
 
 }  // namespace
 }  // namespace runnel::kernels

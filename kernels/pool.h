@@ -42,6 +42,10 @@ struct PoolRange {
 // data gives the type's minimum. float32: plain sums in window order, divided once.
 void pool(const PoolSpec& spec, const PoolRange& data, const void* x, void* y, Isa isa) noexcept;
 
+// sums[k] += x[r * step + k], r < rows, k < width, of int8 or int16; the sums must stay within int32.
+void add_rows(DType dtype, std::int64_t rows, std::ptrdiff_t step, std::int32_t width, const void* x,
+              std::int32_t* sums, Isa isa) noexcept;
+
 // The specification for integers: plain loops.
 void pool_reference(const PoolSpec& spec, const PoolRange& data, const void* x, void* y) noexcept;
 

@@ -37,12 +37,17 @@ struct Output {
   }
 };
 
+struct Transcript;
+
 // A decision. Times are source samples: [begin, end).
 struct Event {
   std::string_view label;  // owned by the node that made the event
   float score = 0;         // 0 .. 1
   std::int64_t begin = 0, end = 0;
   std::int64_t frame = 0;  // index of the frame at which the decision was made
+  // Of decoders of speech (pipeline/transcript.h), whose label is the text and whose score that of the least
+  // sure word; else null.
+  const Transcript* transcript = nullptr;
 };
 
 // Lost samples: [begin, begin + lost) of the source; [start, end) in units of its clock.

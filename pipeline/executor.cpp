@@ -55,16 +55,12 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
   void* place = memory.allocate(sizeof(Executor), alignof(Executor));
   if (place == nullptr) return out_of_memory("the executor");
   auto* self = new (place) Executor();
-  self->count_ = static_cast<int>(stages.size());
   self->on_gap_ = options.on_gap;
-  self->now_ = options.now;
-  self->stages_ = memory.array<Stage>(stages.size());
-  self->edges_ = memory.array<Edge>(stages.size());
-  if (self->stages_ == nullptr || self->edges_ == nullptr) return out_of_memory("the executor");
-  std::copy(stages.begin(), stages.end(), self->stages_);
+  Schedule& schedule = self->schedule_;
+  RUNNEL_TRY(schedule.make(stages, options.now, memory));
 
-  for (int i = 0; i < self->count_; ++i) {
-    const Stage& stage = self->stages_[i];
+  for (int i = 0; i < schedule.size(); ++i) {
+    const Stage& stage = schedule.stage(i);
     // A join is a source in its executor: it pulls its input streams itself.
     const bool source = stage.type->input.kinds == 0 || stage.type->joins;
     if (source != (i == 0) || stage.input >= i || (!source && stage.input < 0)) {
@@ -72,10 +68,10 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
              << stage.label << ": stage " << i
              << " is out of order: one source first, then every node after its input";
     }
-    const Edge* input = source ? nullptr : &self->edges_[stage.input];
+    const Schedule::Edge* input = source ? nullptr : &schedule.edge(stage.input);
     NodeContext context{.memory = memory,
                         .label = stage.label,
-                        .input_label = source ? std::string_view() : self->stages_[stage.input].label,
+                        .input_label = source ? std::string_view() : schedule.stage(stage.input).label,
                         .input = source ? Format() : input->format,
                         .max_input = source ? options.tick : input->output.capacity,
                         .isa = options.isa,
@@ -93,11 +89,11 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
     if (!source) RUNNEL_TRY(check_kind(stage, context.input_label, context.input));
     if (const Status status = stage.node->prepare(context); !status.ok()) {
       // The message of a mismatch already names both ends.
-      if (status.code() != Code::mismatch) return self->failed(i, status);
+      if (status.code() != Code::mismatch) return schedule.failed(i, status);
       if (mismatch != nullptr) *mismatch = {i, context.fix};
       return status;
     }
-    Edge& edge = self->edges_[i];
+    Schedule::Edge& edge = schedule.edge(i);
     if (stage.type->output.kinds == 0) continue;
     edge.format = context.output;
     edge.output.capacity = context.max_output;
@@ -117,108 +113,46 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
       std::memset(self->zeros_, 0, bytes);
     }
   }
-  self->reset(0);
+  schedule.reset(0, 0);
   return self;
 }
 
 void Executor::restart() noexcept {
   finished_ = false;
-  next_ = samples_ = lost_ = gaps_ = events_ = 0;
-  for (int i = 0; i < count_; ++i) edges_[i].produced = edges_[i].busy = 0;
-  reset(0);
+  next_ = samples_ = lost_ = gaps_ = 0;
+  schedule_.clear_counters();
+  schedule_.reset(0, 0);
 }
 
 double Executor::seconds() const noexcept {
-  const double hz = edges_[0].format.clock.hz();
+  const double hz = format(0).clock.hz();
   return hz > 0 ? static_cast<double>(samples_) / hz : 0;
 }
 
-// Positions every stage after the source, whose next sample is `first`.
-void Executor::reset(std::int64_t first) noexcept {
-  edges_[0].output.first = first;
-  for (int i = 1; i < count_; ++i) {
-    Output& output = edges_[i].output;
-    output.first = stages_[i].node->reset(edges_[stages_[i].input].output.first);
-    output.count = 0;
-  }
-}
-
-Status Executor::check(int stage) const noexcept {
-  const Output& output = edges_[stage].output;
-  if (output.count >= 0 && output.count <= output.capacity) return {};
-  return Status(Code::invalid_argument) << stages_[stage].label << ": wrote " << output.count
-                                        << " frames where " << output.capacity << " were announced";
-}
-
-Status Executor::process(int stage, const Block& in) noexcept {
-  const std::int64_t start = now_ != nullptr ? now_() : 0;
-  const Status status = stages_[stage].node->process(in, edges_[stage].output);
-  if (now_ != nullptr) edges_[stage].busy += now_() - start;
-  if (!status.ok()) return failed(stage, status);
-  return check(stage);
-}
-
-// Runs the block in the output of `stage` through all nodes after it.
-Status Executor::run_after(int stage) noexcept {
-  const auto count_events = [this](const Edge& edge) {
-    if (edge.format.kind == Kind::events) events_ += edge.output.count;
-  };
-  edges_[stage].produced += edges_[stage].output.count;
-  count_events(edges_[stage]);
-  for (int i = stage + 1; i < count_; ++i) {
-    Edge& edge = edges_[i];
-    edge.output.count = 0;
-    const int input = stages_[i].input;
-    const Output& from = edges_[input].output;
-    if (input < stage || from.count == 0) continue;
-    RUNNEL_TRY(process(i, {from.data, from.count, from.first}));
-    edge.produced += edge.output.count;
-    count_events(edge);
-  }
-  return {};
-}
-
-// Flushes all nodes after the source, in order.
-Status Executor::flush() noexcept {
-  for (int i = 1; i < count_; ++i) {
-    Output& output = edges_[i].output;
-    do {
-      output.count = 0;
-      output.end = false;
-      if (const Status status = stages_[i].node->flush(output); !status.ok()) return failed(i, status);
-      RUNNEL_TRY(check(i));
-      if (output.count > 0) RUNNEL_TRY(run_after(i));
-    } while (!output.end);
-    output.count = 0;
-  }
-  return {};
-}
-
 Status Executor::lose(std::int64_t lost) noexcept {
-  const Clock& clock = edges_[0].format.clock;
+  const Clock& clock = format(0).clock;
   const Gap gap{next_, lost, clock.first_sample(next_), clock.first_sample(next_ + lost)};
   lost_ += lost;
   ++gaps_;
   // The source's buffer already holds the samples after the gap; they must wait until the other nodes are
   // flushed.
-  Output& output = edges_[0].output;
+  Output& output = schedule_.edge(0).output;
   const Output after_gap = output;
   if (on_gap_ == OnGap::reset) {
     output.count = 0;
-    RUNNEL_TRY(flush());
+    RUNNEL_TRY(schedule_.flush());
   }
-  for (int i = 1; i < count_; ++i) {
-    if (const Status status = stages_[i].node->gap(gap); !status.ok()) return failed(i, status);
-  }
+  RUNNEL_TRY(schedule_.gap(gap));
   next_ += lost;
   if (on_gap_ == OnGap::reset) {
-    reset(next_);
+    schedule_.reset(0, next_);
   } else {
     output.data = zeros_;
     for (std::int64_t done = 0; done < lost; done += output.count) {
       output.count = std::min(output.capacity, lost - done);
       output.first = gap.begin + done;
-      RUNNEL_TRY(run_after(0));
+      schedule_.edge(0).produced += output.count;
+      RUNNEL_TRY(schedule_.run_after(0));
     }
   }
   output = after_gap;
@@ -226,39 +160,50 @@ Status Executor::lose(std::int64_t lost) noexcept {
 }
 
 Status Executor::step(bool& done) noexcept {
+  bool ended = finished_;
+  if (!finished_) RUNNEL_TRY(advance(ended));
+  if (ended) RUNNEL_TRY(end());
   done = finished_;
-  if (finished_) return {};
-  Output& output = edges_[0].output;
+  return {};
+}
+
+Status Executor::advance(bool& ended) noexcept {
+  Output& output = schedule_.edge(0).output;
   output.count = 0;
   output.lost = 0;
   output.end = false;
-  RUNNEL_TRY(process(0, {}));
+  RUNNEL_TRY(schedule_.process(0, {}));
   if (output.lost > 0) RUNNEL_TRY(lose(output.lost));
   output.first = next_;
   next_ += output.count;
   samples_ += output.count;
-  if (output.count > 0) RUNNEL_TRY(run_after(0));
-  if (output.end) RUNNEL_TRY(end());
-  done = finished_;
+  if (output.count > 0) RUNNEL_TRY(schedule_.run_after(0));
+  ended = output.end;
   return {};
 }
 
 Status Executor::deliver(int stage) noexcept {
-  Output& output = edges_[stage].output;
+  Output& output = schedule_.edge(stage).output;
   output.count = 0;
-  RUNNEL_TRY(process(stage, {}));
-  return output.count > 0 ? run_after(stage) : Status();
+  RUNNEL_TRY(schedule_.process(stage, {}));
+  return output.count > 0 ? schedule_.run_after(stage) : Status();
+}
+
+Status Executor::flush() noexcept {
+  schedule_.edge(0).output.count = 0;
+  return schedule_.flush();
+}
+
+Status Executor::finish() noexcept {
+  RUNNEL_TRY(schedule_.finish());
+  finished_ = true;
+  return {};
 }
 
 Status Executor::end() noexcept {
   if (finished_) return {};
-  edges_[0].output.count = 0;
   RUNNEL_TRY(flush());
-  for (int i = 0; i < count_; ++i) {
-    if (const Status status = stages_[i].node->finish(); !status.ok()) return failed(i, status);
-  }
-  finished_ = true;
-  return {};
+  return finish();
 }
 
 }  // namespace runnel::pipeline

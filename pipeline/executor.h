@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "pipeline/node.h"
+#include "pipeline/schedule.h"
 
 namespace runnel::pipeline {
 
@@ -20,15 +21,6 @@ namespace runnel::pipeline {
 enum class OnGap : std::uint8_t {
   reset,  // all nodes are flushed and reset; indices jump by the lost samples
   zeros,  // the lost samples are replaced by zeros
-};
-
-// A node in the schedule. Stages are in topological order: every node follows its input. The first one is the
-// only source.
-struct Stage {
-  Node* node = nullptr;
-  const NodeType* type = nullptr;
-  std::string_view label;  // in messages; must outlive the executor
-  int input = -1;          // stage whose output it reads; -1: the source
 };
 
 struct ExecutorOptions {
@@ -69,6 +61,11 @@ class Executor {
   Status deliver(int stage) noexcept;
   // Ends the stream here, as at the end of the source.
   Status end() noexcept;
+  // The two halves of it, for a caller that has to do something between them: all nodes are flushed; all
+  // sinks are complete. And a step without them: sets `ended` when the source has ended.
+  Status flush() noexcept;
+  Status finish() noexcept;
+  Status advance(bool& ended) noexcept;
   // Back to the start from any state: the next sample has index 0, counters restart.
   void restart() noexcept;
 
@@ -79,39 +76,27 @@ class Executor {
   [[nodiscard]] double seconds() const noexcept;  // duration of these samples
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   [[nodiscard]] std::int64_t gaps() const noexcept { return gaps_; }
-  [[nodiscard]] std::int64_t events() const noexcept { return events_; }
+  [[nodiscard]] std::int64_t events() const noexcept { return schedule_.events(); }
   // Nanoseconds that a stage has spent in process(); 0 without ExecutorOptions::now.
-  [[nodiscard]] std::int64_t busy_nanoseconds(int stage) const noexcept { return edges_[stage].busy; }
+  [[nodiscard]] std::int64_t busy_nanoseconds(int stage) const noexcept { return schedule_.edge(stage).busy; }
   // The number of frames that a stage has written, and their format.
-  [[nodiscard]] std::int64_t produced(int stage) const noexcept { return edges_[stage].produced; }
-  [[nodiscard]] const Format& format(int stage) const noexcept { return edges_[stage].format; }
-  [[nodiscard]] std::int64_t capacity(int stage) const noexcept { return edges_[stage].output.capacity; }
+  [[nodiscard]] std::int64_t produced(int stage) const noexcept { return schedule_.edge(stage).produced; }
+  [[nodiscard]] const Format& format(int stage) const noexcept { return schedule_.edge(stage).format; }
+  [[nodiscard]] std::int64_t capacity(int stage) const noexcept {
+    return schedule_.edge(stage).output.capacity;
+  }
+  // For hosts that run some of the stages in other threads.
+  [[nodiscard]] Schedule& schedule() noexcept { return schedule_; }
 
  private:
-  struct Edge {  // the output of a stage
-    Format format;
-    Output output;
-    std::int64_t produced = 0;
-    std::int64_t busy = 0;  // nanoseconds
-  };
-
-  Status process(int stage, const Block& in) noexcept;
-  Status run_after(int stage) noexcept;
-  Status flush() noexcept;
   Status lose(std::int64_t lost) noexcept;
-  void reset(std::int64_t first) noexcept;
-  Status failed(int stage, const Status& status) const noexcept { return status.at(stages_[stage].label); }
-  Status check(int stage) const noexcept;
 
-  Stage* stages_ = nullptr;
-  Edge* edges_ = nullptr;
-  int count_ = 0;
+  Schedule schedule_;
   OnGap on_gap_ = OnGap::reset;
-  std::int64_t (*now_)() noexcept = nullptr;
   std::byte* zeros_ = nullptr;
   bool finished_ = false;
   std::int64_t next_ = 0;  // index of the next source sample
-  std::int64_t samples_ = 0, lost_ = 0, gaps_ = 0, events_ = 0;
+  std::int64_t samples_ = 0, lost_ = 0, gaps_ = 0;
 };
 
 }  // namespace runnel::pipeline

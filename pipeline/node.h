@@ -7,7 +7,7 @@
 //                                    ^------ gap -------------'
 //
 // prepare() does everything that can fail or allocates; process(), flush() and reset() of device nodes do
-// neither. A node belongs to one graph and one thread.
+// neither. A node belongs to one graph and is used by one thread at a time.
 #pragma once
 
 #include <atomic>

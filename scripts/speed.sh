@@ -4,7 +4,7 @@
 # ONNX Runtime takes part when the build found its header and RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS name its
 # shared library and a folder with its models; the float networks in RUNNEL_TEST_DATA need only the former.
 # RUNNEL_BENCH_CORE: the core to run on (default: 1 where there are several). RUNNEL_SPEED_PAGE: another page to write
-# than docs/speed.md, such as docs/speed-avx2.md for a machine without AVX-512. Boards take part when
+# than docs/speed.md: docs/speed-avx512.md for a machine without AMX, docs/speed-avx2.md for one without AVX-512. Boards take part when
 # scripts/firmware_tests.sh has built their images.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=${RUNNEL_BUILD:-$root/build}
@@ -47,7 +47,7 @@ if [[ -f $build/models/digits/digits.rnl ]]; then digits=(--digits "$build/model
 models=()
 while IFS= read -r model; do models+=("$model"); done < <(find "$data/espdl/models/esp32p4" -name 'pedestrian_detect*.espdl' 2>/dev/null)
 taskset -c "$core" "$build/bench/inference_bench" "${digits[@]}" "$@" > "$build/speed.json"
-"$build/bench/threads_bench" ${models[@]+"${models[@]}"} > "$build/threads.json"
+"$build/bench/threads_bench" "${digits[@]}" ${models[@]+"${models[@]}"} > "$build/threads.json"
 floats=()
 if [[ -x $build/bench/float_bench && -n ${RUNNEL_BENCH_ORT:-} && -d $data/models ]]; then
   taskset -c "$core" "$build/bench/float_bench" --data "$data" > "$build/floats.json"

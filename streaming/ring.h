@@ -35,11 +35,14 @@ struct Ring {
     std::int64_t cursor = 0;      // of the next block
     std::int64_t move_from = -1;  // >= 0: first copy `history` frames from this position to position 0
   };
-  [[nodiscard]] constexpr Step next(std::int64_t cursor) const noexcept {
-    const std::int64_t following = cursor + frames;
+  // After a block of `before` frames at `cursor`; blocks may differ in size where the capacity is that of the
+  // largest.
+  [[nodiscard]] constexpr Step next(std::int64_t cursor, std::int64_t before) const noexcept {
+    const std::int64_t following = cursor + before;
     if (following <= capacity - frames) return {following, -1};
     return {history, following - history};
   }
+  [[nodiscard]] constexpr Step next(std::int64_t cursor) const noexcept { return next(cursor, frames); }
 };
 
 }  // namespace runnel::streaming

@@ -59,12 +59,16 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   batch::OutputFormat format = batch::format_of_name(call.output);
   if (!call.format.empty() && !batch::parse_format(call.format, format))
     return Status(Code::invalid_argument) << "--format " << call.format;
-  if (!gives_frames(call) && format != batch::OutputFormat::jsonl && format != batch::OutputFormat::csv) {
+  if (gives_frames(call) && batch::is_transcript(format))
+    return Status(Code::invalid_argument)
+           << "--format " << batch::name_of(format) << " holds text: expected --give events";
+  if (!gives_frames(call) && !batch::is_transcript(format) && format != batch::OutputFormat::jsonl &&
+      format != batch::OutputFormat::csv) {
     return Status(Code::invalid_argument) << "--format " << batch::name_of(format)
                                           << " holds arrays: expected --give posteriors, outputs or features";
   }
-  if (call.output == "-" && format == batch::OutputFormat::files)
-    return Status(Code::invalid_argument, "-o -: --format files needs a folder");
+  if (call.output == "-" && batch::is_folder(format))
+    return Status(Code::invalid_argument) << "-o -: --format " << batch::name_of(format) << " needs a folder";
   return format;
 }
 
@@ -91,6 +95,11 @@ Result<AfterSource> text_after_source(const BatchCall& call, const Model& model,
   const std::int64_t block = listen::file_chunk(model);
   const std::string front = parts.front_end + " ! infer model=" + quote_value(call.graph.model) +
                             (block > 0 ? " chunk=" + std::to_string(block) : std::string());
+  if (batch::is_transcript(format))
+    return AfterSource{front,
+                       parts.decision + " ! transcript_rows to=" + std::string(batch::name_of(format)) +
+                           (folder.empty() ? "" : " folder=" + quote_value(folder)),
+                       ""};
   if (call.give == "events")
     return AfterSource{
         front, parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
@@ -124,7 +133,7 @@ Status run_batch(BatchCall& call) {
 
   std::string output = output_name(call.output, shard);
   std::string folder;
-  if (format == batch::OutputFormat::files) {
+  if (batch::is_folder(format)) {
     folder = output;
     RUNNEL_ASSIGN(output, index_of_folder(folder, shard));
   }
@@ -137,10 +146,11 @@ Status run_batch(BatchCall& call) {
   options.tick = listen::kFileTick;
   options.insert_conversions = true;
   options.note = [&](std::string_view note) { notes(note); };
-  RecordingsWork work{.format = format,
-                      .prefix = {},
-                      .keyed = format == batch::OutputFormat::files || format == batch::OutputFormat::ark,
-                      .make = {}};
+  RecordingsWork work{
+      .format = format,
+      .prefix = {},
+      .keyed = batch::is_folder(format) || batch::is_transcript(format) || format == batch::OutputFormat::ark,
+      .make = {}};
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
   if (format == batch::OutputFormat::csv && !gives_frames(call)) work.prefix = batch::EventRows::header();
   if (format == batch::OutputFormat::csv && gives_frames(call)) {
@@ -164,10 +174,8 @@ Status run_batch(BatchCall& call) {
 
 }  // namespace
 
-void add_batch(Verb program, int& exit_code) {
+void add_batch(Verb verb, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
-  Verb verb =
-      program.verb("batch", "A model over many recordings: events as JSON lines, in the order of the input");
   verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   verb.positional("INPUT", call->inputs,
                   "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "
@@ -179,10 +187,12 @@ void add_batch(Verb program, int& exit_code) {
               "What to write: events; posteriors, outputs (raw, of the model) or features of every frame, in "
               "JSON lines together with the events")
       .choices({"events", "posteriors", "outputs", "features"});
-  verb.option("--format", call->format,
-              "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
-              "recording); default: by the name of OUT")
-      .choices({"jsonl", "csv", "npy", "ark", "files"});
+  verb.option(
+          "--format", call->format,
+          "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
+          "recording); of decoders of speech also srt, vtt (OUT is a folder for subtitles), ctm (words with "
+          "times), txt; default: by the name of OUT")
+      .choices({"jsonl", "csv", "npy", "ark", "files", "srt", "vtt", "ctm", "txt"});
   add_run_flags(verb, *call);
   verb.flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
   verb.option("--piece", call->piece_seconds,

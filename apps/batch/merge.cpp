@@ -57,9 +57,8 @@ Status run_merge(const MergeCall& call) {
 
 }  // namespace
 
-void add_merge(Verb program, int& exit_code) {
+void add_merge(Verb verb, int& exit_code) {
   auto call = std::make_shared<MergeCall>();
-  Verb verb = program.verb("merge", "Merge the outputs of all shards of a batch, checked to be complete");
   verb.positional("SHARD", call->shards,
                   "Outputs of `batch --shard`, in any order, with their journals in the same folder")
       .required()

@@ -55,12 +55,12 @@ Status failures_of(const batch::Totals& totals) {
 
 Result<batch::Recordings> list_all(const RecordingsCall& call, const RecordingsWork& work) {
   RUNNEL_ASSIGN(batch::Recordings all, batch::list_recordings(call.inputs, call.list));
-  if (work.keyed) RUNNEL_TRY(batch::check_keys(all, work.format == batch::OutputFormat::files));
+  if (work.keyed) RUNNEL_TRY(batch::check_keys(all, batch::is_folder(work.format)));
   return all;
 }
 
 Status run_to_stdout(const RecordingsCall& call, const batch::Shard& shard, const RecordingsWork& work) {
-  if (!batch::is_lines(work.format) && work.format != batch::OutputFormat::csv)
+  if (!batch::is_lines(work.format) && !batch::is_text(work.format))
     return Status(Code::invalid_argument)
            << "-o -: the format " << batch::name_of(work.format) << " is one of files";
   RUNNEL_ASSIGN(batch::Recordings all, list_all(call, work));
@@ -70,7 +70,7 @@ Status run_to_stdout(const RecordingsCall& call, const batch::Shard& shard, cons
   const Status status =
       batch::work(list, 0, work.make, call.run, [&](const batch::Recording&, const batch::Outcome& outcome) {
         totals.add(outcome.counts);
-        if (work.format == batch::OutputFormat::csv && outcome.counts.code != Code::ok) {
+        if (batch::is_text(work.format) && outcome.counts.code != Code::ok) {
           say(outcome.records.substr(0, outcome.records.size() - 1));
           return Status();
         }

@@ -203,11 +203,8 @@ Status run_infer(const InferCall& call, const std::function<Status(InferCall&, c
   return run_loaded(changed, owned, data);
 }
 
-void add_infer(Verb program, int& exit_code) {
+void add_infer(Verb verb, int& exit_code) {
   auto call = std::make_shared<InferCall>();
-  Verb verb = program.verb("infer",
-                           "Run a model on raw tensors (.npy, or .bin in the model's type and "
-                           "shape order) or recordings, which go through the model's front end");
   verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
       .required();
   verb.option("-i,--input", call->inputs,

@@ -42,7 +42,7 @@ Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>&
 // Runs one long input in blocks and concatenates the valid frames.
 Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                     const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted);
-// Runs one long input in steps or windows. Outputs with as many frames as a step takes are concatenated along
+// Runs one long input in steps or windows. Outputs with as many frames as a step gives are concatenated along
 // time; others are stacked along a new leading axis.
 Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
                    const ModelUsage& usage, const Values& input, const std::vector<int>& wanted);

@@ -149,7 +149,7 @@ Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel
     if (stepped.due()) run();
   }
   stepped.finish();
-  if (stepped.due()) run();
+  while (stepped.due()) run();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const TensorView view = model.tensor(wanted[i]);
     Shape shape = engine->prepared().shape(wanted[i]);
@@ -161,13 +161,14 @@ Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel
     } else {
       const FrameLayout out = FrameLayout::of(shape, axis, view.dtype);
       values.bytes.resize(runs[i].size());
+      const std::int64_t each = shape[axis];
       for (std::int64_t r = 0; r < count; ++r) {
         copy_frames(
             out,
             runs[i].data() + static_cast<std::size_t>(r) * (runs[i].size() / static_cast<std::size_t>(count)),
-            usage.advance, 0, values.bytes.data(), count * usage.advance, r * usage.advance, usage.advance);
+            each, 0, values.bytes.data(), count * each, r * each, each);
       }
-      shape[axis] = static_cast<std::int32_t>(count * usage.advance);
+      shape[axis] = static_cast<std::int32_t>(count * each);
       values.shape = dims_of(shape);
     }
     RUNNEL_TRY(write_values(call, model, wanted[i], std::move(values)));

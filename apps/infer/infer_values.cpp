@@ -85,9 +85,14 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
   for (int axis = 0; axis < tensor.shape.rank; ++axis) {
     const std::int64_t found = values.shape[static_cast<std::size_t>(axis + leading)];
     if (axis != time && found != tensor.shape[axis]) {
-      return Status(Code::mismatch) << path.string() << ": " << found << " on axis " << axis + leading
-                                    << ", expected " << tensor.shape[axis] << " for input "
-                                    << tensor_label(model, index) << ' ' << shape_text(tensor.shape);
+      return Status(Code::mismatch)
+             << path.string() << ": " << found << " on axis " << axis + leading << ", expected "
+             << tensor.shape[axis] << " for input " << tensor_label(model, index) << ' '
+             << shape_text(tensor.shape)
+             << (model.plan() == nullptr
+                     ? "; a model of whole clips has the length it was imported with (import "
+                       "--shape), where its file leaves that open, infer the file itself"
+                     : "");
     }
   }
   return values;

@@ -180,9 +180,7 @@ Status run_sim(const SimCall& call) {
 
 }  // namespace
 
-void add_npu(Verb program, int& exit_code) {
-  Verb npu =
-      program.verb("npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones");
+void add_npu(Verb npu, int& exit_code) {
   npu.require_verb();
   add_npu_compile(npu, exit_code);
   auto disasm = std::make_shared<NpuFileCall>();

@@ -17,10 +17,11 @@ using Counter = std::array<std::byte, 16>;
 using Nonce = std::array<std::byte, 12>;
 using Tag = std::array<std::byte, 16>;
 
-// Whether this build has mbedTLS.
+// Whether this build knows mbedTLS and this machine has it.
 bool available() noexcept;
 
-// SHA-256 of the concatenated pieces. Errors: unsupported without mbedTLS.
+// SHA-256 of the concatenated pieces. Errors: unsupported without mbedTLS (not_found where this machine lacks
+// it).
 Result<Digest> sha256(std::initializer_list<std::span<const std::byte>> pieces);
 
 // AES-128 in counter mode, in place; encryption and decryption are the same operation. `initial` is the

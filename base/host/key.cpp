@@ -27,6 +27,10 @@ struct Close {
 
 }  // namespace
 
+void wipe(std::span<std::byte> secret) noexcept {
+  for (std::byte& byte : secret) *const_cast<volatile std::byte*>(&byte) = std::byte{0};
+}
+
 Key::Key(std::span<const std::byte, kBytes> bytes) noexcept {
   std::copy(bytes.begin(), bytes.end(), bytes_.begin());
 }

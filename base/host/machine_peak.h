@@ -21,6 +21,7 @@ struct MachinePeak {
   double float_gmacs = 0;     // fused multiply-adds of float32, in billions a second
   double read_gigabytes = 0;  // a second, of memory that fits into the second-level cache
 
+  [[nodiscard]] bool known() const noexcept { return float_gmacs > 0; }
   // The least time for so many multiply-adds or bytes, whichever takes longer, in microseconds; int16 counts
   // as half as fast as int8. `element`: bytes of an activation; 0 where the peak is unknown.
   [[nodiscard]] double least_microseconds(std::int64_t macs, std::int64_t bytes, int element) const noexcept;

@@ -12,10 +12,6 @@ Status none() {
 
 bool available() noexcept { return false; }
 
-void wipe(std::span<std::byte> secret) noexcept {
-  for (std::byte& byte : secret) *const_cast<volatile std::byte*>(&byte) = std::byte{0};
-}
-
 Result<Digest> sha256(std::initializer_list<std::span<const std::byte>>) { return none(); }
 Status aes_ctr(const Key&, const Counter&, std::span<std::byte>) { return none(); }
 Result<Nonce> fresh_nonce() { return none(); }

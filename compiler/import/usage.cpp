@@ -14,7 +14,9 @@ Result<UsageKind> parse_usage(const UsageOptions& options, UsageKind imported) {
   if (!options.usage.empty())
     return Status(Code::invalid_argument)
            << "usage \"" << options.usage << "\", expected stream, step, window or whole";
-  if (options.step || options.context || !options.states.empty()) return UsageKind::step;
+  if (options.step || options.context || options.look_ahead || options.output_frames ||
+      !options.states.empty())
+    return UsageKind::step;
   return options.window || options.hop ? UsageKind::window : imported;
 }
 
@@ -38,7 +40,9 @@ Status check_numbers(const UsageOptions& options, UsageKind usage) {
   } numbers[] = {{"window", options.window, usage == UsageKind::window || usage == UsageKind::whole, 1},
                  {"hop", options.hop, usage == UsageKind::window, 1},
                  {"step", options.step, usage == UsageKind::step, 1},
-                 {"context", options.context, usage == UsageKind::step, 0}};
+                 {"context", options.context, usage == UsageKind::step, 0},
+                 {"look-ahead", options.look_ahead, usage == UsageKind::step, 0},
+                 {"output-frames", options.output_frames, usage == UsageKind::step, 1}};
   for (const auto& number : numbers) {
     if (!number.value) continue;
     if (!number.allowed)
@@ -66,11 +70,16 @@ Status apply_usage(const UsageOptions& options, Graph& graph) {
     return Status(Code::invalid_argument) << "state has no meaning for usage " << name_of(usage);
   PipelineSettings& settings = graph.pipeline;
   settings.usage = usage;
+  // Steps that the file describes keep what is not given.
+  const PipelineSettings kept = usage == UsageKind::step && imported == usage ? settings : PipelineSettings();
   settings.window = options.window.value_or(0);
   settings.hop = options.hop.value_or(0);
-  settings.step = options.step.value_or(0);
-  settings.context = options.context.value_or(0);
+  settings.step = options.step.value_or(kept.step);
+  settings.context = options.context.value_or(kept.context);
+  settings.look_ahead = options.look_ahead.value_or(kept.look_ahead);
+  settings.output_frames = options.output_frames.value_or(kept.output_frames);
   settings.states.clear();
+  if (options.states.empty()) settings.states = kept.states;
   for (const auto& [output, input] : options.states) {
     RUNNEL_ASSIGN(const TensorId from, find_port(graph, graph.outputs, output, "output"));
     RUNNEL_ASSIGN(const TensorId to, find_port(graph, graph.inputs, input, "input"));
@@ -93,7 +102,8 @@ Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options) {
   // hold.
   const PipelineSettings& settings = graph.pipeline;
   const bool asked = settings.window != 0 || settings.hop != 0 || settings.step != 0 ||
-                     settings.context != 0 || !settings.states.empty();
+                     settings.context != 0 || settings.look_ahead != 0 || settings.output_frames != 0 ||
+                     !settings.states.empty();
   if (!asked) return written;
   RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
   RUNNEL_TRY(usage_of(model).status());

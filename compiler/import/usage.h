@@ -14,13 +14,14 @@ namespace runnel::compiler {
 
 // What is not given stays as the importer found it.
 struct UsageOptions {
-  std::string usage;                              // stream, step, window, whole; empty: what the others mean
-  std::optional<int> window, hop, step, context;  // frames
+  std::string usage;  // stream, step, window, whole; empty: what the others mean
+  std::optional<int> window, hop, step, context, look_ahead, output_frames;  // frames
   std::vector<std::pair<std::string, std::string>>
       states;  // names of an output and of the input that takes it
 
   [[nodiscard]] bool given() const {
-    return !usage.empty() || window || hop || step || context || !states.empty();
+    return !usage.empty() || window || hop || step || context || look_ahead || output_frames ||
+           !states.empty();
   }
 };
 

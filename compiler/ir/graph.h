@@ -84,6 +84,7 @@ struct ReduceOptions {
 struct FunctionOptions {
   float alpha = 0, beta = 0;
   bool tanh_form = false;
+  float gamma = 0;
 };
 struct TopKOptions {
   int axis = 0;
@@ -211,7 +212,7 @@ struct PipelineSettings {
   int sample_rate = 0;
   std::string front_end, decision;
   std::vector<std::string> labels;
-  int window = 0, hop = 0, context = 0, step = 0;
+  int window = 0, hop = 0, context = 0, step = 0, look_ahead = 0, output_frames = 0;
   std::vector<std::pair<TensorId, TensorId>> states;  // output, input
 };
 
@@ -222,6 +223,7 @@ struct Graph {
   std::vector<TensorId> inputs, outputs;
   std::vector<int>
       time_axes;  // of the inputs, where an importer knows them (-1: no stream); empty: the writer chooses
+  std::string time_axis_reason;  // how the importer came to them, for messages; empty: the file says so
   std::vector<VectorCase> vectors;
   std::vector<std::pair<std::string, std::string>> metadata;
   PipelineSettings pipeline;

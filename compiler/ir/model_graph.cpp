@@ -51,6 +51,8 @@ PipelineSettings settings_of(const fb::Pipeline& from) {
   out.hop = from.hop();
   out.context = from.context();
   out.step = from.step();
+  out.look_ahead = from.look_ahead();
+  out.output_frames = from.output_frames();
   for (flatbuffers::uoffset_t i = 0; from.states() != nullptr && i < from.states()->size(); ++i) {
     out.states.emplace_back(from.states()->Get(i)->output(), from.states()->Get(i)->input());
   }

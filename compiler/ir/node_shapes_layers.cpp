@@ -176,10 +176,12 @@ Status svdf(const Case& at) {
   return at.set(0, {x[0], weights[0] / rank});
 }
 
-// The values, in the shape of the queries.
+// The values, in the shape of the queries, which may have channels for a table of distances.
 Status attention(const Case& at) {
   RUNNEL_TRY(at.operands(3, 1));
-  if (at.input(0).size() != 4 || at.input(1) != at.input(0) || at.input(2).size() != 4) {
+  Shape keys = at.input(0);
+  if (at.has(4) && keys.size() == 4 && !at.input(4).empty()) keys[3] -= at.input(4).back();
+  if (keys.size() != 4 || at.input(1) != keys || at.input(2).size() != 4) {
     return at.fail() << "operands of " << text_of(at.input(0)) << ", " << text_of(at.input(1)) << " and "
                      << text_of(at.input(2)) << ", expected [1, time, heads, channels]";
   }

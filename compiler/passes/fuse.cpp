@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "compiler/passes/fuse_swoosh.h"
+
 namespace runnel::compiler {
 namespace {
 
@@ -175,6 +177,9 @@ class Fusion {
 
 }  // namespace
 
-void fuse(Graph& graph) { Fusion(graph).run(); }
+void fuse(Graph& graph) {
+  fuse_swoosh(graph);
+  Fusion(graph).run();
+}
 
 }  // namespace runnel::compiler

@@ -19,6 +19,7 @@ struct View {
   std::vector<bool> after_refusal;  // per tensor
   std::vector<int> refused;         // nodes
   std::vector<std::string> refusals;
+  std::vector<std::int8_t> input_axes;
   std::vector<std::int64_t> lengths;  // per tensor, for a recording of `length` frames; 0: no stream
 };
 
@@ -50,6 +51,7 @@ Result<View> view_of(const Graph& graph, const std::vector<int>& given, Operator
       after = after || (input >= 0 && out.after_refusal[static_cast<std::size_t>(input)]);
     for (const TensorId output : node.outputs) out.after_refusal[static_cast<std::size_t>(output)] = after;
   }
+  out.input_axes = axes;
   out.refused = std::move(analysis.refused);
   out.refusals = std::move(analysis.refusals);
   return out;
@@ -87,11 +89,13 @@ Status apply_windows(Graph& graph, const StreamOptions& options, const std::vect
   RUNNEL_ASSIGN(View view, view_of(graph, axes, operators));
   WindowedGraph done;
   if (options.attention) {
-    done = window_attention(graph, view.time_axes, *options.attention);
+    RUNNEL_ASSIGN(done, window_attention(graph, view.time_axes, options.attention));
     notes.insert(notes.end(), done.notes.begin(), done.notes.end());
     if (done.notes.empty())
-      return Status(Code::invalid_argument)
-             << "an attention window, but the model has no attention over all frames";
+      return Status(Code::invalid_argument) << time_axis_note(graph, options, view.input_axes)
+                                            << "an attention window, but no product of queries and keys over "
+                                               "all frames, with time as rows of "
+                                               "the first and columns of the second";
     if (!done.same_clip) graph.vectors.clear();
   }
   if (options.pool_window == 0) return {};
@@ -114,6 +118,26 @@ Status apply_windows(Graph& graph, const StreamOptions& options, const std::vect
 }
 
 }  // namespace
+
+std::string time_axis_note(const Graph& graph, const StreamOptions& options,
+                           std::span<const std::int8_t> input_axes) {
+  if (options.time_axis) return {};
+  for (std::size_t i = 0; i < graph.inputs.size() && i < input_axes.size(); ++i) {
+    const Tensor& tensor = graph.tensors[static_cast<std::size_t>(graph.inputs[i])];
+    const auto wide =
+        std::count_if(tensor.shape.begin(), tensor.shape.end(), [](std::int32_t dim) { return dim > 1; });
+    if (input_axes[i] < 0 || wide < 2) continue;  // there is no choice
+    std::string shape;
+    for (const std::int32_t dim : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
+    return "time is taken to be axis " + std::to_string(input_axes[i]) + " of input '" + tensor.name + "' [" +
+           shape + "], " +
+           (!graph.time_axis_reason.empty() ? graph.time_axis_reason
+            : input_axes[i] == 0            ? "the first one"
+                                            : "the first one after a batch of 1") +
+           " (--time-axis says otherwise); ";
+  }
+  return {};
+}
 
 std::vector<int> chosen_time_axes(const Graph& graph, const StreamOptions& options,
                                   const std::vector<int>& given) {
@@ -139,15 +163,28 @@ Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
     RUNNEL_TRY(apply_windows(*out.graph, options, time_axes, operators, out.notes));
   }
   const Graph& current = out.graph ? *out.graph : graph;
-  RUNNEL_ASSIGN(const View view, view_of(current, time_axes, operators));
+  RUNNEL_ASSIGN(View view, view_of(current, time_axes, operators));
   if (view.refusals.empty()) return out;
+  // Masks of the file may be windows already.
   Graph turned = current;
-  if (!put_time_first(turned, view.time_axes, view.refused)) return out;
-  RUNNEL_ASSIGN(const View again, view_of(turned, time_axes, operators));
-  if (!again.refusals.empty()) return out;
+  std::vector<std::string> notes;
+  if (!options.attention) {
+    RUNNEL_ASSIGN(WindowedGraph masked, window_attention(turned, view.time_axes, {}));
+    if (!masked.notes.empty()) {
+      notes = std::move(masked.notes);
+      turned.vectors.clear();
+      RUNNEL_ASSIGN(view, view_of(turned, time_axes, operators));
+    }
+  }
+  if (!view.refusals.empty()) {
+    if (!put_time_first(turned, view.time_axes, view.refused)) return out;
+    RUNNEL_ASSIGN(const View again, view_of(turned, time_axes, operators));
+    if (!again.refusals.empty()) return out;
+    notes.emplace_back(
+        "tensors with time after other axes are transposed, so that their frames are contiguous");
+  }
   out.graph = std::move(turned);
-  out.notes.emplace_back(
-      "tensors with time after other axes are transposed, so that their frames are contiguous");
+  out.notes.insert(out.notes.end(), notes.begin(), notes.end());
   return out;
 }
 

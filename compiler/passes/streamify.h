@@ -1,7 +1,9 @@
 // The pass that makes a graph ready to be streamed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,12 @@ struct Streamified {
 // empty. Errors: invalid_argument for windows that cannot be; those of the reader.
 Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
                               const std::vector<int>& time_axes, OperatorTable operators);
+
+// Which axis of an input is taken for time and why, as the start of a sentence: what comes after it may be
+// wrong because of that. Empty where an option says it, or where there is no other. `input_axes`: per input,
+// -1: no stream.
+std::string time_axis_note(const Graph& graph, const StreamOptions& options,
+                           std::span<const std::int8_t> input_axes);
 
 // The time axes of the inputs, from the option, from `given`, or from the graph, in this order; empty: to be
 // found out.

@@ -153,10 +153,10 @@ void add_pipeline(const PipelineSettings& settings, const Numbering& numbering, 
   const auto front_end = builder.CreateString(settings.front_end);
   const auto decision = builder.CreateString(settings.decision);
   const auto labels = builder.CreateVectorOfStrings(settings.labels);
-  sections.add(
-      fb::SectionKind::pipeline, builder,
-      fb::CreatePipeline(builder, to_file(settings.usage), settings.sample_rate, front_end, decision, labels,
-                         settings.window, settings.hop, settings.context, settings.step, states));
+  sections.add(fb::SectionKind::pipeline, builder,
+               fb::CreatePipeline(builder, to_file(settings.usage), settings.sample_rate, front_end, decision,
+                                  labels, settings.window, settings.hop, settings.context, settings.step,
+                                  states, settings.look_ahead, settings.output_frames));
 }
 
 Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {
@@ -226,12 +226,15 @@ Status pin_contexts(const Model& model, const StreamOptions& options, std::vecto
 }
 
 // Adds the plan section, or says why there is none.
-Status add_plan(const Model& model, const WriteOptions& options, const std::vector<int>& wanted,
-                std::vector<std::string>& refusals, SectionList& sections) {
+Status add_plan(const Graph& graph, const Model& model, const WriteOptions& options,
+                const std::vector<int>& wanted, std::vector<std::string>& refusals, SectionList& sections) {
   RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, input_time_axes(model, wanted));
   RUNNEL_ASSIGN(StreamAnalysis analysis, analyse_streams(model, options.operators, axes));
   refusals = std::move(analysis.refusals);
-  if (!refusals.empty()) return {};
+  if (!refusals.empty()) {
+    refusals[0] = time_axis_note(graph, options.stream, axes) + refusals[0];
+    return {};
+  }
   RUNNEL_TRY(pin_contexts(model, options.stream, analysis.tensors));
   FlatBufferBuilder builder;
   std::vector<fb::StreamTensor> written;
@@ -331,7 +334,7 @@ Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
   {
     RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
     RUNNEL_TRY(check_operators(model, options.operators));
-    if (options.plan) RUNNEL_TRY(add_plan(model, options, axes, written.refusals, sections));
+    if (options.plan) RUNNEL_TRY(add_plan(graph, model, options, axes, written.refusals, sections));
   }
   if (!written.refusals.empty()) {
     if (!options.stream.given()) return written;

@@ -5,6 +5,7 @@
 
 #include "inference/delegate.h"
 #include "inference/host/cost.h"
+#include "inference/host/kernel_names.h"
 
 namespace runnel {
 namespace {
@@ -46,6 +47,8 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
                                         OperatorTable table) {
   const Model& model = owned->model();
   options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
+  KernelNames kernels(model.operator_count());
+  options.kernels = &kernels;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, describing(table)));
   const Prepared& prepared = engine->prepared();
   ModelDescription out;
@@ -105,8 +108,15 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
       }
       out.macs_per_frame += described.macs_per_frame;
     }
+    described.kernel = kernels.of(i);
+    described.reference = kernels.on_reference(i);
     out.operators.push_back(std::move(described));
     if (code_of(op) == OpCode::delegate) out.delegates.push_back(describe_delegate(model, op, i));
+  }
+  for (int index = 0; index < prepared.step_count(); ++index) {
+    const Prepared::StepInfo step = prepared.step(index);
+    for (int i = step.first + 1; i < step.first + step.operators; ++i)
+      out.operators[static_cast<std::size_t>(i)].kernel = "with operator " + std::to_string(step.first);
   }
   if (out.streamed) {
     out.block_multiple = 1;

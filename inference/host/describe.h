@@ -19,6 +19,9 @@ struct OperatorDescription {
   std::int64_t macs = 0;             // multiply-adds for the reference length
   double macs_per_frame = 0;         // per source frame, when streamed
   std::int64_t context = 0;          // C, when streamed
+  // What computes it: "avx512vnni dense", "plain"; "with operator 3" where that one computes it along.
+  std::string kernel;
+  bool reference = false;  // the plain loops that define the result: no kernel serves it here
 };
 
 struct TensorDescription {

@@ -6,8 +6,8 @@
 #include <ctime>
 #include <random>
 
-#include "base/host/machine_peak.h"
 #include "inference/host/cost.h"
+#include "inference/host/kernel_names.h"
 #include "inference/host/noise.h"
 
 namespace runnel {
@@ -69,24 +69,6 @@ class StepTimes final : public StepObserver {
 std::string joined(const std::string& a, std::string_view b, std::string_view between) {
   return a.empty() ? std::string(b) : b.empty() ? a : a + std::string(between) + std::string(b);
 }
-
-// Names of kernels by operator; empty where none was reported.
-class KernelNames final : public KernelObserver {
- public:
-  explicit KernelNames(int operators) : names_(static_cast<std::size_t>(operators)) {}
-  void chosen(int op, KernelChoice choice) noexcept override {
-    std::string& name = names_[static_cast<std::size_t>(op)];
-    name = name_of(choice.isa);
-    if (choice.form[0] != 0) name.append(" ").append(choice.form);
-  }
-  [[nodiscard]] std::string of(int op) const {
-    const std::string& name = names_[static_cast<std::size_t>(op)];
-    return name.empty() ? "plain" : name;
-  }
-
- private:
-  std::vector<std::string> names_;
-};
 
 // What a step must read and write at least: its blocks, and the constants that it multiplies with.
 std::int64_t bytes_moved(const Prepared& prepared, int index) {
@@ -212,7 +194,7 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
   }
 
   const double cost = clock_cost();
-  const MachinePeak peak = measure_peak();
+  profile.peak = measure_peak();
   profile.run_microseconds = std::max(0.0, median(whole) - cost);
   for (int i = 0; i < prepared.step_count(); ++i) {
     StepProfile step = describe_step(prepared, i);
@@ -223,9 +205,9 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
     if (step.microseconds > 0) {
       const fb::Operator& op = owned->model().op(prepared.step(i).first);
       const DType type = owned->model().tensor(op.outputs()->Get(0)).dtype;
-      step.peak_share =
-          peak.least_microseconds(step.macs, bytes_moved(prepared, i), static_cast<int>(size_of(type))) /
-          step.microseconds;
+      step.peak_share = profile.peak.least_microseconds(step.macs, bytes_moved(prepared, i),
+                                                        static_cast<int>(size_of(type))) /
+                        step.microseconds;
     }
     profile.steps_microseconds += step.microseconds;
     profile.macs += step.macs;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/host/machine_peak.h"
 #include "base/status.h"
 #include "inference/host/engine.h"
 
@@ -46,6 +47,7 @@ struct Profile {
   double run_microseconds = 0;
   double steps_microseconds = 0;  // sum over the steps
   std::int64_t macs = 0;
+  MachinePeak peak;  // measured after the runs
   // Bytes: constants in the model file; what preparing made of them.
   std::size_t weight_bytes = 0, prepared_bytes = 0;
   // Bytes in one tier of memory: constants copied there; shared by turns (arena, scratch); per session

@@ -3,9 +3,8 @@
 #include <bit>
 #include <chrono>
 #include <system_error>
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
+
+#include "base/host/wait_for_change.h"
 
 namespace runnel {
 namespace {
@@ -15,28 +14,7 @@ namespace {
 constexpr auto kLookFor = std::chrono::microseconds(50);
 constexpr std::uint64_t kStop = 0xffffffff;  // as the round
 
-void pause() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 std::uint64_t round_of(std::uint64_t state) noexcept { return state >> 32; }
-
-// Waits until `value` is no longer `old`.
-template <class T>
-void wait_for_change(const std::atomic<T>& value, T old) noexcept {
-  const auto end = std::chrono::steady_clock::now() + kLookFor;
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (value.load(std::memory_order_acquire) != old) return;
-      pause();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  value.wait(old, std::memory_order_acquire);
-}
 
 }  // namespace
 
@@ -75,7 +53,7 @@ void ThreadPool::run(int parts, void (*task)(const void* argument, int part) noe
   }
   for (int left = left_.load(std::memory_order_acquire); left != 0;
        left = left_.load(std::memory_order_acquire))
-    wait_for_change(left_, left);
+    wait_for_change(left_, left, kLookFor);
 }
 
 // Takes a part of this round and does it; false when there is none left.
@@ -105,7 +83,7 @@ void ThreadPool::serve(int thread) noexcept {
     const std::uint64_t round = round_of(state);
     if (round == kStop) return;
     if (round == seen) {
-      wait_for_change(state_, state);
+      wait_for_change(state_, state, kLookFor);
       continue;
     }
     while (take(round, thread)) {

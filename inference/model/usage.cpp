@@ -95,7 +95,8 @@ Status place_frames(const Model& model, ModelUsage& usage, std::int64_t values) 
                           : model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
   Shape shape = view.shape;
   if (usage.frames == 0)
-    usage.frames = planned >= 0 ? shape[planned] : frames_left_open(shape, usage.context, values);
+    usage.frames =
+        planned >= 0 ? shape[planned] : frames_left_open(shape, usage.context + usage.look_ahead, values);
   if (planned >= 0) {
     usage.time_axis = planned;  // and of any length
     shape[planned] = static_cast<std::int32_t>(usage.frames);
@@ -112,6 +113,7 @@ Status place_frames(const Model& model, ModelUsage& usage, std::int64_t values) 
                     << values << " values";
     status << usage.frames << " frames";
     if (usage.context > 0) status << " (" << usage.context << " of them context)";
+    if (usage.look_ahead > 0) status << " (" << usage.look_ahead << " of them look-ahead)";
     return status << " do not fit input " << named(model, tensor).view()
                   << ", expected one of its dimensions to have them";
   }
@@ -132,7 +134,9 @@ Status read_numbers(const fb::Pipeline& pipeline, ModelUsage& usage) noexcept {
       {"window", pipeline.window(), usage.kind == UsageKind::window || usage.kind == UsageKind::whole},
       {"hop", pipeline.hop(), usage.kind == UsageKind::window},
       {"context", pipeline.context(), usage.kind == UsageKind::step},
-      {"step", pipeline.step(), usage.kind == UsageKind::step}};
+      {"step", pipeline.step(), usage.kind == UsageKind::step},
+      {"look-ahead", pipeline.look_ahead(), usage.kind == UsageKind::step},
+      {"output", pipeline.output_frames(), usage.kind == UsageKind::step}};
   for (const auto& number : numbers) {
     if (number.value < 0 || number.value > kMaxFrames)
       return bad() << name << ": " << number.what << " of " << number.value << " frames, expected 0 to "
@@ -142,8 +146,11 @@ Status read_numbers(const fb::Pipeline& pipeline, ModelUsage& usage) noexcept {
                    << " frames, which belongs to another usage";
   }
   usage.context = pipeline.context();
-  usage.frames = usage.kind == UsageKind::step && pipeline.step() > 0 ? pipeline.step() + usage.context
-                                                                      : pipeline.window();
+  usage.look_ahead = pipeline.look_ahead();
+  usage.output_frames = pipeline.output_frames();
+  usage.frames = usage.kind == UsageKind::step && pipeline.step() > 0
+                     ? pipeline.step() + usage.context + usage.look_ahead
+                     : pipeline.window();
   usage.pairs = pipeline.states();
   if (usage.pairs != nullptr && usage.pairs->size() > 0 && usage.kind != UsageKind::step)
     return bad() << name << ": state from outputs to inputs, which belongs to usage step";
@@ -181,7 +188,7 @@ Result<ModelUsage> usage_of(const Model& model, std::int64_t values) noexcept {
   RUNNEL_TRY(place_frames(model, usage, values));
   switch (usage.kind) {
     case UsageKind::step:
-      usage.advance = usage.frames - usage.context;
+      usage.advance = usage.frames - usage.context - usage.look_ahead;
       break;
     case UsageKind::window:
       usage.advance = pipeline->hop() > 0 ? pipeline->hop() : usage.frames;
@@ -191,15 +198,20 @@ Result<ModelUsage> usage_of(const Model& model, std::int64_t values) noexcept {
       break;  // clips lie on the grid of the frames
   }
   if (usage.advance < 1)
-    return bad() << "step: a context of " << usage.context << " frames in an input of " << usage.frames
-                 << ", expected room for new ones";
+    return bad() << "step: a context of " << usage.context << " frames and a look-ahead of "
+                 << usage.look_ahead << " in an input of " << usage.frames << ", expected room for new ones";
+  if (usage.output_frames > 0 && (usage.advance % usage.output_frames != 0))
+    return bad() << "step: " << usage.output_frames << " frames come out of " << usage.advance
+                 << ", expected a divisor of them";
   return usage;
 }
 
 int output_time_axis(const Model& model, const ModelUsage& usage, int tensor) noexcept {
   if (usage.kind != UsageKind::step) return -1;
   const Shape shape = model.tensor(tensor).shape;
-  return shape.rank - leading(shape) < 2 ? -1 : axis_of(shape, usage.advance);
+  return shape.rank - leading(shape) < 2
+             ? -1
+             : axis_of(shape, usage.output_frames > 0 ? usage.output_frames : usage.advance);
 }
 
 }  // namespace runnel

@@ -2,9 +2,9 @@
 // model.
 //
 //   stream  the model runs over the stream itself, and gives what it gives for the whole recording at once
-//   step    a run takes `step` new frames, and before them the last `context` ones; state goes from run
-//   to run, inside the
-//           model or from its outputs to its inputs
+//   step    a run takes `step` frames, before them the last `context` ones, and after them the next
+//           `look_ahead` ones, for which it waits; state goes from run to run, inside the model or from
+//           its outputs to its inputs
 //   window  a run takes the last `window` frames, every `hop` frames; runs know nothing of each other
 //   whole   one run takes the recording, which is one clip of `window` frames
 #pragma once
@@ -25,9 +25,11 @@ struct ModelUsage {
   // Of that input, when it is no stream. -1: its last dimension holds the values of all frames, one frame
   // after the other.
   int time_axis = -1;
-  // Frames that a run takes, frames from one run to the next, and how many of those before the first run
-  // are zeros.
-  std::int64_t frames = 0, advance = 0, context = 0;
+  // Frames that a run takes, frames from one run to the next, how many of those before the first run are
+  // zeros, and how many at the end of a run the next step takes as its own.
+  std::int64_t frames = 0, advance = 0, context = 0, look_ahead = 0;
+  // Frames that a step gives; 0: as many as it takes, where an output has them.
+  std::int64_t output_frames = 0;
   std::int64_t frame_values = 0;
   FrameLayout layout;
   // Outputs that are inputs of the next run; null: none.
@@ -43,8 +45,7 @@ struct ModelUsage {
 // both sides.
 Result<ModelUsage> usage_of(const Model& model, std::int64_t values = 0) noexcept;
 
-// The axis of output `tensor` that has as many frames as a step takes new ones; -1: all its values are one
-// frame.
+// The axis of output `tensor` that has as many frames as a step gives; -1: all its values are one frame.
 int output_time_axis(const Model& model, const ModelUsage& usage, int tensor) noexcept;
 
 std::string_view name_of(UsageKind usage) noexcept;

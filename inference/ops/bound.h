@@ -24,7 +24,7 @@ struct BoundConv : BoundOperator {
 struct BoundBinary : BoundPair {
   const kernels::Elementwise* kernels = nullptr;  // integers
   kernels::BinarySpec spec;                       // of one call
-  kernels::PairSpec plain;                        // float32, int32: of one call
+  kernels::PairSpec plain;                        // float32, int32, int64: of one call
 };
 
 // The same elements in the same order: reshape, and a transpose with keeps_bytes.

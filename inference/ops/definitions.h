@@ -33,7 +33,7 @@
   X(kSoftmax) X(kLogSoftmax) \
   /* unary/function.cpp */ \
   X(kAbs) X(kNeg) X(kExp) X(kLog) X(kSqrt) X(kSigmoid) X(kTanh) X(kSwish) X(kHardSigmoid) X(kHardSwish) \
-  X(kGelu) X(kElu) X(kLeakyRelu) X(kMish) X(kSoftplus) X(kErf) \
+  X(kGelu) X(kElu) X(kLeakyRelu) X(kMish) X(kSoftplus) X(kErf) X(kSwoosh) \
   /* unary/choice.cpp */ \
   X(kLogicalNot) X(kWhere) X(kCast) X(kArgMax) X(kTopK) \
   /* recurrent/recurrent.cpp */ \

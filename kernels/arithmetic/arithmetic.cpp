@@ -266,31 +266,55 @@ void cast_from(DType to, std::size_t count, const From* x, void* y) noexcept {
   }
 }
 
-// Plain integers wrap around, as unsigned ones do.
+// Plain integers of 32 and 64 bits: counters, a few at a time, in one small loop. They wrap around, as
+// unsigned ones do.
 void plain(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
-  const auto* const left = static_cast<const std::int32_t*>(a);
-  const auto* const right = static_cast<const std::int32_t*>(b);
-  auto* const out = static_cast<std::int32_t*>(y);
+  const bool wide = spec.dtype == DType::int64;
+  const auto at = [wide](const void* values, std::size_t i) {
+    return wide ? static_cast<const std::int64_t*>(values)[i] : static_cast<const std::int32_t*>(values)[i];
+  };
   for (std::size_t i = 0; i < spec.count; ++i) {
-    const std::int32_t p = left[i % spec.a_count], q = right[i % spec.b_count];
-    const auto u = static_cast<std::uint32_t>(p), v = static_cast<std::uint32_t>(q);
+    const std::int64_t p = at(a, i % spec.a_count), q = at(b, i % spec.b_count);
+    const auto u = static_cast<std::uint64_t>(p), v = static_cast<std::uint64_t>(q);
+    std::uint64_t result = 0;
     switch (spec.op) {
       case PairOp::add:
-        out[i] = static_cast<std::int32_t>(u + v);
+        result = u + v;
         break;
       case PairOp::sub:
-        out[i] = static_cast<std::int32_t>(u - v);
+        result = u - v;
         break;
       case PairOp::mul:
-        out[i] = static_cast<std::int32_t>(u * v);
+        result = u * v;
         break;
       case PairOp::max:
-        out[i] = p > q ? p : q;
+        result = p > q ? u : v;
+        break;
+      case PairOp::min:
+        result = p < q ? u : v;
+        break;
+      case PairOp::equal:
+        result = p == q;
+        break;
+      case PairOp::greater:
+        result = p > q;
+        break;
+      case PairOp::greater_or_equal:
+        result = p >= q;
+        break;
+      case PairOp::less:
+        result = p < q;
         break;
       default:
-        out[i] = p < q ? p : q;
+        result = p <= q;
         break;
     }
+    if (spec.op >= PairOp::equal)
+      static_cast<std::uint8_t*>(y)[i] = static_cast<std::uint8_t>(result);
+    else if (wide)
+      static_cast<std::uint64_t*>(y)[i] = result;
+    else
+      static_cast<std::uint32_t*>(y)[i] = static_cast<std::uint32_t>(result);
   }
 }
 
@@ -306,6 +330,7 @@ void pairs(const PairSpec& spec, const void* a, const void* b, void* y) noexcept
     case DType::float32:
       return compares ? compare<float>(spec, a, b, y) : floats(spec, a, b, y);
     case DType::int32:
+    case DType::int64:
       return plain(spec, a, b, y);
     case DType::boolean:
       return logic(spec, a, b, y);

@@ -14,7 +14,7 @@ enum class PairOp : std::uint8_t {
   sub,
   mul,
   max,
-  min,  // float32, and int32 without scale, which wraps around (others: elementwise.h)
+  min,  // float32, and int32 and int64 without scale, which wrap around (others: elementwise.h)
   div,
   mod,
   mod_floor,
@@ -37,11 +37,11 @@ enum class PairOp : std::uint8_t {
 //               div is (float(a) / float(b)) * 2^(ea - eb - ey); 0 / 0 gives 0, others the type's limit;
 //               pow is of the real values, rounded to float32 once.
 //   mod         exact in a common exponent, rounded once to y's; a remainder by 0 is 0.
-//   comparisons exact, whatever the exponents are.
+//   comparisons exact, whatever the exponents are; also of int32 and int64 without scale.
 struct PairSpec {
   PairOp op = PairOp::add;
-  DType dtype = DType::float32;  // of a and b (and of y, but for comparisons): int8, int16, float32, int32
-                                 // (see above); logic: boolean
+  DType dtype = DType::float32;  // of a and b (and of y, but for comparisons): int8, int16, float32, int32,
+                                 // int64 (see above); logic: boolean
   std::size_t count = 0, a_count = 0, b_count = 0;
   int a_exponent = 0, b_exponent = 0, y_exponent = 0;
   Rounding rounding = Rounding::half_up;

@@ -80,9 +80,9 @@ struct alignas(64) ConvPlan {
   // One entry per lane.
   const std::int32_t* mask;  // half_even, tflite_double: the bits that are shifted out
   const std::int32_t* multiplier;
-  const std::int32_t* nudge;      // added to the product with the multiplier
-  const std::int32_t* half;       // single: added before the shift
-  const std::int32_t* left;       // shifts to the left before the multiplication; null where there are none
+  const std::int32_t* nudge;  // added to the product with the multiplier
+  const std::int32_t* half;   // single and, in place of nudge and mask, tflite_double: added before the shift
+  const std::int32_t* left;   // shifts to the left before the multiplication; null where there are none
   const std::int32_t* channel;    // the output channel of a lane, -1 for none
   const std::int32_t* tile_bias;  // bias for kernels that take signed inputs; null where tiles gain nothing
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "kernels/conv/arm/conv_device.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/conv_apart.h"
 #include "kernels/conv/conv_generic.h"
 #include "kernels/conv/conv_plan.h"
 
@@ -174,33 +175,56 @@ bool smaller_bias(const ConvSpec& spec, std::int32_t channel, std::int64_t room,
 }
 
 // Gives `spec`, of int8, such biases, and `largest` its new bound, where that makes all accumulators fit.
-Status shrink_biases(ConvSpec& spec, Memory& memory, std::int64_t& largest) noexcept {
+// Channels whose bias cannot shrink get none, and are put into `apart`, which has room for all.
+Status shrink_biases(ConvSpec& spec, Memory& memory, std::int64_t& largest, std::int32_t* apart,
+                     std::int32_t& count) noexcept {
   const std::int64_t room = room_of(spec.requant);
-  if (largest <= room || spec.bias == nullptr) return {};
   const auto* given = static_cast<const std::int32_t*>(spec.bias);
-  const std::int64_t input = largest_input(spec);
-  std::int64_t bound = 0;
-  const auto each = [&](auto&& set) {
-    for (std::int32_t channel = 0; channel < spec.out_channels; ++channel) {
-      const std::int64_t swing = weight_sum(spec, channel) * input, bias = given[channel];
-      std::int64_t total = swing + (bias < 0 ? -bias : bias);
-      std::int32_t smaller = given[channel];
-      if (total > room) {
-        if (!smaller_bias(spec, channel, room, swing, bias < 0, smaller)) return false;
-        total = room;
-      }
-      bound = total > bound ? total : bound;
-      set(channel, smaller);
-    }
-    return true;
-  };
-  if (!each([](std::int32_t, std::int32_t) {})) return {};
   auto* const biases = memory.array<std::int32_t>(static_cast<std::size_t>(spec.out_channels));
   if (biases == nullptr) return Status(Code::out_of_memory, "convolution: no memory for its biases");
-  each([&](std::int32_t channel, std::int32_t smaller) { biases[channel] = smaller; });
+  const std::int64_t input = largest_input(spec);
+  std::int64_t bound = 0;
+  count = 0;
+  for (std::int32_t channel = 0; channel < spec.out_channels; ++channel) {
+    const std::int64_t swing = weight_sum(spec, channel) * input, bias = given[channel];
+    std::int64_t total = swing + (bias < 0 ? -bias : bias);
+    biases[channel] = given[channel];
+    if (total > room) {
+      total = room;
+      if (!smaller_bias(spec, channel, room, swing, bias < 0, biases[channel])) {
+        if (swing > room) {
+          count = 0;
+          return {};
+        }
+        biases[channel] = 0;
+        total = swing;
+        apart[count++] = channel;
+      }
+    }
+    bound = total > bound ? total : bound;
+  }
   spec.bias = biases;
   largest = bound;
   return {};
+}
+
+// The vector kernels, for all channels whose sums fit into them.
+Status prepare_int8(const ConvSpec& spec, Isa isa, Memory& memory, std::int64_t largest,
+                    Conv& conv) noexcept {
+  std::int32_t* apart = nullptr;
+  std::int32_t count = 0;
+  if (largest > room_of(spec.requant) && spec.bias != nullptr) {
+    apart = memory.array<std::int32_t>(static_cast<std::size_t>(spec.out_channels));
+    if (apart == nullptr) return Status(Code::out_of_memory, "convolution: no memory for its channels");
+    RUNNEL_TRY(shrink_biases(conv.spec, memory, largest, apart, count));
+  }
+  if (largest >= (std::int64_t{1} << 31)) return {};
+  bind_plain<run_generic_int8>(conv);
+#if defined(RUNNEL_KERNELS_X86)
+  if (isa >= Isa::avx2) RUNNEL_TRY(prepare_vector_conv(isa, largest, memory, conv));
+#endif
+  static_cast<void>(isa);
+  return count == 0 ? Status() : compute_apart(spec, apart, count, memory, conv);
 }
 
 }  // namespace
@@ -269,18 +293,18 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
 #endif
     return {};
   }
-  RUNNEL_TRY(shrink_biases(conv.spec, memory, largest));
-  if (largest >= (std::int64_t{1} << 31)) return {};
-  bind_plain<run_generic_int8>(conv);
-#if defined(RUNNEL_KERNELS_X86)
-  if (isa >= Isa::avx2) return prepare_vector_conv(isa, largest, memory, conv);
-#endif
-  return {};
+  return prepare_int8(spec, isa, memory, largest, conv);
 #endif
 }
 
 KernelChoice kernel_choice(const Conv& conv) noexcept {
   if (conv.run == run_plain<conv_reference>) return {Isa::reference, ""};
+#if !defined(RUNNEL_KERNELS_DEVICE)
+  if (const Conv* const others = kernel_of_others(conv); others != nullptr) {
+    const KernelChoice choice = kernel_choice(*others);
+    return {choice.isa, conv.spec.groups > 1 ? "depthwise, few channels apart" : "dense, few channels apart"};
+  }
+#endif
 #if defined(RUNNEL_KERNELS_X86)
   if (const auto* const plan = static_cast<const ConvPlan*>(conv.extra); plan != nullptr) {
     const bool depthwise = conv.spec.groups > 1;

@@ -6,32 +6,106 @@
 
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise_loops.h"
+#include "kernels/integer_lanes.h"
 
 namespace runnel::kernels {
 namespace {
 
-// Multiplier::operator() for 32-bit values and shifts of 0 to 31.
+// Multiplier::operator() for 32-bit values and shifts of 0 to 31. kSmall: results before the shift are below
+// 2^30, so that rounding a quotient's ties away from zero may add half, less 1 below 0.
+template <bool kSmall>
 struct Multiplier32 {
-  std::int64_t value;
-  std::int32_t shift, mask;
+  std::int32_t value, shift, mask, half, sign;
   explicit Multiplier32(const Multiplier& of) noexcept
       : value(of.value),
         shift(of.shift),
-        mask(static_cast<std::int32_t>((std::int64_t{1} << of.shift) - 1)) {}
+        mask(static_cast<std::int32_t>((std::int64_t{1} << of.shift) - 1)),
+        half((mask >> 1) + (of.shift > 0 ? 1 : 0)),
+        sign(of.shift > 0 ? -1 : 0) {}
   [[gnu::always_inline]] std::int32_t operator()(std::int32_t x) const noexcept {
     // Of the shifted product only the low half is used: a logical shift, which AVX2 has, gives the same.
-    const auto nudged = static_cast<std::uint64_t>(x * value + (std::int64_t{1} << 30));
+    const auto nudged = static_cast<std::uint64_t>(std::int64_t{x} * value + (std::int64_t{1} << 30));
     const auto high = static_cast<std::int32_t>(static_cast<std::uint32_t>(nudged >> 31));
+    if constexpr (kSmall) return (high + half + ((high >> 31) & sign)) >> shift;
     const std::int32_t threshold = (mask >> 1) + (high < 0 ? 1 : 0);
     return (high >> shift) + ((high & mask) > threshold ? 1 : 0);
   }
 };
 
+#if defined(__AVX512F__) || defined(__AVX2__)
+// Multiplier32<true> of vectors: compilers would multiply 64 by 64 bits.
+struct MultiplierLanes {
+#if defined(__AVX512F__)
+  using Register = __m512i;
+#else
+  using Register = __m256i;
+#endif
+  using I = IntLanes;
+  I half, sign;
+  std::int32_t value, shift;
+  explicit MultiplierLanes(const Multiplier& of) noexcept
+      : half(Multiplier32<true>(of).half - I{}),
+        sign(Multiplier32<true>(of).sign - I{}),
+        value(of.value),
+        shift(of.shift) {}
+  [[gnu::always_inline]] I operator()(I x) const noexcept {
+    const auto in = reinterpret_cast<Register>(x);
+#if defined(__AVX512F__)
+    const Register by = _mm512_set1_epi32(value), nudge = _mm512_set1_epi64(std::int64_t{1} << 30);
+    const Register even = _mm512_add_epi64(_mm512_mul_epi32(in, by), nudge),
+                   odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(in, 32), by), nudge);
+    const I high = reinterpret_cast<I>(
+        _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1)));
+#else
+    const Register by = _mm256_set1_epi32(value), nudge = _mm256_set1_epi64x(std::int64_t{1} << 30);
+    const Register even = _mm256_add_epi64(_mm256_mul_epi32(in, by), nudge),
+                   odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(in, 32), by), nudge);
+    const I high =
+        reinterpret_cast<I>(_mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
+#endif
+    return (high + half + ((high >> 31) & sign)) >> shift;
+  }
+};
+
+// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results.
+template <AffinePair kOp>
+std::size_t affine_sum_vectors(const AffinePairSpec& spec, const std::int8_t* a, const std::int8_t* b,
+                               std::int8_t* y) noexcept {
+  using I = MultiplierLanes::I;
+  const MultiplierLanes left(spec.a), right(spec.b), out(spec.y);
+  const I low = (spec.low < -128 ? -128 : spec.low) - I{}, high = (spec.high > 127 ? 127 : spec.high) - I{};
+  const int up = spec.left_shift;
+  std::size_t i = 0;
+  for (; i + kIntLanes <= spec.count; i += kIntLanes) {
+    const I l = left((widened(a + i) - spec.a_zero) << up), r = right((widened(b + i) - spec.b_zero) << up);
+    I sum = out(kOp == AffinePair::add ? l + r : l - r) + spec.y_zero;
+    sum = sum < low ? low : sum;
+    narrow(sum > high ? high : sum, y + i);
+  }
+  return i;
+}
+#endif
+
 template <AffinePair kOp, class T>
 void affine_sums(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
-  const Multiplier32 left(spec.a), right(spec.b), out(spec.y);
+  using Scale = Multiplier32<sizeof(T) == 1>;
+  const Scale left(spec.a), right(spec.b), out(spec.y);
   const std::int32_t a_zero = spec.a_zero, b_zero = spec.b_zero, y_zero = spec.y_zero,
                      scale = 1 << spec.left_shift;
+#if defined(__AVX512F__) || defined(__AVX2__)
+  if constexpr (sizeof(T) == 1) {
+    if (spec.a_count == spec.count && spec.b_count == spec.count) {
+      const std::size_t done = affine_sum_vectors<kOp>(spec, a, b, y);
+      if (done == spec.count) return;
+      AffinePairSpec rest = spec;
+      rest.count = rest.a_count = rest.b_count = spec.count - done;
+      return for_each(rest, a + done, b + done, y + done, [=](std::int32_t p, std::int32_t q) noexcept {
+        const std::int32_t l = left((p - a_zero) * scale), r = right((q - b_zero) * scale);
+        return out(kOp == AffinePair::add ? l + r : l - r) + y_zero;
+      });
+    }
+  }
+#endif
   for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
     const std::int32_t l = left((p - a_zero) * scale), r = right((q - b_zero) * scale);
     return out(kOp == AffinePair::add ? l + r : l - r) + y_zero;
@@ -51,14 +125,14 @@ void affine_typed(const AffinePairSpec& spec, const T* a, const T* b, T* y) noex
     case AffinePair::min:
       return for_each(spec, a, b, y, [](std::int32_t p, std::int32_t q) noexcept { return p < q ? p : q; });
     case AffinePair::prelu: {
-      const Multiplier32 positive(spec.a), negative(spec.y);
+      const Multiplier32<sizeof(T) == 1> positive(spec.a), negative(spec.y);
       return for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
         const std::int32_t above = positive(p - a_zero), below = negative((p - a_zero) * (q - b_zero));
         return (p >= a_zero ? above : below) + y_zero;
       });
     }
     default: {
-      const Multiplier32 out(spec.y);
+      const Multiplier32<sizeof(T) == 1> out(spec.y);
       return for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
         return out((p - a_zero) * (q - b_zero)) + y_zero;
       });

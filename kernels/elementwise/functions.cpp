@@ -50,7 +50,7 @@ void each(std::size_t count, const float* x, float* y, F f) noexcept {
 
 template <class Visitor>
 void visit(const FunctionSpec& spec, Visitor&& go) noexcept {
-  const double alpha = spec.alpha, beta = spec.beta;
+  const double alpha = spec.alpha, beta = spec.beta, gamma = spec.gamma;
   switch (spec.function) {
     case Function::abs:
       return go([](double x) { return __builtin_fabs(x); });
@@ -88,6 +88,8 @@ void visit(const FunctionSpec& spec, Visitor&& go) noexcept {
       return go([](double x) { return softplus(x); });
     case Function::erf:
       return go([](double x) { return exact::erf(x); });
+    case Function::swoosh:
+      return go([=](double x) { return softplus(x - alpha) - beta * x - gamma; });
   }
 }
 

@@ -29,12 +29,13 @@ enum class Function : std::uint8_t {
   leaky_relu,    // x >= 0: x, else alpha * x
   mish,          // x * tanh(softplus(x))
   softplus,      // log(1 + exp(x))
-  erf
+  erf,
+  swoosh  // log(1 + exp(x - alpha)) - beta * x - gamma
 };
 
 struct FunctionSpec {
   Function function = Function::abs;
-  float alpha = 0, beta = 0;
+  float alpha = 0, beta = 0, gamma = 0;
 };
 
 // e^x with a relative error below 1e-15, 0 below -708, infinity above 709. Branch-free, so that loops over it

@@ -1,6 +1,7 @@
 #include "kernels/float32/conv_float.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 
 namespace runnel::kernels {
@@ -97,6 +98,51 @@ Range in_place(const FloatConvSpec& spec) noexcept {
   return range;
 }
 
+// Rows and columns that the windows of `count` results reach over, padding included.
+std::int64_t reach(std::int64_t count, std::int32_t stride, std::int32_t kernel,
+                   std::int32_t dilation) noexcept {
+  return (count - 1) * stride + std::int64_t{kernel - 1} * dilation + 1;
+}
+std::int64_t reached_width(const FloatConvSpec& spec) noexcept {
+  return reach(spec.out_width, spec.stride_width, spec.kernel_width, spec.dilation_width);
+}
+std::int64_t reached_height(const FloatConvSpec& spec, std::int64_t rows) noexcept {
+  return reach(rows, spec.stride_height, spec.kernel_height, spec.dilation_height);
+}
+
+// Rows [first, first + rows) of the image, with its padding to `width` columns.
+void copy_padded(const FloatConvSpec& spec, std::int64_t first, std::int64_t rows, std::int64_t width,
+                 const float* x, float* to) noexcept {
+  const std::int64_t channels = spec.in_channels, left = std::min<std::int64_t>(spec.pad_left, width),
+                     columns = std::min<std::int64_t>(spec.in_width, width - left), line = width * channels;
+  for (std::int64_t row = first; row < first + rows; ++row, to += line) {
+    if (row < 0 || row >= spec.in_height) {
+      std::fill_n(to, line, 0.0f);
+      continue;
+    }
+    std::fill_n(to, left * channels, 0.0f);
+    std::copy_n(x + row * spec.in_width * channels, columns * channels, to + left * channels);
+    std::fill_n(to + (left + columns) * channels, line - (left + columns) * channels, 0.0f);
+  }
+}
+
+// Where the image lies, or will be copied to: the place of every factor of a window. Null: no memory.
+const std::int32_t* make_places(const FloatConvSpec& spec, std::int64_t width, Memory& memory) noexcept {
+  const std::int32_t channels = spec.in_channels / spec.groups;
+  auto* const places = memory.array<std::int32_t>(static_cast<std::size_t>(window_size(spec)));
+  if (places == nullptr) return nullptr;
+  std::int32_t* to = places;
+  for (std::int64_t i = 0; i < spec.kernel_height; ++i) {
+    for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
+      const std::int64_t from =
+          (i * spec.dilation_height * width + j * spec.dilation_width) * spec.in_channels;
+      for (std::int32_t channel = 0; channel < channels; ++channel)
+        *to++ = static_cast<std::int32_t>(from + channel);
+    }
+  }
+  return places;
+}
+
 }  // namespace
 
 // Copies the windows of positions [first, last) side by side, zeros for padding, and multiplies them.
@@ -135,8 +181,30 @@ void FloatConv::run_group(std::int32_t group, const float* x, float* y, float* w
   }
 }
 
+// Row by row of results; the image is read where it lies, or copied with its padding in bands.
+void FloatConv::run_places(const float* x, float* y, float* image) const noexcept {
+  const std::int64_t channels = spec.in_channels / spec.groups, outputs = spec.out_channels / spec.groups,
+                     width = band == 0 ? spec.in_width : reached_width(spec), line = width * spec.in_channels,
+                     rows = band == 0 ? spec.out_height : band;
+  for (std::int64_t first = 0; first < spec.out_height; first += rows) {
+    const std::int64_t last = std::min<std::int64_t>(first + rows, spec.out_height),
+                       top = first * spec.stride_height;
+    if (band != 0) copy_padded(spec, top - spec.pad_top, reached_height(spec, last - first), width, x, image);
+    const float* const from = band == 0 ? x + top * line : image;
+    for (std::int64_t row = first; row < last; ++row) {
+      for (std::int32_t group = 0; group < spec.groups; ++group)
+        kernels->product_at(matrices[group], spec.out_width,
+                            from + (row - first) * spec.stride_height * line + group * channels,
+                            std::int64_t{spec.stride_width} * spec.in_channels, places,
+                            y + row * spec.out_width * spec.out_channels + group * outputs, spec.out_channels,
+                            spec.limits);
+    }
+  }
+}
+
 void FloatConv::run(const float* x, float* y, void* scratch) const noexcept {
   if (matrices == nullptr) return kernels->depthwise(depthwise, x, y);
+  if (places != nullptr) return run_places(x, y, static_cast<float*>(scratch));
   for (std::int32_t group = 0; group < spec.groups; ++group)
     run_group(group, x, y, static_cast<float*>(scratch));
 }
@@ -206,6 +274,25 @@ Status prepare_float_conv(const FloatConvSpec& wanted, Isa isa, Memory& memory, 
   conv.matrices = matrices;
   const Range direct = in_place(spec);
   if (direct.last - direct.first == spec.out_width) return {};
+  // A row of results must be worth a product of its own.
+  constexpr std::int32_t kLeastRow = 4;
+  const std::int64_t width = reached_width(spec), height = reached_height(spec, spec.out_height);
+  if (conv.kernels->product_at != nullptr && direct.last == direct.first && spec.out_width >= kLeastRow &&
+      height * std::max<std::int64_t>(width, spec.in_width) * spec.in_channels < INT32_MAX) {
+    const bool padded =
+        spec.pad_top > 0 || spec.pad_left > 0 || height > spec.in_height || width > spec.in_width;
+    conv.places = make_places(spec, padded ? width : spec.in_width, memory);
+    if (conv.places == nullptr)
+      return Status(Code::out_of_memory) << "convolution: no memory for " << size << " places";
+    if (!padded) return {};
+    constexpr std::int64_t kBandFloats = 8192;  // in the first-level cache, with the weights of a panel
+    const std::int64_t line = width * spec.in_channels;
+    std::int64_t rows = 1;
+    while (rows < spec.out_height && reached_height(spec, rows + 1) * line <= kBandFloats) ++rows;
+    conv.band = static_cast<std::int32_t>(rows);
+    conv.scratch_bytes = static_cast<std::size_t>(reached_height(spec, rows) * line) * sizeof(float);
+    return {};
+  }
   constexpr std::int64_t kWindowFloats = 4096;
   conv.gathered = static_cast<std::int32_t>(
       std::min<std::int64_t>(positions, std::clamp<std::int64_t>(kWindowFloats / size, 6, 24)));

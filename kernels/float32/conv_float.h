@@ -31,7 +31,11 @@ struct FloatConv {
   const FloatKernels* kernels = nullptr;
   const FloatMatrix* matrices = nullptr;  // one per group; null: depthwise
   FloatDepthwise depthwise;
-  std::int32_t gathered = 0;      // windows copied together before one product
+  std::int32_t gathered = 0;  // windows copied together before one product
+  // Windows read where the image lies: the place of each factor from the first one on; null: not so.
+  const std::int32_t* places = nullptr;
+  // The image is copied with its padding, in bands for so many rows of results; 0: there is no padding.
+  std::int32_t band = 0;
   std::size_t scratch_bytes = 0;  // for run()
   // `scratch`: scratch_bytes, aligned to 4. y is not x.
   void run(const float* x, float* y, void* scratch) const noexcept;
@@ -40,6 +44,7 @@ struct FloatConv {
   void gather(std::int32_t group, std::int64_t first, std::int64_t last, const float* x, float* y,
               float* windows) const noexcept;
   void run_group(std::int32_t group, const float* x, float* y, float* windows) const noexcept;
+  void run_places(const float* x, float* y, float* image) const noexcept;
 };
 
 // Errors: invalid_argument for impossible sizes, non-finite weights or biases (0 * inf is

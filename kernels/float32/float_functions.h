@@ -74,6 +74,70 @@ void swish_loop(std::size_t count, const float* x, float* y) noexcept {
   each_vector<W>(
       count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, swish_of_lanes<W>(in(x))); });
 }
+#if defined(__AVX2__) || defined(__aarch64__)
+// exact::log (base/exact_math_constant.h) of several numbers, operation by operation, then rounded to floats.
+// Floats are never subnormal as doubles.
+#if defined(__AVX512F__)
+constexpr int kDoubles = 8;
+#elif defined(__AVX2__)
+constexpr int kDoubles = 4;
+#else
+constexpr int kDoubles = 2;
+#endif
+typedef double Doubles __attribute__((vector_size(kDoubles * 8)));
+typedef std::uint64_t DoubleBits __attribute__((vector_size(kDoubles * 8)));
+RUNNEL_LANES_INLINE Doubles to_doubles(const float* x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Doubles>(_mm512_cvtps_pd(_mm256_loadu_ps(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Doubles>(_mm256_cvtps_pd(_mm_loadu_ps(x)));
+#else
+  return Doubles{x[0], x[1]};
+#endif
+}
+RUNNEL_LANES_INLINE void to_floats(Doubles v, float* y) {
+#if defined(__AVX512F__)
+  _mm256_storeu_ps(y, _mm512_cvtpd_ps(reinterpret_cast<__m512d>(v)));
+#elif defined(__AVX2__)
+  _mm_storeu_ps(y, _mm256_cvtpd_ps(reinterpret_cast<__m256d>(v)));
+#else
+  y[0] = static_cast<float>(v[0]);
+  y[1] = static_cast<float>(v[1]);
+#endif
+}
+RUNNEL_LANES_INLINE Doubles log_of_doubles(Doubles x) {
+  const auto bits = reinterpret_cast<DoubleBits>(x);
+  constexpr double kUnit = 4503599627370496.0;  // 2^52: its low bits hold an integer
+  const Doubles one = Doubles{} + 1.0;
+  Doubles exponent =
+      reinterpret_cast<Doubles>((bits >> 52) | reinterpret_cast<DoubleBits>(Doubles{} + kUnit)) -
+      (kUnit + 1023);
+  Doubles m = reinterpret_cast<Doubles>((bits & 0x000fffffffffffffu) | 0x3ff0000000000000u);
+  const auto large = m > 1.4142135623730951;
+  m = large ? m * 0.5 : m;
+  exponent = large ? exponent + one : exponent;
+  const Doubles f = (m - 1) / (m + 1), x2 = f * f;
+  Doubles series = {};
+  for (int k = 23; k >= 3; k -= 2) series = (series + 1.0 / k) * x2;
+  constexpr double kHigh = 6.93147180369123816490e-01,
+                   kLow = 1.90821492927058770002e-10;  // ln 2 in two parts
+  const Doubles log = exponent * kHigh + (2 * f + (2 * f * series + exponent * kLow)),
+                infinity = Doubles{} + __builtin_inf();
+  const Doubles end = x == 0 ? -infinity : Doubles{} + __builtin_nan("");
+  return x > 0 ? (x < infinity ? log : x) : end;
+}
+inline void log_loop(std::size_t count, const float* x, float* y) noexcept {
+  constexpr std::size_t kTogether = kDoubles;
+  for (; count >= kTogether; count -= kTogether, x += kTogether, y += kTogether)
+    to_floats(log_of_doubles(to_doubles(x)), y);
+  if (count == 0) return;
+  float some[kTogether] = {};
+  __builtin_memcpy(some, x, count * sizeof(float));
+  to_floats(log_of_doubles(to_doubles(some)), some);
+  __builtin_memcpy(y, some, count * sizeof(float));
+}
+#endif
+
 template <int W>
 void sqrt_loop(std::size_t count, const float* x, float* y) noexcept {
   each_vector<W>(

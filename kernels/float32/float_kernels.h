@@ -48,6 +48,11 @@ struct FloatKernels {
   // y[r][n], r < rows, with rows x_step and y_step elements apart. y is not x.
   void (*product)(const FloatMatrix& matrix, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
                   float* y, std::ptrdiff_t y_step, const FloatLimits& limits) noexcept = nullptr;
+  // The same with factor k of a row at x[r * x_step + at[k]]: windows of an image without a copy of each.
+  // Null where the level has no vectors.
+  void (*product_at)(const FloatMatrix& matrix, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
+                     const std::int32_t* at, float* y, std::ptrdiff_t y_step,
+                     const FloatLimits& limits) noexcept = nullptr;
   // y [rows, columns] = a [rows, inner] * b [inner, columns]: sums from 0 in the order of `inner`, each
   // product rounded before it is added. y is not a or b.
   void (*pair_product)(std::int64_t rows, std::int64_t inner, std::int64_t columns, const float* a,
@@ -60,6 +65,9 @@ struct FloatKernels {
   void (*gru_gates)(std::size_t hidden, const float* from_input, const float* from_hidden,
                     float* h) noexcept = nullptr;
   FloatMap exp = nullptr, sigmoid = nullptr, tanh = nullptr, swish = nullptr, sqrt = nullptr;
+  // The bits of Function::log (functions.h): in double precision, rounded once. Null where the level has no
+  // vectors.
+  FloatMap log = nullptr;
 };
 
 const FloatKernels& float_kernels(Isa isa) noexcept;

@@ -2,6 +2,6 @@
 
 namespace runnel::kernels {
 
-constinit const FloatKernels kFloatAvx2 = table<8, 2, 6>();
+constinit const FloatKernels kFloatAvx2 = table<8, 2, 12>();
 
 }  // namespace runnel::kernels

@@ -2,6 +2,6 @@
 
 namespace runnel::kernels {
 
-constinit const FloatKernels kFloatAvx512 = table<16, 4, 6>();
+constinit const FloatKernels kFloatAvx512 = table<16, 4, 24>();
 
 }  // namespace runnel::kernels

@@ -3,9 +3,9 @@
 namespace runnel::kernels {
 
 #if defined(__aarch64__)
-constinit const FloatKernels kFloatGeneric = table<4, 2, 6>();
+constinit const FloatKernels kFloatGeneric = table<4, 2, 12>();
 #else
-constinit const FloatKernels kFloatGeneric = table<1, 4, 4>();
+constinit const FloatKernels kFloatGeneric = table<1, 4, 16>();
 #endif
 
 const FloatKernels& float_kernels(Isa isa) noexcept {

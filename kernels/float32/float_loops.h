@@ -2,6 +2,8 @@
 // compiled for that level's instructions; everything is in an unnamed namespace: no copy reaches other files.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/float32/float_functions.h"
 #include "kernels/float32/float_levels.h"
 #include "kernels/float32/float_pair_product.h"
@@ -23,10 +25,19 @@ RUNNEL_LANES_INLINE void finish(F<W> sum, const float* bias, const FloatLimits& 
     store_some<W>(y, sum, static_cast<std::size_t>(count));
 }
 
+// Where the factors of a row are.
+struct Neighbours {
+  RUNNEL_LANES_INLINE std::int64_t operator()(std::int64_t k) const { return k; }
+};
+struct Places {
+  const std::int32_t* at;
+  RUNNEL_LANES_INLINE std::int64_t operator()(std::int64_t k) const { return at[k]; }
+};
+
 // sum = products [begin, end) of kRows rows with a panel of kVectors vectors.
-template <int W, int kRows, int kVectors>
-RUNNEL_LANES_INLINE void piece(const float* w, const float* x, std::ptrdiff_t x_step, std::int64_t begin,
-                               std::int64_t end, F<W> (&sum)[kRows][kVectors]) {
+template <int W, int kRows, int kVectors, class Place>
+RUNNEL_LANES_INLINE void piece(const float* w, const float* x, std::ptrdiff_t x_step, Place place,
+                               std::int64_t begin, std::int64_t end, F<W> (&sum)[kRows][kVectors]) {
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sum[r][v] = splat<W>(0);
   }
@@ -34,24 +45,26 @@ RUNNEL_LANES_INLINE void piece(const float* w, const float* x, std::ptrdiff_t x_
   for (std::int64_t k = begin; k < end; ++k, w += W * kVectors) {
     F<W> weights[kVectors];
     for (int v = 0; v < kVectors; ++v) weights[v] = in_register<W>(load<W>(w + v * W));
+    const float* const factors = x + place(k);
     for (int r = 0; r < kRows; ++r) {
-      const F<W> value = splat<W>(x[r * x_step + k]);
+      const F<W> value = splat<W>(factors[r * x_step]);
       for (int v = 0; v < kVectors; ++v) sum[r][v] = fma<W>(value, weights[v], sum[r][v]);
     }
   }
 }
 
 // kRows rows times a panel of kVectors vectors, in one segment or in several.
-template <int W, int kRows, int kVectors, bool kOne>
-void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x_step, const float* bias,
-          const FloatLimits& limits, float* y, std::ptrdiff_t y_step, std::int64_t columns) noexcept {
+template <int W, int kRows, int kVectors, bool kOne, class Place>
+void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x_step, Place place,
+          const float* bias, const FloatLimits& limits, float* y, std::ptrdiff_t y_step,
+          std::int64_t columns) noexcept {
   F<W> total[kRows][kVectors];
   const std::int64_t length = kOne ? m.inner : m.inner / m.segments;
-  piece<W, kRows, kVectors>(w, x, x_step, 0, length, total);
+  piece<W, kRows, kVectors>(w, x, x_step, place, 0, length, total);
   if constexpr (!kOne) {
     for (std::int32_t segment = 1; segment < m.segments; ++segment) {
       F<W> sum[kRows][kVectors];
-      piece<W, kRows, kVectors>(w, x, x_step, segment * length,
+      piece<W, kRows, kVectors>(w, x, x_step, place, segment * length,
                                 segment + 1 == m.segments ? m.inner : (segment + 1) * length, sum);
       for (int r = 0; r < kRows; ++r) {
         for (int v = 0; v < kVectors; ++v) total[r][v] = total[r][v] + sum[r][v];
@@ -151,16 +164,25 @@ void one_row(const FloatMatrix& m, std::int64_t panels, const float* w, const fl
   }
 }
 
+// Rows of a tile, of so many sums in registers: few vectors need many rows, for as many independent sums as
+// hide the latency of a multiply-add. Without vectors: less code.
+template <int W, int kVectors, int kSums>
+constexpr int kTileRows = kSums / kVectors < (W > 1 ? 12 : 4) ? kSums / kVectors : (W > 1 ? 12 : 4);
+
 // All rows times one panel, in tiles of nearly equal size.
-template <int W, int kVectors, int kMaxRows, bool kOne>
+template <int W, int kVectors, int kSums, bool kOne, class Place>
 void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const float* x,
-                std::ptrdiff_t x_step, const float* bias, const FloatLimits& limits, float* y,
+                std::ptrdiff_t x_step, Place place, const float* bias, const FloatLimits& limits, float* y,
                 std::ptrdiff_t y_step, std::int64_t columns) noexcept {
-  for (std::int64_t tiles = (rows + kMaxRows - 1) / kMaxRows; tiles > 0; --tiles) {
-    const std::int64_t n = (rows + tiles - 1) / tiles;
+  constexpr int kMaxRows = kTileRows<W, kVectors, kSums>;
+  while (rows > 0) {
+    const std::int64_t tiles = (rows + kMaxRows - 1) / kMaxRows, nearly = (rows + tiles - 1) / tiles;
+    // Above six, even numbers only: less code.
+    const bool odd = nearly > 6 && nearly % 2 != 0;
+    const std::int64_t n = !odd ? nearly : tiles > 1 ? nearly + 1 : (nearly + 1) / 2;
     const auto run = [&]<int kRows>() __attribute__((always_inline)) {
       if constexpr (kRows <= kMaxRows)
-        tile<W, kRows, kVectors, kOne>(m, w, x, x_step, bias, limits, y, y_step, columns);
+        tile<W, kRows, kVectors, kOne>(m, w, x, x_step, place, bias, limits, y, y_step, columns);
     };
     switch (n) {
       case 1:
@@ -178,8 +200,17 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
       case 5:
         run.template operator()<5>();
         break;
-      default:
+      case 6:
         run.template operator()<6>();
+        break;
+      case 8:
+        run.template operator()<8>();
+        break;
+      case 10:
+        run.template operator()<10>();
+        break;
+      default:
+        run.template operator()<12>();
         break;
     }
     rows -= n;
@@ -190,9 +221,10 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
 
 // Panels as pack_float_matrix() lays them out: as few as possible of at most kPanel vectors, the first ones
 // one vector wider than the others.
-template <int W, int kPanel, int kMaxRows>
-void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y,
-             std::ptrdiff_t y_step, const FloatLimits& limits) noexcept {
+template <int W, int kPanel, int kSums, class Place>
+RUNNEL_LANES_INLINE void all_panels(const FloatMatrix& m, std::int64_t rows, const float* x,
+                                    std::ptrdiff_t x_step, Place place, float* y, std::ptrdiff_t y_step,
+                                    const FloatLimits& limits) noexcept {
   const std::int64_t vectors = (m.columns + W - 1) / W, panels = (vectors + kPanel - 1) / kPanel,
                      narrow = vectors / panels, wide_panels = vectors % panels;
   const float* w = m.packed;
@@ -200,19 +232,21 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
   const auto run = [&]<int kVectors>(std::int64_t count) __attribute__((always_inline)) {
     if constexpr (kVectors <= kPanel) {
       const std::int64_t panel = std::int64_t{m.inner} * kVectors * W;
-      if (rows == 1) {
-        one_row<W, kVectors>(m, count, w, x, m.bias + at, limits, y + at, m.columns - at);
-        w += count * panel;
-        at += count * kVectors * W;
-        return;
+      if constexpr (std::is_same_v<Place, Neighbours>) {
+        if (rows == 1) {
+          one_row<W, kVectors>(m, count, w, x, m.bias + at, limits, y + at, m.columns - at);
+          w += count * panel;
+          at += count * kVectors * W;
+          return;
+        }
       }
       for (std::int64_t i = 0; i < count; ++i, w += panel, at += kVectors * W) {
         if (m.segments == 1)
-          panel_rows<W, kVectors, kMaxRows, true>(m, rows, w, x, x_step, m.bias + at, limits, y + at, y_step,
-                                                  m.columns - at);
+          panel_rows<W, kVectors, kSums, true>(m, rows, w, x, x_step, place, m.bias + at, limits, y + at,
+                                               y_step, m.columns - at);
         else
-          panel_rows<W, kVectors, kMaxRows, false>(m, rows, w, x, x_step, m.bias + at, limits, y + at, y_step,
-                                                   m.columns - at);
+          panel_rows<W, kVectors, kSums, false>(m, rows, w, x, x_step, place, m.bias + at, limits, y + at,
+                                                y_step, m.columns - at);
       }
     }
   };
@@ -234,6 +268,17 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
   };
   if (wide_panels > 0) choose(narrow + 1, wide_panels);
   choose(narrow, panels - wide_panels);
+}
+
+template <int W, int kPanel, int kSums>
+void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y,
+             std::ptrdiff_t y_step, const FloatLimits& limits) noexcept {
+  all_panels<W, kPanel, kSums>(m, rows, x, x_step, Neighbours(), y, y_step, limits);
+}
+template <int W, int kPanel, int kSums>
+void product_at(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
+                const std::int32_t* at, float* y, std::ptrdiff_t y_step, const FloatLimits& limits) noexcept {
+  all_panels<W, kPanel, kSums>(m, rows, x, x_step, Places{at}, y, y_step, limits);
 }
 
 // Taps [i0, i1) x [j0, j1) of a position lie in the input.
@@ -336,11 +381,25 @@ void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
   }
 }
 
-template <int W, int kPanel, int kMaxRows>
+// kSums: vectors of sums that registers can hold besides the operands.
+template <int W, int kPanel, int kSums>
 constexpr FloatKernels table() noexcept {
+  constexpr auto kAt = [] {
+    if constexpr (W > 1)
+      return product_at<W, kPanel, kSums>;
+    else
+      return nullptr;
+  }();
+  // Without vectors no table brings double precision with it.
+#if defined(__AVX2__) || defined(__aarch64__)
+  constexpr FloatMap kLog = log_loop;
+#else
+  constexpr FloatMap kLog = nullptr;
+#endif
   return {W,
           kPanel,
-          product<W, kPanel, kMaxRows>,
+          product<W, kPanel, kSums>,
+          kAt,
           pair_product<W>,
           depthwise<W, kPanel>,
           lstm_gates<W>,
@@ -349,7 +408,8 @@ constexpr FloatKernels table() noexcept {
           sigmoid_loop<W>,
           tanh_loop<W>,
           swish_loop<W>,
-          sqrt_loop<W>};
+          sqrt_loop<W>,
+          kLog};
 }
 
 }  // namespace

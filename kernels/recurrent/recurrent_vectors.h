@@ -34,16 +34,35 @@ struct RecurrentVectors {
   }
 };
 
+// Scaling by row, zeros up to whole vectors; `left`: shifts before the multiplication, null where there are
+// none; `multiplier`: tflite_double only.
+struct RowScales {
+  const std::int32_t *multiplier = nullptr, *right = nullptr, *left = nullptr;
+};
+// What some steps of one batch entry read and write.
+struct LstmSequence {
+  std::int64_t steps = 0;
+  const std::int8_t* x = nullptr;
+  std::int64_t x_step = 0;
+  std::int8_t* h = nullptr;
+  std::int16_t* c = nullptr;
+  std::int8_t* y = nullptr;
+  std::int64_t y_step = 0;
+};
+inline constexpr std::int32_t kLstmSteps = 16;  // of which what comes from x is computed together
+
 struct SequenceLstmVectors {
   PackedRows x, h;                     // rows of all gates
   const std::int32_t* bias = nullptr;  // [4 * units], then zeros up to whole vectors
+  RowScales x_scales, h_scales;
   std::int32_t sums = 0;
-  void (*step)(const SequenceLstmSpec& spec, const std::int8_t* x, std::int8_t* h, std::int16_t* c,
-               void* scratch) noexcept = nullptr;
+  void (*steps)(const SequenceLstmSpec& spec, const LstmSequence& io, void* scratch) noexcept = nullptr;
 
-  // Two columns of sums, the gates, and the cell.
+  // Columns of sums from x, of sums from h and of gates, the cell, x and h as int16, and the output.
   [[nodiscard]] std::size_t scratch_bytes(std::int32_t inputs, std::int32_t units) const noexcept {
-    return scratch_for(2 * sums + 5 * whole_vectors(units), inputs, units);
+    const auto count = static_cast<std::size_t>(whole_vectors(units));
+    return (static_cast<std::size_t>((kLstmSteps + 2) * sums) + count) * sizeof(std::int32_t) +
+           (count + static_cast<std::size_t>(inputs) + 4) * sizeof(std::int16_t) + count;
   }
 };
 
@@ -51,8 +70,8 @@ struct SequenceLstmVectors {
 struct RecurrentLevel {
   std::int32_t lanes;                           // of PackedRows
   decltype(RecurrentVectors::step) step[2][2];  // int8 or int16; half_even or half_up
-  decltype(SequenceLstmVectors::step)
-      lstm_step[3];  // by the scalings' rounding: half_up, half_even, tflite_double
+  decltype(SequenceLstmVectors::steps)
+      lstm_steps[3];  // by the scalings' rounding: half_up, half_even, tflite_double
 };
 const RecurrentLevel& recurrent_avx2() noexcept;
 const RecurrentLevel& recurrent_avx512() noexcept;

@@ -14,6 +14,7 @@
 namespace runnel::kernels {
 
 struct SequenceLstmVectors;
+struct FloatKernels;
 
 struct SequenceLstmSpec {
   DType dtype = DType::int8;  // of x, h and y: int8 (c is int16) or float32
@@ -29,13 +30,16 @@ struct SequenceLstmSpec {
   int cell_exponent = -12;                       // c's scale is 2^cell_exponent
   std::int16_t clip = 0;                         // of c; 0: none
   float float_clip = 0;                          // of c; 0: none
-  const SequenceLstmVectors* vectors = nullptr;  // null: plain loops
+  const SequenceLstmVectors* vectors = nullptr;  // int8; null: plain loops
+  // float32; null: plain loops. Weights as [inputs][4 * units] and [units][4 * units].
+  const FloatKernels* kernels = nullptr;
+  const float *x_columns = nullptr, *h_columns = nullptr;
 
   // Bytes of scratch memory, 4-byte aligned.
   [[nodiscard]] std::size_t scratch_bytes() const noexcept;
 };
 
-// Sets `vectors` of a spec that is complete otherwise, or leaves it null where `isa` has none, for floats,
+// Sets `vectors` or `kernels` of a spec that is complete otherwise, or leaves them null where `isa` has none,
 // and for scalings or biases out of the ordinary. Results are the same.
 Status use_vectors(Isa isa, Memory& memory, SequenceLstmSpec& spec) noexcept;
 

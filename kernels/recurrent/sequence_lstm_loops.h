@@ -1,8 +1,9 @@
-// A step of sequence_lstm.h on integers in vectors: the plain loops of sequence_lstm.cpp.
+// Steps of sequence_lstm.h on integers in vectors: the plain loops of sequence_lstm.cpp.
 // Included by each recurrent_<level>.cpp after its `V`.
 #pragma once
 
 #include "kernels/elementwise/sigmoid_table.h"
+#include "kernels/integer_lanes.h"
 #include "kernels/recurrent/packed_rows_loops.h"
 #include "kernels/recurrent/recurrent_vectors.h"
 
@@ -58,7 +59,7 @@ template <class V>
 RUNNEL_KERNEL_INLINE typename V::I sigmoid_of(typename V::I x) noexcept {
   using I = typename V::I;
   const I input = x * 3, size = input < 0 ? -input : input, entry = size >> 9;
-  const I both = V::gather(kSteps.entries, entry < 255 ? entry : V::splat(255));
+  const I both = V::look_up(kSteps.entries, entry < 255 ? entry : V::splat(255));
   I result = ((both & 0xffff) << 9) + (size & 0x1ff) * (both >> 16);
   result = entry < 255 ? result : V::splat(0x7fff << 10);
   result = input >= 0 ? result + (1 << 9) : (1 << 25) - result + ((1 << 9) - 1);
@@ -68,60 +69,120 @@ template <class V>
 RUNNEL_KERNEL_INLINE typename V::I tanh_of_input(typename V::I input) noexcept {
   using I = typename V::I;
   const I size = input < 0 ? -input : input, entry = size >> 8;
-  const I both = V::gather(kSteps.entries, entry < 255 ? entry : V::splat(255));
+  const I both = V::look_up(kSteps.entries, entry < 255 ? entry : V::splat(255));
   I result = ((both & 0xffff) << 8) + (size & 0xff) * (both >> 16);
   result = entry < 255 ? result : V::splat(0xffff << 8);
   result = input >= 0 ? result - ((1 << 23) - (1 << 7)) : -result + ((1 << 23) + (1 << 7) - 1);
   return result >> 8;
 }
 
+// scaled() with numbers of its own for each row.
 template <class V, Rounding kRounding>
-void lstm_vector_step(const SequenceLstmSpec& spec, const std::int8_t* x, std::int8_t* h, std::int16_t* c,
-                      void* scratch) noexcept {
+RUNNEL_KERNEL_INLINE typename V::I scaled_rows(const RowScales& scales, std::int32_t row,
+                                               typename V::I value) noexcept {
+  using I = typename V::I;
+  if (scales.left != nullptr) {
+    const I left = V::template at<I>(scales.left + row), most = V::splat(1 << 30) >> left;
+    value = value < -most ? -most : value;
+    value = (value > most ? most : value) << left;
+  }
+  const I shift = V::template at<I>(scales.right + row), mask = (V::splat(1) << shift) - 1;
+  if constexpr (kRounding == Rounding::tflite_double) {
+    const I high = V::doubled_high_product(value, V::template at<I>(scales.multiplier + row));
+    const I threshold = (mask >> 1) - (high < 0);  // true is -1
+    return (high >> shift) - ((high & mask) > threshold);
+  } else {
+    const I half = (mask >> 1) + 1, rest = value & mask, floor = value >> shift;
+    const I up = kRounding == Rounding::half_even ? rest + (floor & 1) > half : rest >= half;
+    return shift > 0 ? floor - up : value;
+  }
+}
+
+// The gates of one step, row by row: sigmoids, and tanh for the rows of the cell.
+template <class V, Rounding kRounding>
+RUNNEL_KERNEL_INLINE void make_gates(const SequenceLstmSpec& spec, const std::int32_t* from_x,
+                                     const std::int32_t* from_h, std::int32_t* gates) noexcept {
   using I = typename V::I;
   const SequenceLstmVectors& vectors = *spec.vectors;
-  const std::int32_t units = spec.units, count = whole_vectors(units);
-  auto* const a = static_cast<std::int32_t*>(scratch);
-  std::int32_t *const b = a + vectors.sums, *const gates = b + vectors.sums, *const now = gates + 4 * count;
-  auto* const wide = reinterpret_cast<std::int16_t*>(now + count);
-  widen(x, spec.inputs, spec.x_zero, wide);
-  sum_rows<V>(vectors.x, wide, a);
-  widen(h, units, spec.h_zero, wide);
-  sum_rows<V>(vectors.h, wide, b);
-  clear_slack<V>(vectors.h, a, b);
-  constexpr int kCell = 2;
-  const auto in = [](const std::int32_t* from) { return V::template at<I>(from); };
-  for (int g = 0; g < 4; ++g) {
-    const std::int32_t* const bias = vectors.bias + g * units;
-    const Scaling x_scale = spec.x_scale[g], h_scale = spec.h_scale[g];
-    std::int32_t *const from_x = a + g * units, *const from_h = b + g * units, *const to = gates + g * count;
-    for (std::int32_t u = 0; u < count; u += V::kLanes) {
-      const I sum = limited<V>(limited<V>(scaled<V, kRounding>(x_scale, in(bias + u) + in(from_x + u))) +
-                               limited<V>(scaled<V, kRounding>(h_scale, in(from_h + u))));
-      V::put(to + u, g == kCell ? tanh_of_input<V>(sum * 3) : sigmoid_of<V>(sum));
+  const std::int32_t rows = vectors.h.groups * V::kLanes, first = 2 * spec.units, last = 3 * spec.units;
+  for (std::int32_t row = 0; row < rows; row += V::kLanes) {
+    const I h = limited<V>(scaled_rows<V, kRounding>(vectors.h_scales, row, V::template at<I>(from_h + row)));
+    const I sum = limited<V>(V::template at<I>(from_x + row) + h);
+    if (row + V::kLanes <= first || row >= last) {
+      V::put(gates + row, sigmoid_of<V>(sum));
+    } else if (row >= first && row + V::kLanes <= last) {
+      V::put(gates + row, tanh_of_input<V>(sum * 3));
+    } else {
+      I index;
+      for (int lane = 0; lane < V::kLanes; ++lane) index[lane] = lane;
+      index += row;
+      V::put(gates + row, (index >= first) & (index < last) ? tanh_of_input<V>(sum * 3) : sigmoid_of<V>(sum));
     }
   }
-  const std::int32_t *const input = gates, *const forget = input + count, *const cell = forget + count,
-                            *const output = cell + count;
+}
+
+// The cell and the output from the gates; `wide`: the output less its zero point.
+template <class V, Rounding kRounding>
+RUNNEL_KERNEL_INLINE void finish_step(const SequenceLstmSpec& spec, const std::int32_t* gates,
+                                      std::int32_t* cell, std::int16_t* wide, std::int8_t* y) noexcept {
+  using I = typename V::I;
+  const std::int32_t units = spec.units, count = whole_vectors(units);
   const Scaling forget_cell = spec.forget_cell, input_cell = spec.input_cell, hidden = spec.hidden;
   const std::int32_t clip = spec.clip > 0 ? spec.clip : 32768;
   // tanh_of_cell() of sequence_lstm.cpp.
   const int shift = 12 + spec.cell_exponent;
   const std::int32_t multiplier = shift >= 0 ? 3 << shift : 3, right = shift >= 0 ? 0 : -shift,
                      half = right > 0 ? 1 << (right - 1) : 0;
-  take(c, units, count, now);
+  const auto of = [&](std::int32_t gate, std::int32_t u) __attribute__((always_inline)) {
+    return V::template at<I>(gates + gate * units + u);
+  };
   for (std::int32_t u = 0; u < count; u += V::kLanes) {
-    const I kept = limited<V>(scaled<V, kRounding>(forget_cell, in(forget + u) * in(now + u))),
-            added = limited<V>(scaled<V, kRounding>(input_cell, in(input + u) * in(cell + u)));
-    V::put(now + u, between<V>(limited<V>(kept + added), -clip, clip));
+    const I kept = limited<V>(scaled<V, kRounding>(forget_cell, of(1, u) * V::template at<I>(cell + u))),
+            added = limited<V>(scaled<V, kRounding>(input_cell, of(0, u) * of(2, u))),
+            now = between<V>(limited<V>(kept + added), -clip, clip);
+    V::put(cell + u, now);
+    const I through = tanh_of_input<V>((now * multiplier + half) >> right),
+            result = between<V>(scaled<V, kRounding>(hidden, through * of(3, u)) + spec.h_zero, -128, 127);
+    narrow(result - spec.h_zero, wide + u);
+    narrow(result, y + u);
   }
-  for (std::int32_t u = 0; u < units; ++u) c[u] = static_cast<std::int16_t>(now[u]);
-  for (std::int32_t u = 0; u < count; u += V::kLanes) {
-    const I through = tanh_of_input<V>((in(now + u) * multiplier + half) >> right),
-            y = scaled<V, kRounding>(hidden, through * in(output + u)) + spec.h_zero;
-    V::put(now + u, between<V>(y, -128, 127));
+}
+
+// Several steps: what comes from x is computed for all of them first, in blocks.
+template <class V, Rounding kRounding>
+void lstm_vector_steps(const SequenceLstmSpec& spec, const LstmSequence& io, void* scratch) noexcept {
+  using I = typename V::I;
+  const SequenceLstmVectors& vectors = *spec.vectors;
+  const std::int32_t units = spec.units, count = whole_vectors(units), rows = vectors.h.groups * V::kLanes;
+  auto* const from_x = static_cast<std::int32_t*>(scratch);
+  std::int32_t *const from_h = from_x + kLstmSteps * vectors.sums, *const gates = from_h + vectors.sums,
+                      *const cell = gates + vectors.sums;
+  auto* const wide_h = reinterpret_cast<std::int16_t*>(cell + count);
+  std::int16_t* const wide_x = wide_h + count + 2;
+  auto* const result = reinterpret_cast<std::int8_t*>(wide_x + spec.inputs + 2);
+  take(io.c, units, count, cell);
+  widen(io.h, units, spec.h_zero, wide_h);
+  for (std::int32_t i = rows; i < vectors.sums; ++i) gates[i] = 0;  // read past the last row
+  for (std::int64_t first = 0; first < io.steps; first += kLstmSteps) {
+    const std::int64_t some = io.steps - first < kLstmSteps ? io.steps - first : kLstmSteps;
+    for (std::int64_t t = 0; t < some; ++t) {
+      std::int32_t* const to = from_x + t * vectors.sums;
+      widen(io.x + (first + t) * io.x_step, spec.inputs, spec.x_zero, wide_x);
+      sum_rows<V>(vectors.x, wide_x, to);
+      for (std::int32_t row = 0; row < rows; row += V::kLanes) {
+        const I sum = V::template at<I>(to + row) + V::template at<I>(vectors.bias + row);
+        V::put(to + row, limited<V>(scaled_rows<V, kRounding>(vectors.x_scales, row, sum)));
+      }
+    }
+    for (std::int64_t t = 0; t < some; ++t) {
+      sum_rows<V>(vectors.h, wide_h, from_h);
+      make_gates<V, kRounding>(spec, from_x + t * vectors.sums, from_h, gates);
+      finish_step<V, kRounding>(spec, gates, cell, wide_h, result);
+      __builtin_memcpy(io.y + (first + t) * io.y_step, result, static_cast<std::size_t>(units));
+    }
   }
-  for (std::int32_t u = 0; u < units; ++u) h[u] = static_cast<std::int8_t>(now[u]);
+  for (std::int32_t u = 0; u < units; ++u) io.c[u] = static_cast<std::int16_t>(cell[u]);
+  if (io.steps > 0) __builtin_memcpy(io.h, result, static_cast<std::size_t>(units));
 }
 
 }  // namespace

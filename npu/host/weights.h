@@ -43,6 +43,7 @@ struct ScaleRecord {
   std::int64_t bias = 0;  // 40 bits
   std::uint32_t multiplier = 0;
   std::uint8_t shift = 0;
+  bool operator==(const ScaleRecord&) const = default;
 };
 // `bytes` holds at least kScaleRecord (bounds.h) bytes.
 ScaleRecord read_scale_record(const std::byte* bytes) noexcept;

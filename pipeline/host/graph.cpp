@@ -10,6 +10,7 @@
 #include "pipeline/host/registry.h"
 #include "pipeline/host/shared_sessions.h"
 #include "pipeline/host/statistics/statistics_file.h"
+#include "pipeline/host/steady_clock.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -34,18 +35,13 @@ NodeText node_for(const Fix& fix) {
   return node;
 }
 
-std::int64_t steady_nanoseconds() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 // More than any sequence of conversions needs.
 constexpr int kMaxInsertions = 16;
 
 }  // namespace
 
 Graph::~Graph() {
+  threads_.reset();  // they may still run nodes
   for (const Placed& placed : stages_) placed.stage.node->~Node();
   for (Node* end : ends_) end->~Node();
 }
@@ -257,12 +253,20 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
 }
 
 Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOptions& options) {
+  if (options.threads < 1 || options.threads > kMaxGraphThreads) {
+    return Status(Code::invalid_argument)
+           << options.threads << " threads: expected 1 to " << kMaxGraphThreads;
+  }
+  if (options.threads > 1 && options.shared != nullptr)
+    return Status(Code::invalid_argument, "a graph that shares models with others runs on one thread");
   RUNNEL_ASSIGN(GraphText parsed, parse_graph(text));
   if (options.amend) options.amend(parsed);
   RUNNEL_TRY(replace_statistics_files(parsed, text));
   std::vector<std::string> inserted;
   for (;;) {
-    std::unique_ptr<Graph> graph(new Graph(parsed, options));
+    std::unique_ptr<Graph> graph(new Graph(
+        options.shared != nullptr ? options.shared->share(parsed) : std::make_shared<const GraphText>(parsed),
+        options));
     RUNNEL_TRY(graph->order(text));
     RUNNEL_TRY(graph->make_nodes(text));
     RUNNEL_TRY(graph->make_sections(text));
@@ -274,6 +278,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
       graph->find_live_source();
       graph->find_actions();
       RUNNEL_TRY(connect_recorders(*graph));
+      RUNNEL_TRY(graph->make_threads());
       for (const std::string& what : inserted) {
         if (options.note) options.note(what);
       }
@@ -332,18 +337,23 @@ Status Graph::step(bool& done) {
     failed_ = true;
     return status;
   }
-  relieve_models();
+  const bool overloaded = live_ != nullptr && live_->overloaded();
+  if (threads_ == nullptr || !threads_->on_several_threads()) relieve_models(overloaded);
   const auto start = std::chrono::steady_clock::now();
   // A device ends its stream itself, after the samples captured so far.
   const bool stopped =
       live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   const std::int64_t waited = live_ == nullptr ? 0 : live_->waited_nanoseconds();
   done = false;
-  Status status = stopped ? executor_->end() : executor_->step(done);
+  Status status = threads_ != nullptr ? threads_->step(stopped, overloaded, done)
+                  : stopped           ? executor_->end()
+                                      : executor_->step(done);
   done = done || stopped;
-  times().add(
+  const std::int64_t took =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
-      (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
+      (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited);
+  times().add(took);
+  if (threads_ != nullptr) threads_->took(took);
   actions_.tell(options_.note);
   failed_ = failed_ || !status.ok();
   for (const auto& stepped : stepped_) stepped(*this);
@@ -352,8 +362,10 @@ Status Graph::step(bool& done) {
 }
 
 std::int64_t Graph::busy_nanoseconds(int index) const {
-  const std::int64_t busy =
-      executor_of(index).busy_nanoseconds(stages_[static_cast<std::size_t>(index)].place);
+  const Placed& placed = stages_[static_cast<std::size_t>(index)];
+  std::int64_t busy = executor_of(index).busy_nanoseconds(placed.place);
+  if (threads_ != nullptr && placed.section + 1 == sections_.size())
+    busy += threads_->busy_nanoseconds(placed.place);
   return index == 0 && live_ != nullptr ? busy - live_->waited_nanoseconds() : busy;
 }
 
@@ -369,6 +381,7 @@ Status Graph::run() {
 }
 
 void Graph::restart() noexcept {
+  if (threads_ != nullptr) threads_->restart();
   for (const Section& section : sections_) section.executor->restart();
   failed_ = false;
 }
@@ -388,6 +401,7 @@ std::string Graph::summary() const {
   std::int64_t events = 0;
   for (const Section& section : sections_) events += section.executor->events();
   text += ",\"events\":" + std::to_string(events);
+  if (threads_ != nullptr) text += ",\"threads\":" + std::to_string(threads_->most_threads());
   return text + live_summary() + actions_.summary() + "}";
 }
 

@@ -20,12 +20,15 @@
 #include "pipeline/host/latency.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
+#include "pipeline/host/threads/threaded_run.h"
 #include "pipeline/nodes/host/live/live_source.h"
 #include "pipeline/nodes/host/model/live_infer.h"
 #include "pipeline/nodes/host/nodes.h"
 #include "pipeline/nodes/sensor/join.h"
 
 namespace runnel::pipeline {
+
+constexpr int kMaxGraphThreads = 32;
 
 struct GraphOptions {
   NodeTable nodes = host_nodes();
@@ -47,6 +50,15 @@ struct GraphOptions {
   double speed = 0;
   // Changes the parsed graph before it is built, for programs that insert nodes of their own. May be empty.
   std::function<void(GraphText&)> amend{};
+  // Threads that the nodes may run on, 1 to kMaxGraphThreads; more than the machine has cores are not used.
+  // What comes before a join stays with it. With more than one, sinks are called in several threads, each in
+  // one at a time; run the graph with run() or step() only, not through executor(). Not together with
+  // `shared`.
+  int threads = 1;
+  // For tests and measurements: the thread of each stage (0: that of the source) from step `placed_from` on,
+  // instead of a placement by measured cost. Empty: none.
+  std::vector<int> placement{};
+  std::int64_t placed_from = 0;
   bool time_nodes = false;  // measures the time of each node; costs about 50 ns per node and step
   // Messages for the user: inserted nodes, truncated files. May be empty.
   std::function<void(std::string_view)> note{};
@@ -113,7 +125,8 @@ class Graph {
   [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
 
  private:
-  Graph(GraphText text, const GraphOptions& options) : text_(std::move(text)), options_(options) {}
+  Graph(std::shared_ptr<const GraphText> text, const GraphOptions& options)
+      : kept_text_(std::move(text)), text_(*kept_text_), options_(options) {}
   // A node and its position in the schedule.
   struct Placed {
     Stage stage;
@@ -143,14 +156,17 @@ class Graph {
   Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
   void find_live_source();
   void keep_pace();
-  void relieve_models();
+  void relieve_models(bool overloaded);
   [[nodiscard]] const std::vector<OutputDelay>& delays() const;
   void find_actions();
   [[nodiscard]] std::string live_summary() const;
   [[nodiscard]] StepTimes& times() const;
+  [[nodiscard]] const StepTimes& times_of(int sink) const;
+  Status make_threads();
   [[nodiscard]] Status at_node(const Status& status, std::string_view source_text, std::size_t index) const;
 
-  GraphText text_;
+  std::shared_ptr<const GraphText> kept_text_;  // nodes refer to it; graphs of one program may share it
+  const GraphText& text_;
   GraphOptions options_;
   HeapMemory memory_;
   FftwMaker ffts_;
@@ -173,6 +189,7 @@ class Graph {
   Actions actions_;
   std::vector<LiveInfer*> models_;
   mutable std::optional<std::vector<OutputDelay>> delays_;  // of outputs of a live source
+  std::unique_ptr<ThreadedRun> threads_;                    // null: on one thread
   std::vector<std::function<void(const Graph&)>> stepped_;
   std::int64_t started_ = 0;  // nanoseconds, of the first step; with a speed
   bool failed_ = false;

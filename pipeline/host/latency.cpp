@@ -134,6 +134,8 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   options.note = {};
   options.amend = {};  // its text has been amended already
   options.time_nodes = false;
+  options.threads = 1;
+  options.placement.clear();
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> dry_graph, Graph::build(text, options));
   struct Watched {
     OutputDelay delay;

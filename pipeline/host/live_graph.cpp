@@ -24,9 +24,8 @@ void Graph::find_live_source() {
 }
 
 // With overload=skip-inference, the models handle an overload.
-void Graph::relieve_models() {
+void Graph::relieve_models(bool overloaded) {
   if (live_ == nullptr) return;
-  const bool overloaded = live_->overloaded();
   for (LiveInfer* model : models_) model->skip(overloaded);
 }
 
@@ -59,6 +58,10 @@ std::string Graph::latency() const {
     }
   }
   text += "+ the time of a step";
+  if (options_.threads > 1)
+    text += "; on up to " + std::to_string(options_.threads) +
+            " threads, of which one that does not keep up lets " + "at most " +
+            std::to_string(ThreadedRun::depth(true)) + " blocks wait";
   if (facts.period > 0)
     text += "; the device gives sound every " + json_number(facts.period_ms, 2) + " ms, its buffer holds " +
             json_number(facts.buffer_ms, 2) + " ms";
@@ -92,15 +95,16 @@ std::string Graph::live_summary() const {
     const auto number = [&](const char* name, double value) {
       return std::string(",\"") + name + "\":" + (delay.known ? json_number(value, 3) : "null");
     };
+    const StepTimes& steps = times_of(delay.stage);
     const auto with_step = [&](double microseconds) { return ms(delay.total()) + microseconds * 1e-3; };
     text += comma + std::string("{\"output\":") + json_string(stage(delay.stage).label) +
             number("lookahead_ms", ms(delay.lookahead)) + number("block_ms", ms(delay.block)) +
             number("device_ms", ms(delay.device)) + number("delay_ms", ms(delay.total())) +
             ",\"frame_ms\":" + json_number(frame_ms(clock), 3) +
             ",\"window_ms\":" + json_number(window_ms(clock), 3) +
-            number("p50_ms", with_step(times().quantile(0.5))) +
-            number("p99_ms", with_step(times().quantile(0.99))) +
-            number("max_ms", with_step(times().largest())) + "}";
+            number("p50_ms", with_step(steps.quantile(0.5))) +
+            number("p99_ms", with_step(steps.quantile(0.99))) + number("max_ms", with_step(steps.largest())) +
+            "}";
     comma = ",";
   }
   return text + "]";

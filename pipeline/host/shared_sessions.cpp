@@ -8,8 +8,8 @@ namespace {
 
 // The options that nodes set; the others keep their defaults.
 bool same(const PrepareOptions& a, const PrepareOptions& b) noexcept {
-  return a.mode == b.mode && a.frames == b.frames && a.isa == b.isa && a.slack == b.slack &&
-         a.fast_bytes == b.fast_bytes;
+  return a.mode == b.mode && a.frames == b.frames && a.least == b.least && a.most == b.most &&
+         a.isa == b.isa && a.slack == b.slack && a.fast_bytes == b.fast_bytes;
 }
 
 }  // namespace
@@ -27,14 +27,31 @@ Result<const Prepared*> SharedSessions::prepare(const Model& model, OperatorTabl
   return all_.back()->prepared;
 }
 
-Result<SharedSessions::Place> SharedSessions::take(const Prepared& prepared) noexcept {
+SharedSessions::Shared* SharedSessions::find(const Prepared& prepared) noexcept {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [&](const auto& shared) { return shared->prepared == &prepared; });
-  if (found == all_.end())
+  return found == all_.end() ? nullptr : found->get();
+}
+
+Result<SessionGroup*> SharedSessions::over_states_of(const Place& place, const Prepared& prepared) noexcept {
+  Shared* const shared = find(prepared);
+  if (shared == nullptr)
+    return Status(Code::invalid_argument, "sessions of a model that was prepared elsewhere");
+  if (shared->group == nullptr) {
+    RUNNEL_ASSIGN(SessionGroup group,
+                  SessionGroup::make(prepared, sessions_, kSeats, shared->memory, place.group));
+    shared->group = std::make_unique<SessionGroup>(group);
+  }
+  return shared->group.get();
+}
+
+Result<SharedSessions::Place> SharedSessions::take(const Prepared& prepared) noexcept {
+  Shared* const found = find(prepared);
+  if (found == nullptr)
     return Status(Code::invalid_argument, "a session of a model that was prepared elsewhere");
-  Shared& shared = **found;
+  Shared& shared = *found;
   if (shared.group == nullptr) {
-    RUNNEL_ASSIGN(SessionGroup group, SessionGroup::make(prepared, sessions_, shared.memory));
+    RUNNEL_ASSIGN(SessionGroup group, SessionGroup::make(prepared, sessions_, kSeats, shared.memory));
     shared.group = std::make_unique<SessionGroup>(group);
     for (std::size_t i = sessions_; i-- > 0;) shared.free.push_back(static_cast<std::uint32_t>(i));
   }
@@ -48,6 +65,16 @@ void SharedSessions::give_back(Place place) noexcept {
   for (const auto& shared : all_) {
     if (shared->group.get() == place.group) shared->free.push_back(place.index);
   }
+}
+
+std::shared_ptr<const GraphText> SharedSessions::share(const GraphText& text) {
+  std::erase_if(texts_, [](const auto& kept) { return kept.expired(); });
+  for (const auto& kept : texts_) {
+    if (std::shared_ptr<const GraphText> same = kept.lock(); *same == text) return same;
+  }
+  auto shared = std::make_shared<const GraphText>(text);
+  texts_.push_back(shared);
+  return shared;
 }
 
 std::byte* SharedSessions::buffer(int stage, std::size_t bytes) noexcept {

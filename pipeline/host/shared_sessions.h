@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "inference/prepared.h"
 #include "inference/session_group.h"
+#include "pipeline/host/text.h"
 #include "pipeline/shared_work.h"
 
 namespace runnel::pipeline {
@@ -33,6 +34,17 @@ class SharedSessions final : public SharedWork {
   // `prepared` is one of prepare(), for streams. Error: out_of_memory when all sessions are taken.
   Result<Place> take(const Prepared& prepared) noexcept;
   void give_back(Place place) noexcept;
+  // The sessions of another block size over the states of `place.group`, under the same indices. `prepared`
+  // is one of prepare(). Errors: those of SessionGroup::make.
+  Result<SessionGroup*> over_states_of(const Place& place, const Prepared& prepared) noexcept;
+
+  // Sessions that step together have different seats (SessionGroup::sit): so many may. Few, because the
+  // memory of a step should stay in the nearest caches: with 32 a step took 10 % longer on a processor with
+  // 512 KiB per core.
+  static constexpr std::size_t kSeats = 16;
+
+  // The same text for all graphs of equal texts, as long as one of them exists.
+  std::shared_ptr<const GraphText> share(const GraphText& text);
 
   // Sizes are rounded up to powers of two, so that many formats share few buffers.
   std::byte* buffer(int stage, std::size_t bytes) noexcept override;
@@ -62,10 +74,13 @@ class SharedSessions final : public SharedWork {
     features::Fbank fbank;
   };
 
+  Shared* find(const Prepared& prepared) noexcept;
+
   std::size_t sessions_;
   HeapMemory work_;
   std::vector<Buffer> buffers_;
   std::vector<std::unique_ptr<FrontEnd>> front_ends_;
+  std::vector<std::weak_ptr<const GraphText>> texts_;
   std::vector<std::unique_ptr<Shared>> all_;
 };
 

@@ -27,6 +27,13 @@ void StepTimes::add(std::int64_t nanoseconds) noexcept {
   largest_ = std::max(largest_, value);
 }
 
+void StepTimes::add(const StepTimes& others) noexcept {
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell) cells_[cell] += others.cells_[cell];
+  count_ += others.count_;
+  total_ += others.total_;
+  largest_ = std::max(largest_, others.largest_);
+}
+
 double StepTimes::quantile(double q) const noexcept {
   if (count_ == 0) return 0;
   const auto wanted =

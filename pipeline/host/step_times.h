@@ -11,6 +11,7 @@ namespace runnel::pipeline {
 class StepTimes {
  public:
   void add(std::int64_t nanoseconds) noexcept;
+  void add(const StepTimes& others) noexcept;
   // The quantile `q` (0 .. 1) in microseconds; 0 without steps.
   [[nodiscard]] double quantile(double q) const noexcept;
   [[nodiscard]] double largest() const noexcept { return static_cast<double>(largest_) / 1000; }

@@ -21,12 +21,14 @@ namespace runnel::pipeline {
 struct ParameterText {
   std::string key, value;
   std::size_t position = 0;  // in the text, bytes
+  friend bool operator==(const ParameterText&, const ParameterText&) = default;
 };
 
 // A further input of a node that joins streams.
 struct InputText {
   int node = -1;             // index of the node whose output it reads
   std::size_t position = 0;  // of the link
+  friend bool operator==(const InputText&, const InputText&) = default;
 };
 
 struct NodeText {
@@ -36,10 +38,12 @@ struct NodeText {
   std::size_t position = 0;
   int input = -1;                      // index of the node whose output it reads; -1: none
   std::vector<InputText> more_inputs;  // in the order of the text
+  friend bool operator==(const NodeText&, const NodeText&) = default;
 };
 
 struct GraphText {
   std::vector<NodeText> nodes;  // in the order of the text
+  friend bool operator==(const GraphText&, const GraphText&) = default;
 };
 
 // "line 2, column 5" (columns count bytes from 1).

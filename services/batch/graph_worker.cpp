@@ -53,8 +53,8 @@ Result<std::string> source_text(const Recording& recording, const SourceOptions&
 }
 
 Result<std::string> frame_header(const std::string& after_source, const pipeline::GraphOptions& options) {
-  const auto nodes =
-      pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type});
+  const auto nodes = pipeline::with_nodes(
+      options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type, &TranscriptRows::type});
   pipeline::GraphOptions with = options;
   with.nodes = nodes;
   with.note = {};
@@ -71,8 +71,9 @@ GraphWorker::GraphWorker(std::string after_source, SourceOptions sources,
     : after_source_(std::move(after_source)),
       sources_(std::move(sources)),
       options_(options),
-      nodes_(pipeline::with_nodes(
-          options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type, &FrameRows::type})),
+      nodes_(
+          pipeline::with_nodes(options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type,
+                                               &FrameRows::type, &TranscriptRows::type})),
       split_(std::move(split)) {
   options_.nodes = nodes_;
 }
@@ -108,10 +109,16 @@ Result<std::unique_ptr<GraphWorker::Line>> GraphWorker::make_line(const std::str
       line->event_rows = rows;
     else if (auto* const frames = dynamic_cast<FrameRows*>(node); frames != nullptr)
       line->frames = frames;
+    else if (auto* const heard = dynamic_cast<TranscriptRows*>(node); heard != nullptr)
+      line->transcripts = heard;
     else if (line->graph->stage(i).type->output.kinds == 0)
       line->again = false;  // a sink of another kind writes its own output
   }
   if (line->frames != nullptr) folder_ = line->frames->folder;
+  if (line->transcripts != nullptr) {
+    folder_ = line->transcripts->folder;
+    extension_ = "." + std::string(line->transcripts->to);
+  }
   return line;
 }
 
@@ -151,6 +158,7 @@ Status GraphWorker::run(Line& line, const Recording& recording, Outcome& outcome
   }
   if (line.event_rows != nullptr) line.event_rows->begin(recording);
   if (line.frames != nullptr) RUNNEL_TRY(line.frames->begin(recording));
+  if (line.transcripts != nullptr) RUNNEL_TRY(line.transcripts->begin(recording));
   const Status status = line.graph->run();
   const pipeline::Executor& executor = line.graph->executor();
   outcome.counts.audio_seconds = executor.seconds();
@@ -161,6 +169,15 @@ Status GraphWorker::run(Line& line, const Recording& recording, Outcome& outcome
     outcome.records += line.event_rows->rows();
     outcome.index = R"({"type":"rows","source":)" + pipeline::json_string(recording.path) +
                     ",\"rows\":" + std::to_string(outcome.counts.events) + "}";
+  }
+  if (line.transcripts != nullptr) {
+    const std::string index = with_fields(line.transcripts->index_line(), recording);
+    if (line.transcripts->folder.empty()) {
+      outcome.records += line.transcripts->take_text();
+      outcome.index = index;
+    } else {
+      outcome.records += index + '\n';
+    }
   }
   if (line.frames == nullptr) return {};
   const std::string_view to = line.frames->to;
@@ -199,7 +216,7 @@ Outcome GraphWorker::process(const Recording& recording) {
 void GraphWorker::forget(const Recording& recording) {
   if (folder_.empty()) return;
   std::error_code ignored;
-  std::filesystem::remove(std::filesystem::path(folder_) / (recording.key() + ".npy"), ignored);
+  std::filesystem::remove(std::filesystem::path(folder_) / (recording.key() + extension_), ignored);
 }
 
 }  // namespace runnel::batch

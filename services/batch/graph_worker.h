@@ -10,6 +10,7 @@
 #include "services/batch/recordings/recording_source.h"
 #include "services/batch/run.h"
 #include "services/batch/sinks.h"
+#include "services/batch/transcript_rows.h"
 
 namespace runnel::pipeline {
 class Jsonl;
@@ -67,6 +68,7 @@ class GraphWorker final : public Worker {
     pipeline::Jsonl* events = nullptr;
     EventRows* event_rows = nullptr;
     FrameRows* frames = nullptr;
+    TranscriptRows* transcripts = nullptr;
     bool again = false;  // can be restarted
     bool used = false;
   };
@@ -85,7 +87,8 @@ class GraphWorker final : public Worker {
   std::vector<std::unique_ptr<Line>> lines_;  // in order of use, the latest last
   SplitGraph split_;
   std::int64_t graphs_made_ = 0, split_count_ = 0;
-  std::string folder_;  // of the files of frames, once one was written
+  std::string folder_;  // of a file per recording, once one was written
+  std::string extension_ = ".npy";
 };
 
 }  // namespace runnel::batch

@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using pipeline::json_string;
 
-constexpr std::array<std::string_view, 5> kNames = {"jsonl", "csv", "npy", "ark", "files"};
+constexpr std::array<std::string_view, 9> kNames = {"jsonl", "csv", "npy", "ark", "files",
+                                                    "srt",   "vtt", "ctm", "txt"};
 // Longer than the header of any array of two dimensions.
 constexpr std::size_t kHeader = 128;
 
@@ -35,10 +36,15 @@ bool parse_format(std::string_view name, OutputFormat& format) {
 
 OutputFormat format_of_name(const fs::path& path) {
   const std::string extension = path.extension().string();
-  for (const OutputFormat format : {OutputFormat::csv, OutputFormat::npy, OutputFormat::ark}) {
+  for (const OutputFormat format :
+       {OutputFormat::csv, OutputFormat::npy, OutputFormat::ark, OutputFormat::ctm}) {
     if (extension == "." + std::string(name_of(format))) return format;
   }
   return OutputFormat::jsonl;
+}
+
+std::string extension_of(OutputFormat format) {
+  return format == OutputFormat::files ? ".npy" : "." + std::string(name_of(format));
 }
 
 fs::path index_path(const fs::path& output) {

@@ -5,9 +5,13 @@
 //     npy     one array, [rows of all recordings, values]
 //     ark     a Kaldi archive, a float matrix per recording, with a table of positions OUT.scp
 //     files   a folder with an .npy file per recording; the output itself is FOLDER.index.jsonl, JSON lines
+//     srt     the same with subtitles (SubRip), of decoders of speech
+//     vtt     the same, WebVTT
+//     ctm     a line per word: KEY 1 START DURATION WORD CONFIDENCE, of decoders of speech
+//     txt     a line per recording: KEY and its words
 //
-// csv, npy and ark have no room for failures and the summary: with them comes OUT.index.jsonl, one line per
-// recording.
+// csv, npy, ark, ctm and txt have no room for failures and the summary: with them comes OUT.index.jsonl, one
+// line per recording.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +27,26 @@
 
 namespace runnel::batch {
 
-enum class OutputFormat : std::uint8_t { jsonl, csv, npy, ark, files };
+enum class OutputFormat : std::uint8_t { jsonl, csv, npy, ark, files, srt, vtt, ctm, txt };
 
 std::string_view name_of(OutputFormat format);
 bool parse_format(std::string_view name, OutputFormat& format);
 // By file name extension; jsonl for unknown ones.
 OutputFormat format_of_name(const std::filesystem::path& path);
-// Whether records are JSON lines, so that they include errors and the summary.
-constexpr bool is_lines(OutputFormat format) {
-  return format == OutputFormat::jsonl || format == OutputFormat::files;
+// Whether there is a folder with a file per recording.
+constexpr bool is_folder(OutputFormat format) {
+  return format == OutputFormat::files || format == OutputFormat::srt || format == OutputFormat::vtt;
 }
+// Whether records are JSON lines, so that they include errors and the summary.
+constexpr bool is_lines(OutputFormat format) { return format == OutputFormat::jsonl || is_folder(format); }
+// Whether records are text without JSON, which may go to stdout too.
+constexpr bool is_text(OutputFormat format) {
+  return format == OutputFormat::csv || format == OutputFormat::ctm || format == OutputFormat::txt;
+}
+// Whether it holds what decoders of speech have heard, and nothing else.
+constexpr bool is_transcript(OutputFormat format) { return format >= OutputFormat::srt; }
+// The extension of the files in its folder, ".npy".
+std::string extension_of(OutputFormat format);
 
 std::filesystem::path index_path(const std::filesystem::path& output);
 // "a.ark" -> "a.scp".

@@ -151,7 +151,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
       break;
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc_of(records) != entry.crc) break;
-    if (!fits(entry.line) || (head_.format == OutputFormat::files && !has_files(records))) break;
+    if (!fits(entry.line) || (is_folder(head_.format) && !has_files(records))) break;
     if (const Status now = check_file(recording); now.code() == Code::mismatch)
       changed_.push_back(recording.path);
     at += entry.length;
@@ -279,7 +279,7 @@ Status RunOutput::append(Outcome outcome) {
 
 Status RunOutput::sync() {
   // Synchronize files before the journal names them.
-  if (head_.format == OutputFormat::files) RUNNEL_TRY(part_.sync_all());
+  if (is_folder(head_.format)) RUNNEL_TRY(part_.sync_all());
   RUNNEL_TRY(part_.sync());
   RUNNEL_TRY(journal_.sync());
   synced_ = std::chrono::steady_clock::now();

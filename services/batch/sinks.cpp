@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "pipeline/host/json.h"
+#include "pipeline/transcript.h"
 
 namespace runnel::batch {
 namespace {
@@ -112,6 +113,7 @@ Status EventRows::process(const Block& in, Output&) noexcept {
   const pipeline::Event* const events = in.as<pipeline::Event>();
   for (std::int64_t i = 0; i < in.count; ++i) {
     const pipeline::Event& event = events[i];
+    if (pipeline::is_partial(event)) continue;
     rows_ +=
         csv_row({recording_->path, recording_->id, std::string(event.label),
                  json_number(static_cast<double>(event.score), 4), json_seconds(event.begin, sample_rate_),

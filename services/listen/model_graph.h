@@ -33,7 +33,7 @@ Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 // for many columns; 0 for models that do not stream. Neither longer blocks nor several recordings together
 // are faster (bench/batch_bench), and longer blocks pad short recordings more.
 std::int64_t file_chunk(const Model& model) noexcept;
-// Samples per step of a graph that reads a file.
+// Most samples per step of a graph that reads a file, a pipe or a socket.
 inline constexpr std::int64_t kFileTick = 8192;
 
 // The source of the recording at `path`, with `tail` seconds of silence appended.

@@ -1,9 +1,12 @@
 #include "services/net/http_server.h"
 
+#include <httplib.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "services/net/token.h"
 
@@ -35,9 +38,51 @@ std::string shown_token(const httplib::Request& request, bool& in_address) {
   return cookies.substr(at + kCookie.size(), cookies.find(';', at) - at - kCookie.size());
 }
 
-}  // namespace
+class Server final : public HttpServer {
+ public:
+  explicit Server(Options options) : options_(std::move(options)) {}
+  ~Server() override {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
-bool HttpServer::admits(const httplib::Request& request, httplib::Response& response) const {
+  void route(std::vector<HttpRoute> routes);
+  bool listen();
+  [[nodiscard]] const Address& address() const noexcept override { return options_.address; }
+
+ private:
+  [[nodiscard]] bool admits(const httplib::Request& request, httplib::Response& response) const;
+
+  Options options_;
+  httplib::Server server_;
+  std::thread thread_;
+  std::atomic<bool> ended_ = false;
+};
+
+void answer(HttpReply reply, httplib::Response& response) {
+  if (reply.status != 200) response.status = reply.status;  // the library knows 206 for parts of a body
+  for (const auto& [name, value] : reply.headers) response.set_header(name, value);
+  if (reply.next == nullptr) {
+    response.set_content(reply.body, reply.type);
+    return;
+  }
+  response.set_chunked_content_provider(
+      reply.type,
+      [next = std::move(reply.next)](std::size_t, httplib::DataSink& sink) {
+        std::string piece;
+        const bool more = next(piece);
+        if (!sink.write(piece.data(), piece.size())) return false;
+        if (!more) sink.done();
+        return true;
+      },
+      [ended = std::move(reply.ended)](bool) {
+        if (ended != nullptr) ended();
+      });
+}
+
+bool Server::admits(const httplib::Request& request, httplib::Response& response) const {
   if (options_.token.empty()) {
     const std::string host = request.get_header_value("Host");
     const std::string_view name = without_port(host);
@@ -59,7 +104,33 @@ bool HttpServer::admits(const httplib::Request& request, httplib::Response& resp
   return true;
 }
 
-bool HttpServer::listen() {
+void Server::route(std::vector<HttpRoute> routes) {
+  server_.new_task_queue = [threads = options_.threads] {
+    return new httplib::ThreadPool(static_cast<std::size_t>(threads));
+  };
+  // The library's default would share the address with other programs of this user, and each would get some
+  // of the requests.
+  server_.set_socket_options([](int socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  server_.set_read_timeout(2);
+  server_.set_write_timeout(2);
+  server_.set_keep_alive_max_count(1);
+  server_.set_payload_max_length(1024);
+  server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    return admits(request, response) ? httplib::Server::HandlerResponse::Unhandled
+                                     : httplib::Server::HandlerResponse::Handled;
+  });
+  for (HttpRoute& route : routes) {
+    server_.Get(route.path, [reply = std::move(route.reply)](const httplib::Request& request,
+                                                             httplib::Response& response) {
+      answer(reply({request.matches.begin(), request.matches.end()}), response);
+    });
+  }
+}
+
+bool Server::listen() {
   const std::string where = options_.address.text();
   const std::size_t colon = where.rfind(':');
   std::string host = where.substr(0, colon);
@@ -81,41 +152,18 @@ bool HttpServer::listen() {
   return !ended_;
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options,
-                                                      const std::function<void(httplib::Server&)>& routes) {
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, std::vector<HttpRoute> routes) {
   if (!options.address.is_loopback() && options.token.empty()) {
     return Status(Code::invalid_argument)
            << options.address.text()
            << ": other machines can reach this address; give a token, or listen at 127.0.0.1";
   }
-  std::unique_ptr<HttpServer> made(new HttpServer(options));
-  httplib::Server& server = made->server_;
-  server.new_task_queue = [threads = options.threads] {
-    return new httplib::ThreadPool(static_cast<std::size_t>(threads));
-  };
-  // The library's default would share the address with other programs of this user, and each would get some
-  // of the requests.
-  server.set_socket_options([](int socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  });
-  server.set_read_timeout(2);
-  server.set_write_timeout(2);
-  server.set_keep_alive_max_count(1);
-  server.set_payload_max_length(1024);
-  server.set_pre_routing_handler(
-      [self = made.get()](const httplib::Request& request, httplib::Response& response) {
-        return self->admits(request, response) ? httplib::Server::HandlerResponse::Unhandled
-                                               : httplib::Server::HandlerResponse::Handled;
-      });
-  routes(server);
+  auto made = std::make_unique<Server>(options);
+  made->route(std::move(routes));
   if (!made->listen()) return Status(Code::io_error) << options.address.text() << ": cannot listen there";
-  return made;
-}
-
-HttpServer::~HttpServer() {
-  server_.stop();
-  if (thread_.joinable()) thread_.join();
+  return std::unique_ptr<HttpServer>(std::move(made));
 }
 
 }  // namespace runnel::net

@@ -1,17 +1,36 @@
-// A small HTTP server with its own threads, for status pages. Only in builds with cpp-httplib.
+// A small HTTP server with its own threads, for status pages.
 #pragma once
 
-#include <httplib.h>
-
-#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
-#include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "services/net/address.h"
 
 namespace runnel::net {
+
+// The answer to a GET request. Either `body` is all of it, or `next` gives it in pieces.
+struct HttpReply {
+  int status = 200;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string type = "text/plain";  // of the body
+  std::string body;
+  // Sets the next piece, which may be empty; false: it was the last one. Called from the thread of the
+  // request, until the reader leaves.
+  std::function<bool(std::string& piece)> next;
+  // Called once after the last piece, also when the reader has left.
+  std::function<void()> ended;
+};
+
+// What a path answers; handlers are called from several threads.
+struct HttpRoute {
+  std::string path;                                                        // a regular expression
+  std::function<HttpReply(const std::vector<std::string>& groups)> reply;  // groups[0]: the whole path
+};
 
 // Serves until destroyed. Access from other machines requires a token; without one, requests with another
 // host name are refused (against DNS rebinding).
@@ -22,25 +41,12 @@ class HttpServer {
     std::string token;  // empty: none
     int threads = 1;    // that serve requests; a long request occupies one of them
   };
-  // `routes`: called once, to register the handlers. Errors: invalid_argument for an address that is not
-  // loopback without a token; io_error.
-  static Result<std::unique_ptr<HttpServer>> start(const Options& options,
-                                                   const std::function<void(httplib::Server&)>& routes);
-  ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  // Errors: invalid_argument for an address that is not loopback without a token; io_error; unsupported in a
+  // build without cpp-httplib; not_found where the module with it is missing (base/host/late_library.h).
+  static Result<std::unique_ptr<HttpServer>> start(const Options& options, std::vector<HttpRoute> routes);
+  virtual ~HttpServer() = default;
 
-  [[nodiscard]] const Address& address() const noexcept { return options_.address; }
-
- private:
-  explicit HttpServer(Options options) : options_(std::move(options)) {}
-  bool listen();
-  [[nodiscard]] bool admits(const httplib::Request& request, httplib::Response& response) const;
-
-  Options options_;
-  httplib::Server server_;
-  std::thread thread_;
-  std::atomic<bool> ended_ = false;
+  [[nodiscard]] virtual const Address& address() const noexcept = 0;
 };
 
 }  // namespace runnel::net

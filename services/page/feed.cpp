@@ -4,6 +4,7 @@
 
 #include "pipeline/host/json.h"
 #include "pipeline/nodes/host/act/record.h"
+#include "pipeline/transcript.h"
 
 namespace runnel::page {
 namespace {
@@ -113,6 +114,7 @@ void Feed::stepped(const Graph& graph) {
 }
 
 void Feed::watched(const Watch& watch, std::span<const float> values, std::int64_t first) {
+  const std::lock_guard lock(watching_);
   const Format& format = watch.format();
   if (&watch == source_) {
     if (!spectrum_) return;
@@ -142,10 +144,17 @@ void Feed::watched(const Watch& watch, std::span<const float> values, std::int64
   log_.add(text + "]}");
 }
 
-void Feed::watched(const Watch&, const Event&, const std::string& record) { remember(record); }
+// Partial results go to those who read now; the next one replaces them.
+void Feed::watched(const Watch&, const Event& event, const std::string& record) {
+  if (is_partial(event))
+    log_.add(record);
+  else
+    remember(record);
+}
 
 void Feed::lost(const Watch& watch, const Gap& gap, const std::string& record) {
   if (&watch != source_) return;  // all watches report it; use one
+  const std::lock_guard lock(watching_);
   if (spectrum_) spectrum_->restart(gap.begin + gap.lost);
   remember(record);
 }

@@ -4,6 +4,8 @@
 //     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, two hexadecimal digits per band
 //     {"type":"values", ...}      outputs of a model: seconds, largest value per label since the last message
 //     {"type":"event", ...}       an event as in the output of the run
+//     {"type":"partial", ...}     what a decoder of speech has heard of an utterance so far
+//     {"type":"final", ...}       its final result
 //     {"type":"gap", ...}         lost samples
 //     {"type":"recording", ...}   a file around an event is complete: number (GET /recordings/NUMBER), name
 //     {"type":"stats", ...}       twice a second: cost per node, times of steps, losses
@@ -39,7 +41,7 @@ class Recordings {
   std::vector<std::filesystem::path> paths_;
 };
 
-// Used by the thread that runs the graph, except for beginning().
+// Used by the threads that run the graph, one of which steps it.
 class Feed final : public pipeline::WatchListener {
  public:
   Feed(MessageLog& log, Recordings& recordings) : log_(log), recordings_(recordings) {}
@@ -71,6 +73,7 @@ class Feed final : public pipeline::WatchListener {
   mutable std::mutex mutex_;  // guards the next two
   std::string description_;
   std::deque<std::string> latest_;
+  std::mutex watching_;  // guards the next two
   std::optional<Spectrum> spectrum_;
   std::map<const pipeline::Watch*, Values> values_;
   const pipeline::Watch* source_ = nullptr;

@@ -31,7 +31,11 @@ class Page final : public LivePage {
     // One thread per reader of messages; two more serve everything else.
     RUNNEL_ASSIGN(server_, net::HttpServer::start(
                                {.address = address, .token = std::move(token), .threads = kMaxReaders + 2},
-                               [this](httplib::Server& server) { say_routes(server); }));
+                               {{"/", [](const auto&) { return document(); }},
+                                {"/messages", [this](const auto&) { return messages(); }},
+                                {R"(/recordings/(\d{1,9}))", [this](const std::vector<std::string>& groups) {
+                                   return recording(std::stoul(groups[1]));
+                                 }}}));
     return {};
   }
   [[nodiscard]] std::string url() const override { return "http://" + server_->address().text() + "/"; }
@@ -41,64 +45,58 @@ class Page final : public LivePage {
   }
 
  private:
-  void say_routes(httplib::Server& server) {
-    server.Get("/", [](const httplib::Request&, httplib::Response& response) {
-      response.set_header("Content-Security-Policy",
-                          "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-                          "connect-src 'self'; media-src 'self'; base-uri 'none'; frame-ancestors 'none'");
-      response.set_header("Cache-Control", "no-store");
-      response.set_header("Referrer-Policy", "no-referrer");
-      response.set_content(kDocument.data(), kDocument.size(), "text/html; charset=utf-8");
-    });
-    server.Get("/messages",
-               [this](const httplib::Request&, httplib::Response& response) { stream(response); });
-    server.Get(R"(/recordings/(\d{1,9}))",
-               [this](const httplib::Request& request, httplib::Response& response) {
-                 send_recording(std::stoul(request.matches[1]), response);
-               });
+  static net::HttpReply document() {
+    net::HttpReply reply;
+    reply.headers = {{"Content-Security-Policy",
+                      "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+                      "connect-src 'self'; media-src 'self'; base-uri 'none'; frame-ancestors 'none'"},
+                     {"Cache-Control", "no-store"},
+                     {"Referrer-Policy", "no-referrer"}};
+    reply.type = "text/html; charset=utf-8";
+    reply.body = kDocument;
+    return reply;
   }
 
-  void stream(httplib::Response& response) {
+  net::HttpReply messages() {
+    net::HttpReply reply;
     if (readers_.fetch_add(1) >= kMaxReaders) {
       readers_.fetch_sub(1);
-      response.status = 503;
-      response.set_content("six readers are looking already\n", "text/plain");
-      return;
+      reply.status = 503;
+      reply.body = "six readers are looking already\n";
+      return reply;
     }
-    response.set_header("Cache-Control", "no-store");
-    auto next = std::make_shared<std::uint64_t>(0);  // 0: send the description first
-    response.set_chunked_content_provider(
-        "text/event-stream",
-        [this, next](std::size_t, httplib::DataSink& sink) {
-          std::string text;
-          bool closed = false;
-          if (*next == 0) {
-            for (const std::string& message : feed_.beginning()) text += "data: " + message + "\n\n";
-            *next = log_.next();
-          } else {
-            for (const MessageLog::Message& message :
-                 log_.read(*next, std::chrono::milliseconds(500), closed)) {
-              text += "data: " + message.text + "\n\n";
-              *next = message.number + 1;
-            }
-            if (text.empty()) text = closed ? "data: {\"type\":\"end\"}\n\n" : ": still here\n\n";
-          }
-          if (!sink.write(text.data(), text.size())) return false;
-          if (closed) sink.done();
-          return true;
-        },
-        [this](bool) { readers_.fetch_sub(1); });
+    reply.headers = {{"Cache-Control", "no-store"}};
+    reply.type = "text/event-stream";
+    // The number of the next message; 0: send the description first.
+    reply.next = [this, next = std::make_shared<std::uint64_t>(0)](std::string& text) {
+      bool closed = false;
+      if (*next == 0) {
+        for (const std::string& message : feed_.beginning()) text += "data: " + message + "\n\n";
+        *next = log_.next();
+        return true;
+      }
+      for (const MessageLog::Message& message : log_.read(*next, std::chrono::milliseconds(500), closed)) {
+        text += "data: " + message.text + "\n\n";
+        *next = message.number + 1;
+      }
+      if (text.empty()) text = closed ? "data: {\"type\":\"end\"}\n\n" : ": still here\n\n";
+      return !closed;
+    };
+    reply.ended = [this] { readers_.fetch_sub(1); };
+    return reply;
   }
 
-  void send_recording(std::size_t number, httplib::Response& response) {
+  [[nodiscard]] net::HttpReply recording(std::size_t number) const {
+    net::HttpReply reply;
     const std::filesystem::path path = recordings_.path(number);
     std::ifstream file(path, std::ios::binary);
     if (path.empty() || !file) {
-      response.status = 404;
-      return;
+      reply.status = 404;
+      return reply;
     }
-    response.set_content(std::string(std::istreambuf_iterator<char>(file), {}),
-                         path.extension() == ".flac" ? "audio/flac" : "audio/wav");
+    reply.type = path.extension() == ".flac" ? "audio/flac" : "audio/wav";
+    reply.body.assign(std::istreambuf_iterator<char>(file), {});
+    return reply;
   }
 
   MessageLog log_;

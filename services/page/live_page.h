@@ -17,8 +17,7 @@ namespace runnel::page {
 //     GET /recordings/NUMBER    a file of a `record` of the graph, by the number in its message
 class LivePage {
  public:
-  // `token`, if not empty, is required (services/net/http_server.h). Errors: invalid_argument for an address
-  // that is not loopback without a token; io_error; unsupported in a build without cpp-httplib.
+  // `token`, if not empty, is required and errors as in services/net/http_server.h.
   static Result<std::unique_ptr<LivePage>> start(const net::Address& address, std::string token);
   virtual ~LivePage() = default;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "pipeline/host/json.h"
+#include "pipeline/transcript.h"
 #include "services/page/watches.h"
 
 namespace runnel::page {
@@ -27,6 +28,22 @@ std::vector<double> shares(const std::vector<float>& values) {
   return result;
 }
 
+// Labels and tokens come from files: control characters, which could move the cursor, are not shown.
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
+  return shown;
+}
+
+// The end of a text within so many bytes, from the start of a character on.
+std::string tail(const std::string& text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  std::size_t start = text.size() - bytes;
+  while (start < text.size() && (static_cast<unsigned char>(text[start]) & 0xC0U) == 0x80U) ++start;
+  return text.substr(start);
+}
+
 }  // namespace
 
 void TerminalView::connect(const Graph& graph) {
@@ -36,6 +53,7 @@ void TerminalView::connect(const Graph& graph) {
 }
 
 void TerminalView::watched(const Watch& watch, std::span<const float> values, std::int64_t) {
+  const std::lock_guard lock(mutex_);
   if (watch.what == kWatchedSource) {
     for (const float value : values) peak_ = std::max(peak_, std::abs(value));
     return;
@@ -50,9 +68,17 @@ void TerminalView::watched(const Watch& watch, std::span<const float> values, st
 }
 
 // The record of an event is written next, possibly to the same terminal.
-void TerminalView::watched(const Watch&, const Event&, const std::string&) { clear(); }
+void TerminalView::watched(const Watch&, const Event& event, const std::string&) {
+  clear();
+  heard_ = is_partial(event) ? printable(event.transcript->text) : std::string();
+}
 
 void TerminalView::clear() {
+  const std::lock_guard lock(mutex_);
+  erase();
+}
+
+void TerminalView::erase() {
   if (drawn_) write_("\r\x1b[K");
   drawn_ = false;
 }
@@ -65,6 +91,9 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
   std::string text = json_number(seconds, 1) + " s  [" + std::string(bars, '#') +
                      std::string(kBars - bars, '.') + "] " + json_number(level, 0) + " dB";
   if (lost > 0) text += "  LOST " + std::to_string(lost) + " samples";
+  // Words say more than the tokens of a moment.
+  if (!heard_.empty() && text.size() + 2 < columns)
+    return text + "  " + tail(heard_, columns - text.size() - 2);
   for (const auto& [watch, kept] : values_) {
     const std::vector<double> values = shares(kept.largest);
     std::vector<std::size_t> order(values.size());
@@ -76,10 +105,8 @@ std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t co
                       });
     const std::span<const std::string_view> labels = watch->format().labels;
     for (std::size_t i = 0; i < shown; ++i) {
-      // Labels come from files: control characters, which could move the cursor, are not shown.
-      std::string label = order[i] < labels.size() ? std::string(labels[order[i]]) : std::to_string(order[i]);
-      std::replace_if(
-          label.begin(), label.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
+      const std::string label =
+          order[i] < labels.size() ? printable(labels[order[i]]) : std::to_string(order[i]);
       text += "  " + label + " " + json_number(values[order[i]], 2);
     }
   }
@@ -96,6 +123,7 @@ void TerminalView::stepped(const Graph& graph) {
   const auto now = std::chrono::steady_clock::now();
   if (now - told_ < kBetween) return;
   told_ = now;
+  const std::lock_guard lock(mutex_);
   write_("\r\x1b[K" + line(graph.executor().seconds(), graph.executor().lost(), kWidth));
   drawn_ = true;
   peak_ = 0;

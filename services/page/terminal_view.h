@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@
 
 namespace runnel::page {
 
-// Used by the thread that runs the graph. For a graph from a text that add_watches() has seen.
+// Used by the threads that run the graph, one of which steps it. For a graph from a text that add_watches()
+// has seen.
 class TerminalView final : public pipeline::WatchListener {
  public:
   // `write`: writes text with control sequences to the terminal. Drawn at most ten times a second; clear()
@@ -34,6 +36,9 @@ class TerminalView final : public pipeline::WatchListener {
   [[nodiscard]] std::string line(double seconds, std::int64_t lost, std::size_t columns) const;
 
  private:
+  void erase();
+
+  std::mutex mutex_;  // guards what follows
   std::function<void(std::string_view)> write_;
   // Outputs of a model: the largest since the last line; repeated if none are new.
   struct Values {
@@ -42,6 +47,7 @@ class TerminalView final : public pipeline::WatchListener {
   };
   std::map<const pipeline::Watch*, Values> values_;
   float peak_ = 0;
+  std::string heard_;  // the utterance so far, of a decoder of speech
   bool drawn_ = false;
   std::chrono::steady_clock::time_point told_{};
 };

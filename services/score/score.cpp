@@ -7,50 +7,13 @@
 #include <set>
 
 #include "pipeline/host/json.h"
+#include "services/score/recording_names.h"
 
 namespace runnel::pipeline {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Thresholds for the operating points of clips.
 constexpr double kThresholds[] = {0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99};
-
-std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
-
-// Whether one path equals the other, or is its end.
-bool same_recording(const std::string& a, const std::string& b) {
-  const std::string &longer = a.size() < b.size() ? b : a, &shorter = a.size() < b.size() ? a : b;
-  if (!longer.ends_with(shorter)) return false;
-  return longer.size() == shorter.size() || shorter.starts_with('/') ||
-         longer[longer.size() - shorter.size() - 1] == '/';
-}
-
-// Finds the names of the truth by the names in events.
-class Recordings {
- public:
-  explicit Recordings(const Truth& truth) {
-    for (const TruthRow& row : truth.rows) names_[base_name(row.recording)].insert(row.recording);
-  }
-  // Empty if the truth does not name it.
-  Result<std::string> find(const std::string& source) const {
-    std::string found;
-    const auto near = names_.find(base_name(source));
-    if (near == names_.end()) return found;
-    for (const std::string& name : near->second) {
-      if (!same_recording(name, source)) continue;
-      if (name == source) return name;
-      if (!found.empty())
-        return Status(Code::mismatch) << source << ": is both " << found << " and " << name
-                                      << " of the labels; call recordings by longer names";
-      found = name;
-    }
-    return found;
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> names_;
-};
 
 Status nothing_matches(const RunRecords& run, const Truth& truth) {
   return Status(Code::mismatch) << "no recording of the events has labels: events are of "
@@ -59,7 +22,7 @@ Status nothing_matches(const RunRecords& run, const Truth& truth) {
 }
 
 Status score_clips(const RunRecords& run, const Truth& truth, Score& score) {
-  const Recordings recordings(truth);
+  const RecordingNames recordings(truth);
   std::map<std::string, const Decision*> best;
   for (const Decision& event : run.events) {
     RUNNEL_ASSIGN(const std::string name, recordings.find(event.source));
@@ -130,7 +93,7 @@ Status score_spans(const RunRecords& run, const Truth& truth, const ScoreOptions
   const auto ignored = [&](const std::string& label) {
     return std::find(options.ignore.begin(), options.ignore.end(), label) != options.ignore.end();
   };
-  const Recordings recordings(truth);
+  const RecordingNames recordings(truth);
   const bool named = std::any_of(truth.rows.begin(), truth.rows.end(),
                                  [](const TruthRow& row) { return !row.recording.empty(); });
   std::map<std::string, std::vector<Word>> words;

@@ -25,7 +25,8 @@
 
 namespace runnel::pipeline {
 
-// An event as written by `jsonl`; seconds in the recording.
+// An event as written by `jsonl`, or a final result of a decoder of speech, whose text is the label; seconds
+// in the recording.
 struct Decision {
   std::string source, label;
   double score = 0, start = 0, end = 0;
@@ -53,7 +54,8 @@ struct Truth {
 
 // A CSV file with a header line, columns `file` and `label`, for spans also `start` and `end`; or a JSON
 // object {"events":[{"label":"7","start":1.2,"end":1.6},...]} with the spans of one recording.
-// `label_column`: another column (or key) to take labels from. Errors name file and line.
+// Or lines FILE<tab>TEXT without a header. `label_column`: another column (or key) to take labels from.
+// Errors name file and line.
 Result<Truth> read_truth(const std::filesystem::path& path, std::string_view label_column = "label");
 
 struct ScoreOptions {

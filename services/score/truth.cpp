@@ -115,6 +115,33 @@ Result<Truth> from_csv(const std::filesystem::path& path, std::string_view text,
   return truth;
 }
 
+// FILE<tab>TEXT, and more columns that nobody reads.
+Result<Truth> from_table(const std::filesystem::path& path, std::string_view text) {
+  Truth truth;
+  std::size_t number = 0;
+  for (const std::string_view line : lines_of(text)) {
+    ++number;
+    if (line.empty()) continue;
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string_view::npos || tab == 0)
+      return at_line(path, number, "expected a file, a tab and its text, as in the first line");
+    std::string_view words = line.substr(tab + 1);
+    words = words.substr(0, words.find('\t'));
+    truth.rows.push_back({std::string(line.substr(0, tab)), std::string(words), 0, 0});
+  }
+  return truth;
+}
+
+// Of a result's words: the score of a decision for all of them.
+double least_confidence(const Json& record) {
+  double least = 1;
+  if (!record.contains("words") || !record["words"].is_array()) return least;
+  for (const Json& word : record["words"])
+    if (word.is_object() && is_number(word, "confidence"))
+      least = std::min(least, word["confidence"].get<double>());
+  return least;
+}
+
 Result<Truth> from_json(const std::filesystem::path& path, std::string_view text,
                         std::string_view label_column) {
   const Json json = Json::parse(text, nullptr, false);
@@ -160,6 +187,13 @@ Result<RunRecords> read_records(const std::filesystem::path& path) {
       records.events.push_back({json["source"].get<std::string>(), json["label"].get<std::string>(),
                                 json["score"].get<double>(), json["start"].get<double>(),
                                 json["end"].get<double>()});
+    } else if (type == "final") {
+      if (!is_text(json, "source") || !is_text(json, "text") || !is_number(json, "start") ||
+          !is_number(json, "end"))
+        return at_line(path, number, "a final result needs source, text, start and end");
+      records.events.push_back({json["source"].get<std::string>(), json["text"].get<std::string>(),
+                                least_confidence(json), json["start"].get<double>(),
+                                json["end"].get<double>()});
     } else if (type == "summary") {
       if (is_number(json, "audio_seconds")) records.audio_seconds += json["audio_seconds"].get<double>();
     } else if (type == "error") {
@@ -173,6 +207,7 @@ Result<RunRecords> read_records(const std::filesystem::path& path) {
 
 Result<Truth> read_truth(const std::filesystem::path& path, std::string_view label_column) {
   RUNNEL_ASSIGN(const std::string text, read_text(path));
+  if (text.substr(0, text.find('\n')).find('\t') != std::string::npos) return from_table(path, text);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && text[first] == '{' ? from_json(path, text, label_column)
                                                           : from_csv(path, text, label_column);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pipeline/host/live/frame_stream.h"
+#include "services/serve/receiver.h"
 #include "services/serve/stream.h"
 
 namespace runnel::serve {
@@ -25,7 +27,8 @@ struct Connection {
   int fd;
   State state = State::greeting;
   pipeline::FrameStream frames;
-  std::unique_ptr<Stream> stream;  // streaming
+  std::vector<Receiver::Arrival> held;  // bytes that follow those of `frames`
+  std::unique_ptr<Stream> stream;       // streaming
   std::string source;
   std::string out;  // answers; the first `sent` bytes are sent
   std::size_t sent = 0;
@@ -36,6 +39,8 @@ struct Connection {
   std::int64_t events = 0, samples = 0;  // already in the metrics
   std::uint32_t interest = 0;            // events registered with epoll
   bool progress = false;
+  bool watched = false;         // by the receiver, which may still refer to this connection
+  bool pausing = false;         // until the receiver says so
   bool queued = false;          // in the queue of clients with data to process
   bool closed_by_peer = false;  // end of input
   bool over = false;            // all input has been given to the stream

@@ -35,6 +35,10 @@ constexpr milliseconds kPatience{250};
 // Socket buffers: large enough to receive a packet while the previous one is processed, and no larger,
 // because there are many.
 constexpr int kReceiveBuffer = 1 << 16, kSendBuffer = 1 << 16;
+// Buffers that a client may have of the receiver's store before it is read on its own, as its stream takes
+// what it sends.
+constexpr std::size_t kMostHeld = 4;
+constexpr std::size_t kArrivals = 512;  // in one round
 
 Time clock_now() noexcept { return std::chrono::steady_clock::now(); }
 std::int64_t nanoseconds(Time::duration time) noexcept {
@@ -72,6 +76,7 @@ Loop::Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times
       wake_(wake),
       shared_(static_cast<std::size_t>(options.max_streams) * models_in(options.around)),
       nodes_(served_nodes(options.graph.nodes)),
+      capacity_(options.most_load),
       now_(clock_now()),
       next_step_(now_),
       next_sweep_(now_),
@@ -83,7 +88,7 @@ Result<std::unique_ptr<Loop>> Loop::make(const ServerOptions& options, Metrics& 
   loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (loop->epoll_ < 0 || pipe2(loop->inbox_, O_NONBLOCK | O_CLOEXEC) != 0)
     return Status(Code::io_error) << "no means to wait for clients: " << std::strerror(errno);
-  RUNNEL_TRY(loop->watch(wake, kWake));
+  RUNNEL_TRY(loop->watch(wake, kWake, EPOLLIN));
   return loop;
 }
 
@@ -98,17 +103,51 @@ Loop::~Loop() {
   }
 }
 
-Status Loop::watch(int fd, std::uint64_t tag) noexcept {
+Status Loop::watch(int fd, std::uint64_t tag, std::uint32_t events) noexcept {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = tag;
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) return {};
   return Status(Code::io_error) << "cannot wait for a socket: " << std::strerror(errno);
 }
 
 Status Loop::prepare(const SampleFormat& format) {
-  RUNNEL_ASSIGN(std::unique_ptr<Stream> stream, stream_for(format));
-  free_.push_back(std::move(stream));
+  const int count = std::min<int>(options_.max_streams, pipeline::SharedSessions::kSeats);
+  std::vector<std::unique_ptr<Stream>> streams(static_cast<std::size_t>(count));
+  for (auto& stream : streams) {
+    RUNNEL_ASSIGN(stream, stream_for(format));
+  }
+  RUNNEL_TRY(measure(streams));
+  for (auto& stream : streams) free_.push_back(std::move(stream));
+  return {};
+}
+
+// The first estimate of what a stream costs: of the steps of a few together, and of its packets.
+Status Loop::measure(std::span<const std::unique_ptr<Stream>> streams) {
+  constexpr int kTicks = 20;  // the first one is not counted: caches are cold
+  constexpr milliseconds kLongest{200};
+  // Receiving ten packets, in seconds; an order of magnitude, until it has been measured as well.
+  constexpr double kPackets = 100e-6;
+  const Stream& one = *streams.front();
+  const std::vector<std::byte> silence(static_cast<std::size_t>(one.tick()) * one.format().frame_bytes());
+  for (const auto& stream : streams) stream->begin("", nullptr);
+  // The fastest tick: others may have been interrupted.
+  Time::duration least = Time::duration::max();
+  const Time start = clock_now();
+  for (int tick = 0; tick < kTicks && (tick < 2 || clock_now() - start < kLongest); ++tick) {
+    turns_.clear();
+    for (const auto& stream : streams) {
+      stream->give(silence);
+      turns_.emplace_back(stream.get());
+    }
+    const Time before = clock_now();
+    together_.step(turns_);
+    if (tick > 0) least = std::min(least, clock_now() - before);
+    for (const Together::Turn& turn : turns_) RUNNEL_TRY(turn.status);
+  }
+  const double sound = static_cast<double>(one.tick()) / static_cast<double>(one.format().rate) *
+                       static_cast<double>(streams.size());
+  capacity_.expect(std::chrono::duration<double>(least).count() / sound + kPackets);
   return {};
 }
 
@@ -137,14 +176,30 @@ Result<std::unique_ptr<Stream>> Loop::stream_for(const SampleFormat& format) {
 void Loop::run(int listener, std::span<const std::unique_ptr<Loop>> loops) {
   listener_ = listener;
   loops_ = loops;
+  start_receiver();
   listen_again();
   while (!stopped_ || !clients_.empty()) {
     wait();
+    const std::uint64_t counted = sound_;
     if (!queue_.empty()) step();
     if (now_ >= next_sweep_) sweep();
     if (any_closed_) bury();
+    count();
+    capacity_.took(clock_now() - woken_ - std::exchange(opening_, {}),
+                   static_cast<std::int64_t>(sound_ - counted));
   }
   publish();
+  receiver_.reset();
+}
+
+// In the thread that uses it.
+void Loop::start_receiver() {
+  if (!options_.receive_together) return;
+  // A quarter of the clients at a time, half a megabyte for five hundred.
+  receiver_ =
+      Receiver::make(std::clamp<std::size_t>(static_cast<std::size_t>(options_.max_streams) / 4, 32, 2048));
+  if (receiver_ != nullptr && !watch(receiver_->descriptor(), kReceiver, EPOLLIN | EPOLLET).ok())
+    receiver_.reset();
 }
 
 void Loop::wait() {
@@ -157,9 +212,10 @@ void Loop::wait() {
     timeout = static_cast<int>(
         std::clamp<std::int64_t>(nanoseconds(next_sweep_ - clock_now()) / 1'000'000 + 1, 0, kSweep.count()));
   }
+  if (receiver_ != nullptr) receiver_->submit();
   epoll_event events[kMaxEvents];
   const int count = epoll_wait(epoll_, events, kMaxEvents, timeout);
-  now_ = clock_now();
+  now_ = woken_ = clock_now();
   openings_left_ = kMaxOpenings;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[i];
@@ -172,6 +228,9 @@ void Loop::wait() {
         break;
       case kInbox:
         read_inbox();
+        break;
+      case kReceiver:
+        receive();
         break;
       default:
         on_event(*static_cast<Connection*>(event.data.ptr), event.events);
@@ -201,13 +260,18 @@ void Loop::accept_some() {
 }
 
 void Loop::hand_over(int fd) noexcept {
-  Loop& loop = *loops_[next_loop_++ % loops_.size()];
+  // Not in turn: clients stay for different times.
+  Loop& loop = **std::min_element(loops_.begin(), loops_.end(),
+                                  [](const auto& a, const auto& b) { return a->clients() < b->clients(); });
+  loop.load_.fetch_add(1, std::memory_order_relaxed);
   if (&loop == this) {
     adopt(fd);
     return;
   }
   // A pipe writes an integer completely or not at all.
-  if (::write(loop.inbox_[1], &fd, sizeof fd) != sizeof fd) ::close(fd);
+  if (::write(loop.inbox_[1], &fd, sizeof fd) == sizeof fd) return;
+  ::close(fd);
+  loop.load_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Loop::read_inbox() {
@@ -222,6 +286,7 @@ void Loop::read_inbox() {
 void Loop::adopt(int fd) {
   if (stopped_) {
     ::close(fd);
+    load_.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -235,6 +300,7 @@ void Loop::adopt(int fd) {
   event.data.ptr = client.get();
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
     ::close(fd);
+    load_.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
   metrics_.connections.fetch_add(1, std::memory_order_relaxed);
@@ -257,7 +323,8 @@ void Loop::stop_listening() noexcept {
 
 void Loop::listen_again() noexcept {
   if (listening_ || stopped_) return;
-  listening_ = (listener_ >= 0 ? watch(listener_, kListener) : watch(inbox_[0], kInbox)).ok();
+  listening_ =
+      (listener_ >= 0 ? watch(listener_, kListener, EPOLLIN) : watch(inbox_[0], kInbox, EPOLLIN)).ok();
 }
 
 // Admits as many clients as may become streams in one round, even if the limit of others is smaller.
@@ -293,12 +360,82 @@ void Loop::on_event(Connection& client, std::uint32_t events) {
   if ((events & (EPOLLIN | EPOLLHUP)) != 0 && client.state != State::closed) on_readable(client);
 }
 
+void Loop::receive() {
+  Receiver::Arrival room[kArrivals];
+  std::span<const Receiver::Arrival> arrivals;
+  do {
+    arrivals = receiver_->take(room);
+    for (const Receiver::Arrival& arrival : arrivals)
+      arrive(*reinterpret_cast<Connection*>(arrival.id), arrival);
+  } while (!arrivals.empty());
+}
+
+void Loop::arrive(Connection& client, const Receiver::Arrival& arrival) {
+  using What = Receiver::Arrival::What;
+  const bool reads = client.state == State::streaming && !client.over;
+  if (arrival.last) client.watched = client.pausing = false;
+  if (arrival.what == What::bytes && !reads) {
+    receiver_->give_back(arrival.buffer);
+  } else if (arrival.what == What::bytes) {
+    new_bytes_ += arrival.bytes;
+    client.heard = client.arrived = now_;
+    if (client.held.empty() || !receiver_->join(client.held.back(), arrival)) client.held.push_back(arrival);
+    if (client.held.size() > kMostHeld && client.watched && !client.pausing) {
+      receiver_->pause(arrival.id);
+      client.pausing = true;
+    }
+    if (!client.queued) take_input(client);
+  } else if (client.state != State::closed && arrival.what == What::failed) {
+    if (client.state == State::streaming) count_end(client, Reason::gone);
+    close(client);
+  } else if (client.state != State::closed && arrival.what == What::end) {
+    client.closed_by_peer = true;
+    if (client.state == State::lingering)
+      close(client);
+    else if (reads && !client.queued)
+      take_input(client);
+  }
+  if (arrival.last) set_interest(client);
+}
+
+// Hands the socket of a stream to the receiver.
+void Loop::watch(Connection& client) {
+  if (receiver_ == nullptr || client.watched) return;
+  client.held.reserve(kMostHeld + 1);
+  client.watched = receiver_->watch(client.fd, reinterpret_cast<std::uintptr_t>(&client));
+  // At once: a request that waits would be for another client's socket if this one is closed meanwhile.
+  receiver_->submit();
+  set_interest(client);
+}
+
+// Moves the oldest bytes that are held into the client's messages.
+void Loop::use_held(Connection& client) {
+  const Receiver::Arrival first = client.held.front();
+  client.held.erase(client.held.begin());
+  spare_.lend(client.frames);
+  for (std::span<const std::byte> bytes = receiver_->bytes(first); !bytes.empty();) {
+    const std::span<std::byte> room = client.frames.room();
+    const std::size_t count = std::min(room.size(), bytes.size());
+    std::memcpy(room.data(), bytes.data(), count);
+    client.frames.add(count);
+    bytes = bytes.subspan(count);
+  }
+  receiver_->give_back(first.buffer);
+}
+
+void Loop::drop_held(Connection& client) noexcept {
+  for (const Receiver::Arrival& arrival : client.held) receiver_->give_back(arrival.buffer);
+  client.held.clear();
+}
+
 void Loop::on_readable(Connection& client) {
+  if (client.watched) return;
   const bool dropping = client.state == State::sending || client.state == State::lingering;
   // Process earlier data first; the rest stays in the socket buffer, which slows the client down.
   if (!dropping && (client.queued || client.over)) return;
   if (client.state == State::greeting && openings_left_ <= 0) return;
   std::byte dropped[4096];
+  if (!dropping) spare_.lend(client.frames);
   const std::span<std::byte> room = dropping ? std::span<std::byte>(dropped) : client.frames.room();
   const ssize_t count = recv(client.fd, room.data(), room.size(), MSG_DONTWAIT);
   if (count < 0) {
@@ -323,7 +460,7 @@ void Loop::on_readable(Connection& client) {
     return;
   }
   if (dropping) return;
-  metrics_.bytes.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
+  new_bytes_ += static_cast<std::uint64_t>(count);
   client.frames.add(static_cast<std::size_t>(count));
   client.heard = client.arrived = now_;
   if (client.state == State::greeting) {
@@ -342,6 +479,7 @@ void Loop::on_readable(Connection& client) {
     greet(client, message);
   }
   if (client.state == State::streaming) take_input(client);
+  if (!client.queued) spare_.take_back(client.frames);
 }
 
 void Loop::greet(Connection& client, std::span<const std::byte> message) {
@@ -361,10 +499,20 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
            "there are " + std::to_string(options_.max_streams) + " streams already; come back later");
     return;
   }
+  if (!capacity_.fits(streams_ + 1)) {
+    metrics_.streams.fetch_sub(1);
+    refuse(client, Reason::overload,
+           "the server is at its capacity: " + std::to_string(streams_) + " streams take " +
+               json_number(100 * capacity_.cost() * streams_, 0) +
+               " % of this thread's time, one more does not fit; come back later");
+    return;
+  }
+  const Time opening = clock_now();
   const int made_before = made_;
   const SampleFormat format{greeting->format, greeting->rate, greeting->channels};
   Result<std::unique_ptr<Stream>> stream = stream_for(format);
   if (made_ != made_before) --openings_left_;
+  opening_ += clock_now() - opening;
   if (!stream.ok()) {
     metrics_.streams.fetch_sub(1);
     refuse(client, Reason::greeting, stream.status().text());
@@ -380,7 +528,8 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
   client.state = State::streaming;
   client.since = now_;
   --others_;
-  client.out.reserve(4096);
+  ++streams_;
+  spare_.lend(client.out);
   client.stream->begin(client.source, &client.out);
   std::string ready = "{\"type\":\"ready\",\"source\":" + json_string(client.source) +
                       ",\"longest_message\":" + std::to_string(options_.longest_message) +
@@ -392,6 +541,7 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
   }
   client.out += ready + "]}\n";
   write(client);
+  if (client.state == State::streaming) watch(client);
 }
 
 // Gives the stream the next message once it has consumed the last one.
@@ -404,6 +554,10 @@ void Loop::take_input(Connection& client) {
       return;
     }
     if (!*whole) {
+      if (!client.held.empty()) {
+        use_held(client);
+        continue;
+      }
       if (client.closed_by_peer && client.frames.cut() && !client.drained) {
         refuse(client, Reason::data, "the stream ended within a message");
         return;
@@ -441,6 +595,7 @@ void Loop::step() {
     } else if (blocked(*client)) {
       queue_[kept++] = client;
     } else {
+      if (client->unsent() == 0 && client->progress) spare_.lend(client->out);
       stepping_.push_back(client);
       turns_.emplace_back(client->stream.get());
       client->queued = false;
@@ -453,6 +608,8 @@ void Loop::step() {
   const Time done = clock_now();
   step_times_.add(nanoseconds(done - now_));
   metrics_.steps.fetch_add(1, std::memory_order_relaxed);
+  for (Connection* const client : stepping_) account(*client);
+  count();  // before the clients learn of it
   for (std::size_t i = 0; i < stepping_.size(); ++i) {
     Connection& client = *stepping_[i];
     if (!turns_[i].status.ok()) {
@@ -460,7 +617,6 @@ void Loop::step() {
       continue;
     }
     if (client.stream->waiting() == 0) lateness_.add(nanoseconds(done - client.arrived));
-    account(client);
     if (client.progress) tell_progress(client.stream->samples(), client.out);
     if (client.stream->waiting() > 0)
       queue(client);
@@ -468,9 +624,23 @@ void Loop::step() {
       finish(client);
     else
       take_input(client);
-    if (client.unsent() > 0 && client.state != State::closed) write(client);
+    if (client.unsent() > 0 && client.state != State::closed)
+      write(client);
+    else if (client.unsent() == 0)
+      spare_.take_back(client.out);
+    if (!client.queued) spare_.take_back(client.frames);
   }
   now_ = done;
+}
+
+// Adds what has been counted to the metrics.
+void Loop::count() noexcept {
+  const auto add = [](std::uint64_t& counted, Metrics::Number<std::uint64_t>& to) {
+    if (counted > 0) to.fetch_add(std::exchange(counted, 0), std::memory_order_relaxed);
+  };
+  add(new_bytes_, metrics_.bytes);
+  add(new_events_, metrics_.events);
+  add(new_microseconds_, metrics_.microseconds);
 }
 
 // Updates the metrics.
@@ -480,10 +650,10 @@ void Loop::account(Connection& client) {
   const auto microseconds = [&](std::int64_t count) {
     return static_cast<std::uint64_t>(count) * 1'000'000 / rate;
   };
-  metrics_.microseconds.fetch_add(microseconds(samples) - microseconds(client.samples),
-                                  std::memory_order_relaxed);
-  if (events > client.events)
-    metrics_.events.fetch_add(static_cast<std::uint64_t>(events - client.events), std::memory_order_relaxed);
+  const std::uint64_t sound = microseconds(samples) - microseconds(client.samples);
+  new_microseconds_ += sound;
+  sound_ += sound;
+  new_events_ += static_cast<std::uint64_t>(events - client.events);
   client.samples = samples;
   client.events = events;
 }
@@ -494,6 +664,7 @@ void Loop::finish(Connection& client) {
     return;
   }
   account(client);
+  count();
   client.out += "{\"type\":\"summary\",\"source\":" + json_string(client.source) +
                 ",\"audio_seconds\":" + json_number(client.stream->seconds(), 3) +
                 ",\"events\":" + std::to_string(client.stream->events()) +
@@ -524,10 +695,12 @@ void Loop::answer_done(Connection& client) {
 
 // Returns the stream for reuse by another client.
 void Loop::release(Connection& client) {
+  drop_held(client);
   if (client.stream == nullptr) return;
   free_.push_back(std::move(client.stream));
   metrics_.streams.fetch_sub(1);
   ++others_;
+  --streams_;
 }
 
 void Loop::write(Connection& client) {
@@ -547,6 +720,7 @@ void Loop::write(Connection& client) {
   if (client.unsent() == 0) {
     client.out.clear();
     client.sent = 0;
+    spare_.take_back(client.out);
     if (client.state == State::sending) {
       // If data of the client is still in flight, closing now would make the system discard answers that the
       // client has not read.
@@ -563,8 +737,8 @@ void Loop::write(Connection& client) {
 }
 
 void Loop::set_interest(Connection& client) noexcept {
-  const bool reads =
-      !client.closed_by_peer && !(client.state == State::streaming && (client.over || blocked(client)));
+  const bool reads = !client.watched && !client.closed_by_peer &&
+                     !(client.state == State::streaming && (client.over || blocked(client)));
   const std::uint32_t interest = (reads ? static_cast<std::uint32_t>(EPOLLIN) : 0U) |
                                  (client.unsent() > 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
   if (interest == client.interest || client.state == State::closed) return;
@@ -574,27 +748,38 @@ void Loop::set_interest(Connection& client) noexcept {
   epoll_ctl(epoll_, EPOLL_CTL_MOD, client.fd, &event);
 }
 
-// Events of this round may still refer to the client: it is deleted after the round.
+// Events of this round, and the receiver, may still refer to the client: it is deleted when they do not.
 void Loop::close(Connection& client) noexcept {
   if (client.state == State::closed) return;
   release(client);
   --others_;
+  if (client.watched) {
+    // The receiver keeps the socket open until it has heard of its end.
+    shutdown(client.fd, SHUT_RDWR);
+    if (!client.pausing) receiver_->pause(reinterpret_cast<std::uintptr_t>(&client));
+    client.pausing = true;
+  }
   ::close(client.fd);
   client.fd = -1;
   client.state = State::closed;
   any_closed_ = true;
+  load_.fetch_sub(1, std::memory_order_relaxed);
   metrics_.connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Loop::bury() {
-  any_closed_ = false;
   std::erase_if(queue_, [](const Connection* client) { return client->state == State::closed; });
-  std::erase_if(clients_, [](const auto& client) { return client->state == State::closed; });
+  std::erase_if(clients_,
+                [](const auto& client) { return client->state == State::closed && !client->watched; });
+  any_closed_ = std::any_of(clients_.begin(), clients_.end(),
+                            [](const auto& client) { return client->state == State::closed; });
   if (others_ < most_others()) listen_again();
 }
 
 void Loop::sweep() {
   next_sweep_ = now_ + kSweep;
+  capacity_.update();
+  if (receiver_ != nullptr) receive();  // costs nothing here, and no edge can be missed for long
   listen_again();
   publish();
   for (const auto& client : clients_) {
@@ -624,6 +809,9 @@ void Loop::sweep(Connection& client) {
     refuse(client, Reason::idle, "nothing was heard for " + seconds(options_.idle) + " s");
   } else if (client.state == State::lingering && now_ - client.since > options_.linger) {
     close(client);
+  } else if (client.state == State::streaming && !client.queued && !client.over && !client.closed_by_peer &&
+             !blocked(client)) {
+    watch(client);  // it has calmed down
   }
 }
 

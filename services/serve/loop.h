@@ -12,10 +12,13 @@
 #include "base/status.h"
 #include "pipeline/host/shared_sessions.h"
 #include "pipeline/host/step_times.h"
+#include "services/serve/capacity.h"
 #include "services/serve/connection.h"
 #include "services/serve/greeting.h"
 #include "services/serve/metrics.h"
+#include "services/serve/receiver.h"
 #include "services/serve/server.h"
+#include "services/serve/spare_memory.h"
 #include "services/serve/stream.h"
 
 namespace runnel::serve {
@@ -33,7 +36,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // A stream for a client with this format: a new one, or one reused from an earlier client.
+  // Makes streams of this format for the first clients, and measures what they cost.
   Status prepare(const SampleFormat& format);
 
   // Runs until the server stops and all streams are flushed. `listener`: owned by this loop, which
@@ -46,10 +49,12 @@ class Loop {
 
  private:
   Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake);
-  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3 };  // not valid pointers
+  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3, kReceiver = 4 };  // not valid pointers
 
-  Status watch(int fd, std::uint64_t tag) noexcept;
+  Status watch(int fd, std::uint64_t tag, std::uint32_t events) noexcept;
   void wait();
+  [[nodiscard]] int clients() const noexcept { return load_.load(std::memory_order_relaxed); }
+  Status measure(std::span<const std::unique_ptr<Stream>> streams);
   void accept_some();
   void adopt(int fd);
   void hand_over(int fd) noexcept;
@@ -63,6 +68,12 @@ class Loop {
   bool has_room();
   bool make_room();
 
+  void start_receiver();
+  void receive();
+  void arrive(Connection& client, const Receiver::Arrival& arrival);
+  void watch(Connection& client);
+  void use_held(Connection& client);
+  void drop_held(Connection& client) noexcept;
   void on_event(Connection& client, std::uint32_t events);
   void on_readable(Connection& client);
   void greet(Connection& client, std::span<const std::byte> message);
@@ -75,6 +86,7 @@ class Loop {
 
   void step();
   void account(Connection& client);
+  void count() noexcept;
   void finish(Connection& client);
   void count_end(Connection& client, Reason reason) noexcept;
   void refuse(Connection& client, Reason reason, std::string_view message);
@@ -98,7 +110,7 @@ class Loop {
   bool listening_ = false;   // polls for new clients: on the listener, or the inbox
   bool stopped_ = false;
   std::span<const std::unique_ptr<Loop>> loops_;
-  std::size_t next_loop_ = 0;
+  std::atomic<int> load_{0};  // clients, those in the inbox included; the loop that accepts reads it
 
   pipeline::SharedSessions shared_;  // declared before the streams, which refer to it
   std::vector<const pipeline::NodeType*> nodes_;
@@ -106,15 +118,23 @@ class Loop {
   int made_ = 0;           // streams that exist
   int openings_left_ = 0;  // in this round: making a stream delays the others
 
+  std::unique_ptr<Receiver> receiver_;  // null: the kernel has none
   std::vector<std::unique_ptr<Connection>> clients_;
-  int others_ = 0;                  // connections that are not streams
+  int others_ = 0;   // connections that are not streams
+  int streams_ = 0;  // clients that are streams
+  SpareMemory spare_;
+  Capacity capacity_;
+  std::chrono::nanoseconds opening_{0};  // spent in this round on making streams
+  // Counted since count(): threads that add to shared counters for every packet would wait for each other.
+  std::uint64_t new_bytes_ = 0, new_events_ = 0, new_microseconds_ = 0;
   std::vector<Connection*> queue_;  // clients with data to process
   std::vector<Connection*> stepping_;
   std::vector<Together::Turn> turns_;
   Together together_;
   bool any_closed_ = false;
 
-  Time now_, next_step_, next_sweep_, deadline_;
+  Time now_, woken_, next_step_, next_sweep_, deadline_;
+  std::uint64_t sound_ = 0;  // microseconds processed in all
   pipeline::StepTimes step_times_, lateness_;
   int cut_off_ = 0;
 };

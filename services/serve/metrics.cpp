@@ -9,7 +9,7 @@ namespace runnel::serve {
 namespace {
 
 constexpr std::array<std::string_view, kReasons> kNames = {
-    "busy", "token", "greeting", "data", "idle", "slow_reader", "gone", "shutdown", "failed"};
+    "busy", "overload", "token", "greeting", "data", "idle", "slow_reader", "gone", "shutdown", "failed"};
 
 class Page {
  public:

@@ -10,8 +10,19 @@
 namespace runnel::serve {
 
 // Why a connection was refused or cut.
-enum class Reason : std::uint8_t { busy, token, greeting, data, idle, slow_reader, gone, shutdown, failed };
-inline constexpr std::size_t kReasons = 9;
+enum class Reason : std::uint8_t {
+  busy,
+  overload,
+  token,
+  greeting,
+  data,
+  idle,
+  slow_reader,
+  gone,
+  shutdown,
+  failed
+};
+inline constexpr std::size_t kReasons = 10;
 std::string_view name_of(Reason reason) noexcept;
 
 struct Metrics {

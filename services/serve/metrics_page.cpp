@@ -19,15 +19,14 @@ class Running final : public MetricsPage {
 Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& address, std::string token,
                                                         std::function<std::string()> text) {
   // One thread suffices for a few readers that ask every few seconds.
-  RUNNEL_ASSIGN(
-      std::unique_ptr<net::HttpServer> server,
-      net::HttpServer::start(
-          {.address = address, .token = std::move(token), .threads = 1}, [&](httplib::Server& routes) {
-            routes.Get("/metrics",
-                       [text = std::move(text)](const httplib::Request&, httplib::Response& response) {
-                         response.set_content(text(), "text/plain; version=0.0.4");
-                       });
-          }));
+  RUNNEL_ASSIGN(std::unique_ptr<net::HttpServer> server,
+                net::HttpServer::start({.address = address, .token = std::move(token), .threads = 1},
+                                       {{"/metrics", [text = std::move(text)](const auto&) {
+                                           net::HttpReply reply;
+                                           reply.type = "text/plain; version=0.0.4";
+                                           reply.body = text();
+                                           return reply;
+                                         }}}));
   return std::unique_ptr<MetricsPage>(std::make_unique<Running>(std::move(server)));
 }
 

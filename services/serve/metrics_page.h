@@ -14,8 +14,7 @@ namespace runnel::serve {
 class MetricsPage {
  public:
   // `text`: called from that thread. `token`, if not empty, is required as "Authorization: Bearer TOKEN".
-  // Errors: invalid_argument for an address that is not loopback without a token; io_error; unsupported in a
-  // build without cpp-httplib.
+  // Errors as in services/net/http_server.h.
   static Result<std::unique_ptr<MetricsPage>> start(const net::Address& address, std::string token,
                                                     std::function<std::string()> text);
   virtual ~MetricsPage() = default;

@@ -24,11 +24,14 @@ struct ServerOptions {
   pipeline::GraphOptions graph;  // models and operators; models must be usable from any thread
   net::Address address;
   std::string token;  // required from clients; empty: none. Without one only loopback addresses are allowed
-  int max_streams = 256;  // at a time, 1 .. 65536
-  int max_others = 256;   // connections that are not streams (before the greeting, or ending); beyond
-                          // that and max_streams, new clients wait until the oldest is a quarter of a second
-                          // old and is closed
-  int threads = 1;        // that process streams, 1 .. 32
+  int max_streams = 256;   // at a time, 1 .. 65536
+  double most_load = 0.8;  // share of a thread's time that its streams may take when all send in real time;
+                           // newcomers beyond are refused; 0: no limit
+  int max_others = 256;    // connections that are not streams (before the greeting, or ending); beyond
+                           // that and max_streams, new clients wait until the oldest is a quarter of a second
+                           // old and is closed
+  int threads = 1;         // that process streams, 1 .. 32
+  bool receive_together = true;  // with one call of the system for many clients, where the kernel can
   std::size_t longest_message = std::size_t{1} << 18;  // bytes
   std::size_t most_unsent =
       std::size_t{1} << 16;  // bytes of answers that a client has not taken, beyond which its stream waits

@@ -125,8 +125,10 @@ Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const Samp
   stream->answers_ = find<Answers>(graph);
   stream->samples_->code = format.code;
   for (int i = 0; i < graph.size(); ++i) {
-    if (auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node); node != nullptr)
-      stream->models_.push_back({node, i});
+    auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node);
+    if (node == nullptr) continue;
+    RUNNEL_TRY(node->share_queue(i));
+    stream->models_.push_back({node, i});
   }
   return stream;
 }
@@ -141,6 +143,7 @@ void Stream::begin(std::string_view source, std::string* to) {
 Together::Together() {
   due_.reserve(kAtOnce);
   waiting_.reserve(kAtOnce);
+  loaded_.reserve(kAtOnce);
 }
 
 void Together::step(std::span<Turn> turns) noexcept {
@@ -150,7 +153,10 @@ void Together::step(std::span<Turn> turns) noexcept {
 
 void Together::step_some(std::span<Turn> turns) noexcept {
   std::size_t models = 0;
+  std::size_t seat = 0;
   for (Turn& turn : turns) {
+    for (const Stream::Model& model : turn.stream->models_) model.node->sit(seat);
+    ++seat;
     bool done = false;
     // A status is large: do not copy one that is ok.
     if (const Status status = turn.stream->executor_->step(done); !status.ok()) turn.status = status;
@@ -167,19 +173,19 @@ void Together::run_models(std::span<Turn> turns, std::size_t model) noexcept {
     if (node.due()) waiting_.push_back(&node);
   }
   while (!waiting_.empty()) {
-    // Streams of one graph have the same model here; streams of another group wait for the next round.
+    // Streams of one graph have the same model here; those of another group, which also runs blocks of
+    // another size, wait for a later round.
     SessionGroup& group = waiting_.front()->group();
     due_.clear();
+    loaded_.clear();
     for (pipeline::SharedInfer* const node : waiting_) {
-      if (&node->group() == &group) due_.push_back(node->load());
+      if (&node->group() != &group) continue;
+      due_.push_back(node->load(due_.size()));
+      loaded_.push_back(node);
     }
     group.run(due_);
-    std::size_t kept = 0;
-    for (pipeline::SharedInfer* const node : waiting_) {
-      if (&node->group() == &group) node->collect();
-      if (node->due()) waiting_[kept++] = node;
-    }
-    waiting_.resize(kept);
+    for (pipeline::SharedInfer* const node : loaded_) node->collect();
+    std::erase_if(waiting_, [](const pipeline::SharedInfer* node) { return !node->due(); });
   }
   for (Turn& turn : turns) {
     if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;

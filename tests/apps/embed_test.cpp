@@ -91,5 +91,22 @@ TEST(Embed, FixedPointFrontEndsAreConstants) {
   EXPECT_FALSE(says(program, "pipeline/nodes/spectrum/microfrontend.h"));
 }
 
+// Its files are read here: on a device there are none.
+TEST(Embed, DecodersOfSpeechHaveTheirTablesInRom) {
+  const runnel::test::TemporaryFolder folder;
+  const std::string grammar = folder.path() / "g.txt", embedded = folder.path() / "digits";
+  write_text(grammar, "<d> = 0 | 1 | 2 | 3\n4 <d>+ [9]\n");
+  const std::string decision =
+      "ctc mode=beam blank=silence units=words partials=0 max_tokens=16 grammar=" + grammar;
+  call_well({"embed", model(), "-o", embedded, "--decision", decision});
+  const std::string program = read_text(fs::path(embedded) / "digits.cpp");
+  EXPECT_TRUE(says(program, "constexpr decoding::WordArc kCtc")) << program.substr(0, 2000);
+  EXPECT_TRUE(says(program, "->tables = &kCtc"));
+  EXPECT_FALSE(says(program, "g.txt"));
+  refusal({"embed", model(), "-o", embedded, "--decision", decision + " blank=99"}, "blank");
+  write_text(grammar, "0 eleven\n");
+  refusal({"embed", model(), "-o", embedded, "--decision", decision}, "\"eleven\" cannot be spelled");
+}
+
 }  // namespace
 }  // namespace runnel::apps::test

@@ -17,10 +17,11 @@ struct Layer {
 // Folders of one height do not include each other. Firmware examples stand beside the apps, on device code
 // alone.
 constexpr std::array kLayers = {
-    Layer{"base", 0, true},      Layer{"kernels", 1, true},   Layer{"streaming", 1, true},
-    Layer{"features", 1, true},  Layer{"inference", 2, true}, Layer{"npu", 3, true},
-    Layer{"pipeline", 4, true},  Layer{"compiler", 4, false}, Layer{"embed", 5, true},
-    Layer{"services", 5, false}, Layer{"apps", 6, false},     Layer{"firmware", 6, true},
+    Layer{"base", 0, true},     Layer{"kernels", 1, true},   Layer{"streaming", 1, true},
+    Layer{"features", 1, true}, Layer{"decoding", 1, true},  Layer{"inference", 2, true},
+    Layer{"npu", 3, true},      Layer{"pipeline", 4, true},  Layer{"compiler", 4, false},
+    Layer{"embed", 5, true},    Layer{"services", 5, false}, Layer{"apps", 6, false},
+    Layer{"firmware", 6, true},
 };
 // Read for #pragma once only: tests and the like may include what they want.
 constexpr std::array kFreeFolders = {"tests", "bench", "examples"};

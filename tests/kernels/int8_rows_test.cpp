@@ -48,6 +48,39 @@ TEST_F(Int8RowsTest, DotProductsAreExact) {
     EXPECT_EQ(rows->dot(kMaxInt8Dot, lowest.data(), lowest.data()), 16384 * 131071);
 }
 
+TEST_F(Int8RowsTest, ProductsOfPackedRowsAreExact) {
+  for (int repeat = 0; repeat < 300; ++repeat) {
+    const auto rows = static_cast<std::size_t>(pick(1, repeat % 5 == 0 ? 300 : 40)),
+               columns = static_cast<std::size_t>(pick(1, 90));
+    const auto weights = bytes(rows * columns);
+    HeapMemory memory;
+    PackedBytes packed;
+    ASSERT_TRUE(pack_bytes(weights.data(), static_cast<std::int64_t>(rows),
+                           static_cast<std::int64_t>(columns), memory, packed)
+                    .ok());
+    auto x = bytes(columns);
+    x.resize(static_cast<std::size_t>(packed.input_bytes()));
+    for (const Int8Rows* level : levels()) {
+      std::vector<std::int32_t> sums(static_cast<std::size_t>(packed.rows()), -7);
+      level->products(packed, x.data(), sums.data());
+      for (std::size_t row = 0; row < sums.size(); ++row) {
+        std::int32_t expected = 0;
+        for (std::size_t i = 0; row < rows && i < columns; ++i) expected += weights[row * columns + i] * x[i];
+        ASSERT_EQ(sums[row], expected) << rows << " x " << columns << ", row " << row;
+      }
+    }
+  }
+  const std::vector<std::int8_t> lowest(kMaxPackedBytes, -128);
+  HeapMemory memory;
+  PackedBytes packed;
+  ASSERT_TRUE(pack_bytes(lowest.data(), 1, kMaxPackedBytes, memory, packed).ok());
+  for (const Int8Rows* level : levels()) {
+    std::vector<std::int32_t> sums(static_cast<std::size_t>(packed.rows()));
+    level->products(packed, lowest.data(), sums.data());
+    EXPECT_EQ(sums[0], 1 << 30);
+  }
+}
+
 // Ties, their neighbours, zeros, infinity and NaN among random values.
 TEST_F(Int8RowsTest, QuantizeAsThePlainLoop) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -76,7 +109,7 @@ TEST_F(Int8RowsTest, QuantizeAsThePlainLoop) {
 }
 
 TEST_F(Int8RowsTest, HybridConvolutionsAsThePlainLoop) {
-  int as_floats = 0;
+  int as_floats = 0, packed = 0;
   for (int repeat = 0; repeat < 400; ++repeat) {
     HybridConvSpec spec;
     spec.groups = pick(0, 2) == 0 ? 2 : 1;
@@ -88,6 +121,13 @@ TEST_F(Int8RowsTest, HybridConvolutionsAsThePlainLoop) {
     spec.stride_height = pick(1, 2), spec.stride_width = pick(1, 3);
     spec.dilation_height = pick(1, 2), spec.dilation_width = pick(1, 2);
     spec.pad_top = pick(0, 2), spec.pad_left = pick(0, 4);
+    if (repeat % 4 == 0) {  // products of packed rows
+      spec.kernel_height = spec.kernel_width = spec.groups = 1;
+      spec.pad_top = spec.pad_left = 0;
+      spec.in_channels = pick(1, 70), spec.out_channels = pick(1, 70);
+      spec.in_height = spec.out_height = 1;
+      spec.out_width = pick(1, 2), spec.in_width = (spec.out_width - 1) * spec.stride_width + pick(1, 2);
+    }
     const auto weights = bytes(static_cast<std::size_t>(spec.out_channels * spec.kernel_height *
                                                         spec.kernel_width * spec.in_channels / spec.groups));
     std::vector<float> x(static_cast<std::size_t>(spec.in_height * spec.in_width * spec.in_channels)),
@@ -111,9 +151,11 @@ TEST_F(Int8RowsTest, HybridConvolutionsAsThePlainLoop) {
       hybrid_conv(fast, x.data(), y.data(), memory.allocate(fast.scratch_bytes(), 4));
       ASSERT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0) << repeat;
       as_floats += fast.sums != nullptr ? 1 : 0;
+      packed += fast.packed != nullptr ? 1 : 0;
     }
   }
   EXPECT_EQ(as_floats > 100, best_isa() >= Isa::avx2);
+  EXPECT_EQ(packed >= 100, best_isa() >= Isa::avx2);
 }
 
 }  // namespace

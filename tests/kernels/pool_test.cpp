@@ -33,6 +33,7 @@ void equal_cases(DType type, unsigned seed) {
     s.y_exponent = s.x_exponent + pick(-2, 3);
     s.rounding = pick(0, 1) == 0 ? Rounding::half_up : Rounding::half_even;
     s.count_padding = pick(0, 1) == 0;
+    s.integer_mean = pick(0, 2) == 0;
     PoolRange data{0, s.in_height, 0, s.in_width};
     if (pick(0, 1) == 0)
       data = {pick(0, s.in_height), pick(0, s.in_height), pick(0, s.in_width), pick(0, s.in_width)};
@@ -52,6 +53,26 @@ void equal_cases(DType type, unsigned seed) {
 
 TEST(Pool, EqualsReferenceInInt8) { equal_cases<std::int8_t>(DType::int8, 1); }
 TEST(Pool, EqualsReferenceInInt16) { equal_cases<std::int16_t>(DType::int16, 2); }
+
+TEST(Pool, SumsOfRowsAreExact) {
+  std::mt19937 engine(4);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine); };
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const int rows = pick(0, 9), width = repeat % 150 + 1, step = width + pick(0, 3);
+    std::vector<std::int16_t> x(static_cast<std::size_t>(rows * step));
+    for (auto& v : x) v = static_cast<std::int16_t>(pick(-32768, 32767));
+    std::vector<std::int32_t> expected(static_cast<std::size_t>(width), 7);
+    for (int row = 0; row < rows; ++row) {
+      for (int k = 0; k < width; ++k)
+        expected[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(row * step + k)];
+    }
+    for (int level = 0; level <= static_cast<int>(best_isa()); ++level) {
+      std::vector<std::int32_t> sums(static_cast<std::size_t>(width), 7);
+      add_rows(DType::int16, rows, step, width, x.data(), sums.data(), static_cast<Isa>(level));
+      ASSERT_EQ(sums, expected) << level;
+    }
+  }
+}
 
 TEST(Pool, AverageCountsPaddingOrNot) {
   PoolSpec s;

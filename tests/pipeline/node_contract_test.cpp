@@ -49,7 +49,7 @@ constexpr std::string_view kChains[] = {
     "statistics window=25ms hop=10ms statistics=mean,rms,zero_crossings",
     "stft n_fft=64 hop_length=32 ! framing window=3 hop=3 ! mask"};
 // Tested in files of their own: with several inputs, with models, without an output.
-constexpr std::string_view kElsewhere[] = {"join", "infer", "detect", "null"};
+constexpr std::string_view kElsewhere[] = {"join", "infer", "detect", "ctc", "transducer", "null"};
 
 std::vector<std::string_view> all_chains() {
   std::vector<std::string_view> chains(std::begin(kChains), std::end(kChains));

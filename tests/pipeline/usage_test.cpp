@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "pipeline/nodes/model/infer.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
+#include "tests/support/npy.h"
 
 namespace runnel::pipeline::test {
 namespace {
@@ -64,6 +66,23 @@ Graph summing(std::int32_t frames, bool state) {
   add.outputs = {3};
   add.options = compiler::BinaryOptions{};
   graph.nodes = {sum, add};
+  return graph;
+}
+
+// y [1, 2, 2] = frames 2 and 4 of x [1, 6, 2].
+Graph thinning() {
+  Graph graph;
+  graph.name = "thinned";
+  graph.tensors = {tensor("x", {1, 6, 2}), tensor("y", {1, 2, 2})};
+  graph.inputs = {0};
+  graph.outputs = {1};
+  compiler::Node slice;
+  slice.name = "slice";
+  slice.code = OpCode::slice;
+  slice.inputs = {0};
+  slice.outputs = {1};
+  slice.options = compiler::SliceOptions{{0, 2, 0}, {1, 2, 1}};
+  graph.nodes = {slice};
   return graph;
 }
 
@@ -131,6 +150,35 @@ TEST_F(Usage, StepsTakeNewFramesBehindTheContextAndFillUpTheLastOne) {
   EXPECT_EQ(sums(file(summing(4, false), step)), (std::vector<float>{6, 18}));
   Rows::values.clear();
   EXPECT_TRUE(sums(file(summing(4, false), step)).empty()) << "an empty stream has no steps";
+}
+
+// The first run waits for the frames ahead; at the end each frame was one of a step's own. Frames that come
+// out of a step are frames, with a clock of their own.
+TEST_F(Usage, StepsLookAheadAndGiveFewerFrames) {
+  UsageOptions step;
+  step.step = 4;
+  step.look_ahead = 2;
+  step.output_frames = 2;
+  const std::string model = file(thinning(), step);
+  const std::vector<std::pair<int, std::vector<float>>> cases = {{0, {}},
+                                                                 {1, {0, 0}},
+                                                                 {4, {3, 0}},
+                                                                 {5, {3, 5, 0, 0}},
+                                                                 {6, {3, 5, 0, 0}},
+                                                                 {10, {3, 5, 7, 9, 0, 0}},
+                                                                 {12, {3, 5, 7, 9, 11, 0}}};
+  for (const auto& [rows, expected] : cases) {
+    count_rows(rows);
+    EXPECT_EQ(sums(model), expected) << rows << " frames";
+    if (rows == 0) continue;
+    EXPECT_EQ(Keep::format.clock.hop, 320);
+    EXPECT_EQ(Keep::format.clock.span, 400);
+    EXPECT_EQ(Keep::format.channels, 2);
+  }
+  // Without it, all values of a step are one frame.
+  step.output_frames.reset();
+  count_rows(10);
+  EXPECT_EQ(sums(file(thinning(), step)).size(), 3u * 2);
 }
 
 TEST_F(Usage, StateGoesFromRunToRun) {
@@ -224,6 +272,19 @@ TEST_F(Usage, ContradictionsAreRefusedByName) {
   usage = {};
   usage.context = 4;
   EXPECT_NE(refusal(summing(4, false), usage).find("expected room for new ones"), std::string::npos);
+  usage.context = 1;
+  usage.look_ahead = 3;
+  EXPECT_NE(refusal(summing(4, false), usage).find("a look-ahead of 3 in an input of 4, expected room"),
+            std::string::npos);
+  usage = {};
+  usage.usage = "window";
+  usage.look_ahead = 3;
+  EXPECT_EQ(refusal(summing(4, false), usage), "look-ahead 3 has no meaning for usage window");
+  usage = {};
+  usage.step = 4;
+  usage.look_ahead = 2;
+  usage.output_frames = 3;
+  EXPECT_NE(refusal(thinning(), usage).find("3 frames come out of 4, expected a divisor"), std::string::npos);
   usage = {};
   usage.usage = "often";
   EXPECT_EQ(refusal(summing(4, false), usage), "usage \"often\", expected stream, step, window or whole");
@@ -310,6 +371,51 @@ TEST_F(Usage, SileroTakesItsContextFromTheStream) {
     }
     EXPECT_NEAR(Keep::values.back(), oracle.back(), 0.02);
   }
+}
+
+// The streaming Zipformer2-CTC as it is published: front end, chunks and greedy search give the tokens and
+// times that sherpa-onnx gives for 66 s of speech. It leaves the last frames to more sound, here zeros follow
+// them.
+TEST_F(Usage, ZipformerGivesTheTokensOfAnotherEngine) {
+  RUNNEL_NEEDS_DATA();
+  const fs::path folder = data() / "speech/zipformer";
+  auto imported = compiler::import_file(folder / "zipformer2_ctc_random.onnx", {});
+  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  const std::string model = file(imported->graph, {});
+  const fs::path result = folder_.path() / "log_probs.npy";
+  run_graph("wav path=" + (folder / "speech_66s.flac").string() +
+                " ! fbank preset=zipformer ! "
+                "infer model=" +
+                model + " ! npy path=" + result.string(),
+            options());
+  const runnel::test::Npy written = runnel::test::read_npy(result);
+  ASSERT_EQ(written.shape.size(), 2u);
+  ASSERT_EQ(written.shape[1], 500u);
+  const std::vector<float> values = written.as<float>();
+  const auto recorded = nlohmann::json::parse(read_text(folder / "recorded_result.json"));
+  std::vector<std::string> names(500);
+  std::ifstream tokens(folder / "tokens.txt");
+  for (std::string name; tokens >> name;) {
+    std::size_t id = 0;
+    tokens >> id;
+    names.at(id) = name;
+  }
+  std::size_t found = 0, last = 0;
+  for (std::size_t frame = 0; frame < written.shape[0]; ++frame) {
+    const auto row = values.begin() + static_cast<std::ptrdiff_t>(frame * 500);
+    const auto best = static_cast<std::size_t>(std::max_element(row, row + 500) - row);
+    if (best != last && best != 0 && found < recorded["tokens"].size()) {
+      const std::string expected = recorded["tokens"][found];
+      EXPECT_TRUE(names[best] == expected ||
+                  names[best] == "\u2581" + expected.substr(expected.find_first_not_of(' ')))
+          << "token " << found << ": " << names[best] << " and " << expected;
+      EXPECT_NEAR(static_cast<double>(frame) * 0.04, recorded["timestamps"][found].get<double>(), 1e-3);
+      ++found;
+    }
+    last = best;
+  }
+  EXPECT_EQ(found, recorded["tokens"].size());
+  EXPECT_EQ(found, 234u);
 }
 
 // Recordings of the oracle chains: noise, the word, noise. Probabilities byte for byte, detections at the

@@ -56,6 +56,48 @@ TEST_F(Wav, SilenceBehindARecording) {
   }
 }
 
+// Calls of the system that read, of this process, of threads that have ended too.
+std::int64_t reads_so_far() {
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  for (std::int64_t value = 0; file >> name >> value;) {
+    if (name == "syscr:") return value;
+  }
+  return -1;
+}
+
+TEST_F(Wav, ReadsLargePiecesWhateverTheTick) {
+  if (reads_so_far() < 0) GTEST_SKIP() << "this system does not count reads";
+  const auto samples = make_samples(100'000);
+  for (const int format : {SF_FORMAT_PCM_16, SF_FORMAT_FLOAT}) {
+    SF_INFO info{};
+    info.samplerate = 16000;
+    info.channels = 2;
+    info.format = SF_FORMAT_WAV | format;
+    SNDFILE* out = sf_open(file("a.wav").c_str(), SFM_WRITE, &info);
+    ASSERT_NE(out, nullptr);
+    sf_writef_short(out, samples.data(), 50'000);
+    sf_close(out);
+    std::vector<float> expected;
+    for (const std::int64_t tick : {50'000, 8192, 160, 7}) {
+      GraphOptions with = options();
+      with.tick = tick;
+      const std::int64_t before = reads_so_far();
+      run_graph(source("a.wav") + " ! keep", with);
+      EXPECT_LT(reads_so_far() - before, 60) << tick;
+      if (expected.empty()) expected = Keep::values;
+      ASSERT_EQ(Keep::values.size(), 100'000U);
+      EXPECT_EQ(Keep::values, expected) << tick;
+      for (const double piece : {0.5, 2.0}) {
+        run_graph(source("a.wav") + " offset=1 duration=" + std::to_string(piece) + " ! keep", with);
+        const auto frames = static_cast<std::size_t>(16000 * piece);
+        ASSERT_EQ(Keep::values.size(), 2 * frames);
+        EXPECT_TRUE(std::equal(Keep::values.begin(), Keep::values.end(), expected.begin() + 32'000));
+      }
+    }
+  }
+}
+
 TEST_F(Wav, ReadsIntegerFormatsExactly) {
   const auto samples = make_samples(5001);
   const struct {

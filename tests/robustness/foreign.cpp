@@ -1,5 +1,7 @@
 #include "tests/robustness/foreign.h"
 
+#include <cstdlib>
+
 #include "tests/compiler/import/tflite/tiny_tflite.h"
 #ifdef RUNNEL_HAVE_ONNX
 #include "tests/compiler/import/onnx/graph_maker.h"
@@ -67,10 +69,54 @@ std::vector<std::byte> quantized_onnx() {
   return maker.bytes();
 }
 
+// Attention with a relative shift, a bias by distance and a mask, a swoosh, and a counter as state.
+std::vector<std::byte> attention_onnx() {
+  constexpr std::int64_t kFrames = 6;
+  OnnxMaker maker;
+  maker.input("x", {1, kFrames, 4})
+      .input("seen", {1}, ::onnx::TensorProto::INT64)
+      .output("y")
+      .output("new_seen");
+  Floats bias, mask;
+  std::vector<std::int64_t> shifted;
+  for (int i = 0; i < kFrames; ++i) {
+    for (int j = 0; j < kFrames; ++j) {
+      bias.push_back(-0.25f * static_cast<float>(std::abs(i - j)));
+      mask.push_back(j > i || j < i - 3 ? -1e9f : 0.0f);
+      shifted.push_back(kFrames - 1 - i + j);
+    }
+  }
+  maker.floats("w", {4, 4}, ramp(16, -1, 0.13f)).floats("r", {4, 2 * kFrames - 1}, ramp(44, -0.5f, 0.02f));
+  maker.floats("bias", {1, kFrames, kFrames}, bias).floats("mask", {kFrames, kFrames}, mask);
+  maker.floats("a", {}, {4}).floats("b", {}, {0.08f}).floats("c", {}, {0.035f}).floats("one", {}, {1});
+  maker.integers("shifted", {1, kFrames, kFrames}, shifted).integers("step", {1}, {kFrames});
+  maker.node("MatMul", {"x", "w"}, {"q"});
+  set(maker.node("Transpose", {"q"}, {"k"}), "perm", Dims{0, 2, 1});
+  maker.node("MatMul", {"q", "k"}, {"content"});
+  maker.node("MatMul", {"q", "r"}, {"places"});
+  set(maker.node("GatherElements", {"places", "shifted"}, {"moved"}), "axis", std::int64_t{2});
+  maker.node("Add", {"content", "moved"}, {"s0"});
+  maker.node("Add", {"s0", "bias"}, {"s1"});
+  maker.node("Add", {"s1", "mask"}, {"s2"});
+  set(maker.node("Softmax", {"s2"}, {"p"}), "axis", std::int64_t{-1});
+  maker.node("MatMul", {"p", "x"}, {"z"});
+  maker.node("Sub", {"z", "a"}, {"t"});
+  maker.node("Exp", {"t"}, {"e"});
+  maker.node("Add", {"e", "one"}, {"sum"});
+  maker.node("Log", {"sum"}, {"log"});
+  maker.node("Mul", {"z", "b"}, {"slope"});
+  maker.node("Sub", {"log", "slope"}, {"d"});
+  maker.node("Sub", {"d", "c"}, {"y"});
+  maker.node("Add", {"seen", "step"}, {"new_seen"});
+  return maker.bytes();
+}
+
 }  // namespace
 
 std::vector<ForeignFile> onnx_originals() {
-  return {{"float.onnx", float_onnx()}, {"quantized.onnx", quantized_onnx()}};
+  return {{"float.onnx", float_onnx()},
+          {"quantized.onnx", quantized_onnx()},
+          {"attention.onnx", attention_onnx()}};
 }
 #else
 std::vector<ForeignFile> onnx_originals() { return {}; }

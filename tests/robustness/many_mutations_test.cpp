@@ -32,10 +32,10 @@ Bytes written(const Bytes& espdl) {
 std::vector<Subject> subjects() {
   const auto espdl = [](const Bytes& bytes) { return feed_espdl(bytes, compiler::EspdlTarget::c); };
   const auto model = [](const Bytes& bytes) { return feed_model(bytes, false); };
-  std::vector<Subject> all = {{"tiny.espdl", tiny_conv().file(), espdl},
-                              {"tiny.rnl", written(tiny_conv().file()), model},
-                              {"digits.espdl", digits_espdl(), espdl},
-                              {"digits.rnl", digits_rnl(), model}};
+  std::vector<Subject> all = {
+      {"tiny.espdl", tiny_conv().file(), espdl}, {"tiny.rnl", written(tiny_conv().file()), model},
+      {"digits.espdl", digits_espdl(), espdl},   {"digits.rnl", digits_rnl(), model},
+      {"attention.rnl", attention_rnl(), model}, {"steps.rnl", steps_rnl(), model}};
   const auto pte = [](const Bytes& bytes) { return feed_foreign(bytes); };
   all.push_back({"tiny.pte", tiny_program().file(), pte});
   // With recordings of other operators, and caches that stay operators, if the test data is present.

@@ -8,6 +8,7 @@
 
 #include "compiler/import/espdl/importer.h"
 #include "compiler/write/writer.h"
+#include "tests/inference/graph_builder.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {
@@ -66,6 +67,60 @@ std::vector<std::byte> digits_rnl() {
     return {};
   }
   return written->bytes;
+}
+
+namespace {
+
+std::vector<std::byte> written(const compiler::Graph& graph) {
+  const auto model = compiler::write_model(graph);
+  EXPECT_TRUE(model.ok()) << model.status().text();
+  return model.ok() ? model->bytes : std::vector<std::byte>();
+}
+
+}  // namespace
+
+std::vector<std::byte> attention_rnl() {
+  GraphBuilder builder(3, DType::float32);
+  const auto x = builder.input({1, 12, 4});
+  const auto heads = [&](int channels) {
+    return builder.reshape(builder.conv(x, 2 * channels, {}), {1, 12, 2, channels});
+  };
+  const auto q = heads(5), k = heads(3), v = heads(2), y = builder.tensor({1, 12, 2, 2}, 0);
+  const auto bias = builder.constant({2, 8}, DType::float32, {}, -1, 100),
+             distances = builder.constant({8, 1, 2}, DType::float32, {}, -1, 100);
+  compiler::AttentionOptions options;
+  options.left = 4;
+  options.right = 1;
+  options.chunk = 2;
+  builder.node(OpCode::attention, {q, k, v, bias, distances}, {y}, options);
+  builder.output(builder.reshape(y, {1, 12, 4}));
+  return written(builder.graph());
+}
+
+std::vector<std::byte> steps_rnl() {
+  GraphBuilder builder(4, DType::float32);
+  const auto x = builder.input({1, 6, 2}), y = builder.slice(x, 1, 1, 2, 2);
+  builder.output(y);
+  compiler::Graph& graph = builder.graph();
+  const auto counter = [&](const char* name) {
+    compiler::Tensor made;
+    made.name = name;
+    made.shape = {1};
+    made.dtype = DType::int64;
+    graph.tensors.push_back(made);
+    return static_cast<compiler::TensorId>(graph.tensors.size() - 1);
+  };
+  const auto seen = counter("seen"), step = counter("step"), next = counter("next");
+  graph.tensors[static_cast<std::size_t>(step)].data = std::vector<std::byte>(8, std::byte{1});
+  builder.node(OpCode::add, {seen, step}, {next}, compiler::BinaryOptions{});
+  graph.inputs.push_back(seen);
+  graph.outputs.push_back(next);
+  graph.pipeline.usage = UsageKind::step;
+  graph.pipeline.step = 4;
+  graph.pipeline.look_ahead = 2;
+  graph.pipeline.output_frames = 2;
+  graph.pipeline.states = {{next, seen}};
+  return written(graph);
 }
 
 std::vector<std::byte> short_wav() {

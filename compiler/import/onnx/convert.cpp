@@ -1,19 +1,26 @@
 #include "compiler/import/onnx/convert.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include "compiler/import/onnx/builder.h"
 #include "compiler/import/onnx/fold/fold.h"
 #include "compiler/import/onnx/inputs.h"
 #include "compiler/import/onnx/integers/integer_form.h"
 #include "compiler/import/onnx/operators.h"
+#include "compiler/import/onnx/streaming_metadata.h"
 #include "compiler/passes/fuse.h"
 
 namespace runnel::compiler::onnx_source {
 namespace {
 
 constexpr int kMaxBranches = 32;  // of If in If
+
+// Computed here alone: after an operator that is missing, they are not missing themselves.
+constexpr std::string_view kFoldedOnly[] = {"Constant", "ConstantOfShape", "If", "Range", "Shape", "Size",
+                                            "Tile"};
 
 void count_readers(const ::onnx::GraphProto& graph, Builder& builder) {
   for (const auto& node : graph.node()) {
@@ -96,7 +103,9 @@ class Walk {
       }
     }
     if (row == nullptr || broken) {
-      if (row == nullptr) missing_[node.op].push_back(node.name);
+      const bool folded =
+          std::find(std::begin(kFoldedOnly), std::end(kFoldedOnly), node.op) != std::end(kFoldedOnly);
+      if (row == nullptr && !(broken && folded)) missing_[node.op].push_back(node.name);
       define_as_missing(node);
       return {};
     }
@@ -195,12 +204,22 @@ bool features_are_last(const ::onnx::GraphProto& graph, const std::string& name)
 
 // Where time is: the axis that the file leaves open, else for a single input the first axis after batch and
 // channels.
-int time_axis_of(const ::onnx::GraphProto& graph, const Input& input, bool single) {
-  if (input.open_axis >= 0) return input.open_axis;
+int time_axis_of(const ::onnx::GraphProto& graph, const Input& input, bool single, std::string& reason) {
+  if (input.open_axis >= 0) {
+    reason = "the one that the file leaves open";
+    return input.open_axis;
+  }
   if (!single || input.dims.empty()) return -1;
   // [1, time, features, 1]: channels last after all.
-  if (input.dims.size() == 4 && input.dims[3] == 1 && input.dims[1] > 1) return 1;
-  if (input.dims.size() == 3 && features_are_last(graph, input.name)) return 1;
+  if (input.dims.size() == 4 && input.dims[3] == 1 && input.dims[1] > 1) {
+    reason = "the first one before channels of 1";
+    return 1;
+  }
+  if (input.dims.size() == 3 && features_are_last(graph, input.name)) {
+    reason = "before the features that its first operator takes";
+    return 1;
+  }
+  reason = "as PyTorch has it, after batch and channels";
   return std::min<int>(2, static_cast<int>(input.dims.size()) - 1);
 }
 
@@ -221,7 +240,7 @@ Status add_inputs(const ::onnx::GraphProto& graph, const std::vector<Input>& inp
     RUNNEL_ASSIGN(tensor.shape, shape_of(node, input.dims, identity_perm(input.dims.size())));
     const TensorId id = builder.add(std::move(tensor));
     builder.graph.inputs.push_back(id);
-    builder.graph.time_axes.push_back(time_axis_of(graph, input, single));
+    builder.graph.time_axes.push_back(time_axis_of(graph, input, single, builder.graph.time_axis_reason));
     builder.define(input.name, builder.computed(id, identity_perm(input.dims.size())));
   }
   return {};
@@ -285,6 +304,7 @@ Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& op
     out.graph.metadata.emplace_back("onnx.producer", model.producer_name() + " " + model.producer_version());
   for (const auto& entry : model.metadata_props())
     out.graph.metadata.emplace_back(entry.key(), entry.value());
+  read_streaming_metadata(out.graph, out.notes);
   return out;
 }
 

@@ -36,7 +36,8 @@ bool have_onnx();
 bool looks_like_onnx(std::span<const std::byte> bytes);
 // Float graphs of opset 7 to 21. Values that depend on nothing are computed, axes without size get one (a
 // batch: 1), and the graph keeps the layout of the file at its inputs and outputs. Errors: invalid_data and
-// unsupported, naming node, expected and found; unsupported when this build has no ONNX.
+// unsupported, naming node, expected and found; unsupported when this build has no ONNX, not_found where the
+// module with it is missing (base/host/late_library.h).
 Result<OnnxImport> import_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {});
 
 // The operators that are computed while running, by name, with what is asked of them; docs/formats.md is made

@@ -113,6 +113,14 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
     if (!known(name))
       return Status(Code::not_found) << "a shape for input \"" << name << "\", which the model has not";
   }
+  // The name of a batch is one on every axis.
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    for (std::size_t i = 0; i < inputs[k].dims.size(); ++i) {
+      const std::string& name = symbol(*protos[k], i);
+      if (inputs[k].dims[i] == kOpen && !name.empty() && is_batch(*protos[k], open[k], i, k == 0))
+        symbols.emplace(name, 1);
+    }
+  }
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     Input& input = inputs[k];
     std::vector<std::size_t> left;

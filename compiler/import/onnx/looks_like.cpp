@@ -15,13 +15,4 @@ bool looks_like_onnx(std::span<const std::byte> bytes) {
          std::find(std::begin(kTags), std::end(kTags), byte(2)) != std::end(kTags);
 }
 
-#ifndef RUNNEL_HAVE_ONNX
-bool have_onnx() { return false; }
-Result<OnnxImport> import_onnx(std::span<const std::byte>, const OnnxOptions&) {
-  return Status(Code::unsupported)
-         << "an .onnx file, which this build does not read: configure with RUNNEL_ONNX=ON (Debian packages "
-            "libonnx-dev, libprotobuf-dev, protobuf-compiler)";
-}
-#endif
-
 }  // namespace runnel::compiler

@@ -33,6 +33,7 @@ Status convert_transpose(Builder& builder, const Node& node);
 Status convert_slice(Builder& builder, const Node& node);
 Status convert_split(Builder& builder, const Node& node);
 Status convert_gather(Builder& builder, const Node& node);
+Status convert_gather_elements(Builder& builder, const Node& node);
 Status convert_scatter(Builder& builder, const Node& node);
 Status convert_expand(Builder& builder, const Node& node);
 Status convert_recurrent(Builder& builder, const Node& node);
@@ -76,6 +77,7 @@ constexpr OperatorRow kRows[] = {
     {"Floor", convert_composed},
     {"GRU", convert_recurrent, OpCode::none, "all directions, initial states; own activations"},
     {"Gather", convert_gather},
+    {"GatherElements", convert_gather_elements, OpCode::none, "constant indices"},
     {"Gelu", convert_function, OpCode::gelu},
     {"Gemm", convert_gemm},
     {"GlobalAveragePool", convert_global_pool},

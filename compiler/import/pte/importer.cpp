@@ -118,6 +118,7 @@ Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable 
   for (const TensorId id : builder.graph.inputs) {
     const auto rank = static_cast<int>(builder.at(id).shape.size());
     builder.graph.time_axes.push_back(builder.graph.inputs.size() == 1 ? std::min(2, rank - 1) : -1);
+    builder.graph.time_axis_reason = "as PyTorch has it, after batch and channels";
   }
   fuse(builder.graph);
   out.graph = std::move(builder.graph);

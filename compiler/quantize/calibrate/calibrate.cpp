@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
 #include "compiler/quantize/calibrate/extract_subgraph.h"
+#include "compiler/quantize/calibrate/value_counts.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -51,17 +51,11 @@ Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, con
   RUNNEL_TRY(
       runner.run(clips, which, [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
         for (std::size_t i = 0; i < ids.size(); ++i) {
-          float low = 0, high = 0;
-          bool finite = true;
-          for (const float value : outputs[0][i]) {
-            low = std::min(low, value);
-            high = std::max(high, value);
-            finite = finite && std::isfinite(value);
-          }
+          const Extremes found = extremes_of(outputs[0][i]);
           Range& range = ranges[slice][group_of(i)];
-          range.low = std::min(range.low, static_cast<double>(low));
-          range.high = std::max(range.high, static_cast<double>(high));
-          if (!finite) broken[slice][i] = true;
+          range.low = std::min(range.low, static_cast<double>(found.low));
+          range.high = std::max(range.high, static_cast<double>(found.high));
+          if (!found.finite) broken[slice][i] = true;
         }
         if (slice == 0) told(clip, 0, 0.5);
       }));
@@ -91,10 +85,7 @@ Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, con
         for (std::size_t i = 0; i < ids.size(); ++i) {
           const Range& range = histograms[group_of(i)].range;
           const double width = range.high - range.low, per_bin = width > 0 ? Histogram::kBins / width : 0;
-          for (const float value : outputs[0][i]) {
-            const auto bin = static_cast<std::size_t>((static_cast<double>(value) - range.low) * per_bin);
-            ++bins[slice][i][std::min(bin, Histogram::kBins - 1)];
-          }
+          count_values(outputs[0][i], range.low, per_bin, bins[slice][i]);
         }
         if (slice == 0) told(clip, 0.5, 0.5);
       }));

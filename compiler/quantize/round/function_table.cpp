@@ -29,7 +29,8 @@ constexpr std::pair<OpCode, Function> kFunctions[] = {{OpCode::abs, Function::ab
                                                       {OpCode::mish, Function::mish},
                                                       {OpCode::erf, Function::erf},
                                                       {OpCode::leaky_relu, Function::leaky_relu},
-                                                      {OpCode::softplus, Function::softplus}};
+                                                      {OpCode::softplus, Function::softplus},
+                                                      {OpCode::swoosh, Function::swoosh}};
 
 }  // namespace
 
@@ -41,6 +42,7 @@ std::optional<kernels::FunctionSpec> function_of(const Node& node) {
   if (const auto* options = std::get_if<FunctionOptions>(&node.options); options != nullptr) {
     spec.alpha = options->alpha;
     spec.beta = options->beta;
+    spec.gamma = options->gamma;
     if (spec.function == Function::gelu && options->tanh_form) spec.function = Function::gelu_tanh;
   }
   return spec;

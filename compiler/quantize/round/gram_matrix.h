@@ -49,7 +49,9 @@ class GramMatrix {
   double count_ = 0;
   std::vector<double> products_;  // per group: lower triangle is filled
   std::vector<double> sums_, cross_, results_;
-  void add_position(std::size_t group, std::span<const double> v, const float* y);
+  // Some positions of a clip, in order, for one group.
+  struct Block;
+  void add_block(std::size_t group, const Block& block);
 };
 
 }  // namespace runnel::compiler::quantizer

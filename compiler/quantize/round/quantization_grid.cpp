@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/elementwise/affine.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -72,6 +73,20 @@ void to_integers(const Tensor& tensor, kernels::Rounding rounding, std::span<con
     std::memcpy(to.data(), values.data(), std::min(values.size_bytes(), to.size()));
     return;
   }
+  const bool small =
+      tensor.dtype == DType::int8 || tensor.dtype == DType::int16 || tensor.dtype == DType::uint8;
+  if (tensor.scales.empty() && small && tensor.dtype != DType::uint8) {
+    kernels::elementwise(best_isa())
+        .quantize(tensor.dtype, values.size(), values.data(), to.data(), tensor.exponents[0], rounding);
+    return;
+  }
+  if (!tensor.scales.empty() && small) {
+    const kernels::Affine affine{tensor.dtype, tensor.scales[0],
+                                 tensor.zero_points.empty() ? 0 : tensor.zero_points[0]};
+    kernels::affine_conversions_for(tensor.dtype, best_isa())
+        .quantize(affine, rounding, values.size(), values.data(), to.data());
+    return;
+  }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t integer =
         tensor.scales.empty()
@@ -94,6 +109,12 @@ void to_reals(const Tensor& tensor, std::span<const std::byte> bytes, std::vecto
   if (tensor.dtype != DType::int8 && tensor.dtype != DType::int16 && tensor.dtype != DType::int32 &&
       tensor.dtype != DType::uint8) {
     std::fill(values.begin(), values.end(), 0.0f);
+    return;
+  }
+  if (tensor.scales.empty() && !tensor.exponents.empty() &&
+      (tensor.dtype == DType::int8 || tensor.dtype == DType::int16)) {
+    kernels::elementwise(best_isa())
+        .dequantize(tensor.dtype, values.size(), bytes.data(), values.data(), tensor.exponents[0]);
     return;
   }
   const float scale = !tensor.scales.empty()     ? tensor.scales[0]

@@ -127,6 +127,15 @@ inline constexpr OperatorTraits kFunctionTraits[] = {
      .role = QuantizerRole::function,
      .affine_role = QuantizerRole::function,
      .arithmetics = {{Arithmetic::espdl, "x", kAll, kEach, kFunction}}},
+    {.code = OpCode::swoosh,
+     .family = Family::function,
+     .shapes = Shapes::as_input,
+     .role = QuantizerRole::function,
+     .affine_role = QuantizerRole::function,
+     .arithmetics =
+         {{Arithmetic::espdl, "x", kAll, kEach,
+           "f32: within 4 units in the last place of its largest term; integers: double precision, "
+           "rounded to float32 first"}}},
 };
 
 }  // namespace runnel::operators

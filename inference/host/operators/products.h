@@ -59,8 +59,10 @@ inline constexpr OperatorTraits kProductTraits[] = {
     {.code = OpCode::attention,
      .family = Family::product,
      .shapes = Shapes::attention,
-     .arithmetics = {{Arithmetic::espdl, "queries, keys, values [1, time, heads, C]", kAll,
-                      "keys and values: history around the query's chunk",
+     .arithmetics = {{Arithmetic::espdl,
+                      "queries, keys, values [1, time, heads, C], bias of distances or absent, table of "
+                      "distances or absent",
+                      kAll, "keys and values: history around the query's chunk",
                       "products as matmul, softmax as softmax; f32: in order"}}},
 };
 

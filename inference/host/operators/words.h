@@ -6,7 +6,7 @@
 namespace runnel::operators {
 
 inline constexpr std::string_view kAll = "i8 i16 f32";
-inline constexpr std::string_view kPairs = "i8 i16 f32, plain i32 (wraps round)";
+inline constexpr std::string_view kPairs = "i8 i16 f32, plain i32 i64 (wrap round)";
 inline constexpr std::string_view kIntegers = "i8 i16";
 inline constexpr std::string_view kEach = "each frame";
 inline constexpr std::string_view kWindow = "window: history, delay, flush";

@@ -16,12 +16,6 @@ void run_plain_binary(const BoundOperator& self, const RunContext& context) noex
   op.run_pieces(context, [&](const auto& x, std::byte* y) { kernels::pairs(op.plain, x[0], x[1], y); });
 }
 
-// Plain int32: neither scales nor activations.
-bool is_plain(const TensorView& tensor) noexcept {
-  return tensor.dtype == DType::int32 && tensor.scales.empty() && tensor.exponents.empty() &&
-         tensor.zero_points.empty();
-}
-
 Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   RUNNEL_ASSIGN(const fb::BinaryOptions* const o, options<fb::BinaryOptions>(op));
@@ -29,7 +23,7 @@ Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   if (is_plain(y)) {
     if (!is_plain(a) || !is_plain(b) || native(o->activation()) != Activation::none)
-      return Status(Code::unsupported) << "int32 with scales, another type or an activation";
+      return Status(Code::unsupported) << name_of(y.dtype) << " with scales, another type or an activation";
   } else {
     const bool floats = y.dtype == DType::float32;
     RUNNEL_TRY(check_number(a, floats, "the first input"));

@@ -42,6 +42,12 @@ Result<Bound*> bind_pair(PrepareContext& context,
   return bound;
 }
 
+// Plain int32 or int64: neither scales nor zero points.
+inline bool is_plain(const TensorView& tensor) noexcept {
+  return (tensor.dtype == DType::int32 || tensor.dtype == DType::int64) && tensor.scales.empty() &&
+         tensor.exponents.empty() && tensor.zero_points.empty();
+}
+
 // The output has the shape that both operands broadcast to.
 inline Status check_pair_shape(const TensorView& a, const TensorView& b, const TensorView& y) noexcept {
   const Shape shapes[] = {a.shape, b.shape};

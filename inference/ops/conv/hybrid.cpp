@@ -66,7 +66,9 @@ Result<const BoundOperator*> complete(PrepareContext& context, BoundHybrid* boun
   kernels::HybridConvSpec& spec = bound->spec;
   RUNNEL_TRY(kernels::use_vectors(context.isa(), context.memory(), spec));
   context.chose_kernel({spec.rows == nullptr ? Isa::generic : vector_level(context.isa()),
-                        spec.sums == nullptr ? "rows of int8" : "int8 as floats"});
+                        spec.packed != nullptr ? "packed rows of int8"
+                        : spec.sums == nullptr ? "rows of int8"
+                                               : "int8 as floats"});
   context.request_scratch(spec.scratch_bytes());
   return static_cast<const BoundOperator*>(bound);
 }

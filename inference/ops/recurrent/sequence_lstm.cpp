@@ -164,7 +164,9 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
   else if (x.dtype != DType::float32)
     bind_scales(model, op, spec);
   RUNNEL_TRY(kernels::use_vectors(context.isa(), context.memory(), spec));
-  context.chose_kernel({spec.vectors == nullptr ? Isa::reference : vector_level(context.isa()), ""});
+  context.chose_kernel(
+      {spec.vectors == nullptr && spec.kernels == nullptr ? Isa::reference : vector_level(context.isa()),
+       ""});
   const std::size_t values = static_cast<std::size_t>(spec.batches) * static_cast<std::size_t>(spec.units);
   bound->reset = reset_lstm;
   bound->x = operand(context, kX);

@@ -170,6 +170,7 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
   bound->x_tensor = x_tensor;
   bound->y = output_index(op);
   bound->isa = context.isa();
+  context.chose_kernel({vector_level(context.isa()), "pool"});
   const int leading = std::max(0, x.rank - 3);
   bound->batch = static_cast<std::int32_t>(x.rank > 3 ? x.product(0, leading) : x[0]);
   bound->x_bytes = static_cast<std::size_t>(x.product(x.rank > 3 ? leading : 1, x.rank)) * size_of(in.dtype);

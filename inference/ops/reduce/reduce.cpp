@@ -2,6 +2,7 @@
 // float32.
 #include "inference/ops/definitions.h"
 #include "inference/ops/reduce/reduction.h"
+#include "kernels/pool.h"
 
 namespace runnel::ops {
 namespace {
@@ -43,6 +44,27 @@ void reduce_beside(const BoundReduce& op, const float* x, float* y) noexcept {
   } while (next(op.kept_rank - 1, op.kept, op.kept_stride, at, base));
 }
 
+// The same of integers.
+template <class T>
+void reduce_beside(const BoundReduce& op, const T* x, T* y) noexcept {
+  constexpr std::int32_t kBeside = 64;
+  const std::int32_t inner = op.kept[op.kept_rank - 1];
+  const int last = op.reduced_rank - 1;
+  std::int32_t at[kMaxRank] = {};
+  std::int64_t base = 0;
+  do {
+    for (std::int32_t first = 0; first < inner; first += kBeside) {
+      std::int32_t sums[kBeside] = {};
+      const std::int32_t width = std::min(kBeside, inner - first);
+      each_run(op, base + first, [&](std::int64_t offset) {
+        kernels::add_rows(op.dtype, op.reduced[last], op.reduced_stride[last], width, x + offset, sums,
+                          op.isa);
+      });
+      for (std::int32_t k = 0; k < width; ++k) *y++ = finish_integer<T>(op, sums[k]);
+    }
+  } while (next(op.kept_rank - 1, op.kept, op.kept_stride, at, base));
+}
+
 // Axes of which one continues where the other ends are one: longer runs.
 void join_axes(BoundReduce& op) noexcept {
   int joined = 0;
@@ -60,7 +82,11 @@ void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundReduce&>(self);
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
-  if (op.dtype == DType::int8)
+  if (op.beside && op.dtype == DType::int8)
+    reduce_beside(op, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
+  else if (op.beside && op.dtype == DType::int16)
+    reduce_beside(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+  else if (op.dtype == DType::int8)
     reduce(op, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
   else if (op.dtype == DType::int16)
     reduce(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
@@ -111,10 +137,16 @@ template <Reduction kKind>
 Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundReduce* const bound, allocate<BoundReduce>(context, run_reduce));
   bind_reduction(context, kKind, arithmetic_of(context.op()) == Arithmetic::tflite, *bound);
-  if (bound->dtype == DType::float32) join_axes(*bound);
-  const bool sums = kKind == Reduction::mean || kKind == Reduction::sum;
-  bound->beside = sums && bound->dtype == DType::float32 && bound->kept_rank > 0 &&
-                  bound->kept_stride[bound->kept_rank - 1] == 1;
+  join_axes(*bound);
+  const bool sums = kKind == Reduction::mean || kKind == Reduction::sum,
+             floats = bound->dtype == DType::float32;
+  // Sums of so many integers stay within int32.
+  const std::int64_t most = bound->dtype == DType::int8    ? 1 << 24
+                            : bound->dtype == DType::int16 ? 1 << 16
+                                                           : 0;
+  bound->beside = sums && (floats || (context.isa() >= Isa::generic && bound->count < most)) &&
+                  bound->kept_rank > 0 && bound->kept_stride[bound->kept_rank - 1] == 1;
+  if (bound->beside && !floats) context.chose_kernel({vector_level(context.isa()), "columns"});
   return static_cast<const BoundOperator*>(bound);
 }
 

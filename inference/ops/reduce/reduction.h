@@ -33,8 +33,9 @@ struct BoundReduce : BoundOperator {
   int x_exponent = 0, y_exponent = 0;
   MeanOrder order = MeanOrder::reduction;
   const kernels::FloatPairKernels* kernels = nullptr;
-  bool beside = false;  // float means and sums: neighbouring results from neighbouring elements
-  bool affine = false;  // TensorFlow Lite's arithmetic: multiplier, zero points
+  bool beside = false;  // means and sums: neighbouring results from neighbouring elements
+  Isa isa = Isa::reference;
+  bool affine = false;                    // TensorFlow Lite's arithmetic: multiplier, zero points
   kernels::Multiplier ratio, multiplier;  // of the scales; with the division by the count
   std::int32_t x_zero = 0, y_zero = 0;
 };
@@ -289,6 +290,7 @@ inline void bind_reduction(PrepareContext& context, Reduction kind, bool affine,
   bound.y = output_index(op);
   bound.dtype = x.dtype;
   bound.kind = kind;
+  bound.isa = context.isa();
   bound.kernels = &kernels::float_pair_kernels(context.isa());
   if (x.dtype == DType::float32) context.chose_kernel({vector_level(context.isa()), "pairs of floats"});
   bound.rounding = rounding_of(op);

@@ -4,6 +4,7 @@
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functions.h"
 #include "kernels/float32/float_kernels.h"
+#include "kernels/float32/float_swoosh.h"
 
 namespace runnel::ops {
 namespace {
@@ -16,7 +17,8 @@ struct BoundFunction : BoundOperator {
   std::int32_t y = -1;
   std::size_t count = 0;
   const kernels::Elementwise* kernels = nullptr;
-  kernels::FloatMap map = nullptr;     // float32 to float32: a vector kernel, where there is one
+  kernels::FloatMap map = nullptr;  // float32 to float32: a vector kernel, where there is one
+  kernels::SwooshKernel swoosh = nullptr;
   const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
 };
 
@@ -29,6 +31,12 @@ void run_map(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
   op.map(op.count, reinterpret_cast<const float*>(op.x.at(context)),
          reinterpret_cast<float*>(context.data[op.y]));
+}
+void run_swoosh(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  const kernels::FunctionSpec& spec = op.how.spec;
+  op.swoosh({spec.alpha, spec.beta, spec.gamma}, op.count, reinterpret_cast<const float*>(op.x.at(context)),
+            reinterpret_cast<float*>(context.data[op.y]));
 }
 void run_quantized(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
@@ -53,6 +61,8 @@ kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function
       return kernels.swish;
     case Function::sqrt:
       return kernels.sqrt;
+    case Function::log:
+      return kernels.log;
     default:
       return nullptr;
   }
@@ -60,15 +70,16 @@ kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function
 
 bool has_options(OpCode code) noexcept {
   return code == OpCode::hard_sigmoid || code == OpCode::elu || code == OpCode::leaky_relu ||
-         code == OpCode::gelu;
+         code == OpCode::gelu || code == OpCode::swoosh;
 }
 
 Status check_function(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   if (has_options(code_of(op))) {
     RUNNEL_ASSIGN(const fb::FunctionOptions* const o, options<fb::FunctionOptions>(op));
-    if (!(o->alpha() - o->alpha() == 0) || !(o->beta() - o->beta() == 0))
-      return Status(Code::invalid_data) << "alpha or beta is not finite";
+    for (const float value : {o->alpha(), o->beta(), o->gamma()}) {
+      if (!(value - value == 0)) return Status(Code::invalid_data) << "alpha, beta or gamma is not finite";
+    }
   }
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_number(x, "the input"));
@@ -91,6 +102,7 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
   if (const fb::FunctionOptions* const o = op.options_as_FunctionOptions(); o != nullptr) {
     how.spec.alpha = o->alpha();
     how.spec.beta = o->beta();
+    how.spec.gamma = o->gamma();
     if (kFunction == Function::gelu && o->tanh_form()) how.spec.function = Function::gelu_tanh;
   }
   how.from = x.dtype;
@@ -101,9 +113,14 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
   if (floats) {
     bound->map = map_of(kernels::float_kernels(context.isa()), how.spec.function);
     if (bound->map != nullptr) bound->run = run_map;
+    if constexpr (kFunction == Function::swoosh) {
+      bound->swoosh = kernels::float_swoosh(context.isa());
+      bound->run = run_swoosh;
+    }
   }
-  context.chose_kernel({bound->map == nullptr ? Isa::generic : vector_level(context.isa()),
-                        bound->map == nullptr ? "double precision" : "polynomial"});
+  const bool vectors = bound->map != nullptr || bound->swoosh != nullptr;
+  context.chose_kernel({vectors ? vector_level(context.isa()) : Isa::generic,
+                        vectors && kFunction != Function::log ? "polynomial" : "double precision"});
   if (x.dtype == DType::int8 && y.dtype == DType::int8) {
     auto* const table = context.memory().array<std::int8_t>(256);
     if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
@@ -146,5 +163,6 @@ const OperatorDefinition kLeakyRelu = define<Function::leaky_relu>(OpCode::leaky
 const OperatorDefinition kMish = define<Function::mish>(OpCode::mish, "mish");
 const OperatorDefinition kSoftplus = define<Function::softplus>(OpCode::softplus, "softplus");
 const OperatorDefinition kErf = define<Function::erf>(OpCode::erf, "erf");
+const OperatorDefinition kSwoosh = define<Function::swoosh>(OpCode::swoosh, "swoosh");
 
 }  // namespace runnel::ops

@@ -79,6 +79,14 @@ struct Avx2 {
                                      _mm256_srli_epi64(nudge, 32));
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
   }
+  // (a * b + 2^30) / 2^31, rounded down.
+  RUNNEL_VECTOR Int doubled_high(Int a, Int b) noexcept {
+    const Int nudge = _mm256_set1_epi64x(std::int64_t{1} << 30);
+    const Int even = _mm256_add_epi64(_mm256_mul_epi32(a, b), nudge);
+    const Int odd =
+        _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)), nudge);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
+  }
 
   // 32 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points
   // are 8 bits.

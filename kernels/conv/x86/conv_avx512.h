@@ -76,6 +76,14 @@ struct Avx512 {
                                      _mm512_srli_epi64(nudge, 32));
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
   }
+  // (a * b + 2^30) / 2^31, rounded down.
+  RUNNEL_VECTOR Int doubled_high(Int a, Int b) noexcept {
+    const Int nudge = _mm512_set1_epi64(std::int64_t{1} << 30);
+    const Int even = _mm512_add_epi64(_mm512_mul_epi32(a, b), nudge);
+    const Int odd =
+        _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32)), nudge);
+    return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
+  }
 
   // 64 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points
   // are 8 bits.

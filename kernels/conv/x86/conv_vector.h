@@ -79,6 +79,46 @@ struct PlainHalfUp {
   }
 };
 
+// The roundings that whole networks have, besides half_up, without a call for every position.
+template <class V>
+[[gnu::always_inline]] inline typename V::Int round_half_even(const ConvPlan& plan, typename V::Int sum,
+                                                              std::int64_t at,
+                                                              typename V::Int shift) noexcept {
+  // The half is already in `sum`. No bits left below mean a tie: the result must be even.
+  return V::make_even_where_zero(V::shift_right(sum, shift), V::bit_and(sum, V::load(plan.mask + at)));
+}
+// tflite_double of plans with `half`: all shifts are to the right, no multiplier is negative. Then rounding a
+// quotient's ties away from zero is adding half, less 1 below 0, and the product has the sign of the sum, or
+// is 0, where that 1 changes nothing.
+template <class V>
+[[gnu::always_inline]] inline typename V::Int round_doubled(const ConvPlan& plan, typename V::Int sum,
+                                                            std::int64_t at, typename V::Int shift) noexcept {
+  const typename V::Int high = V::doubled_high(sum, V::load(plan.multiplier + at));
+  return V::shift_right(V::add(V::add(high, V::load(plan.half + at)), V::sign(sum)), shift);
+}
+constexpr bool rounds_in_place(const ConvPlan& plan) noexcept {
+  return plan.finish == Finish::half_even || (plan.finish == Finish::tflite_double && plan.half != nullptr);
+}
+template <class V, int kVectors, bool kSum, Finish kFinish>
+struct Rounded {
+  static constexpr bool kAdds = kSum;
+  const ConvPlan& plan;
+  std::int64_t lane;
+  HalfUp<V, kVectors, kSum> shifts;
+
+  [[gnu::always_inline]] Rounded(const Conv& of, const ConvPlan& its, std::int64_t at, std::int32_t first,
+                                 std::int32_t count) noexcept
+      : plan(its), lane(at), shifts(of, its, at, first, count) {}
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y,
+                                         const std::int8_t* addend) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] =
+        kFinish == Finish::half_even
+            ? round_half_even<V>(plan, sums[v], lane + v * V::kLanes, shifts.shift[v])
+            : round_doubled<V>(plan, sums[v], lane + v * V::kLanes, shifts.shift[v]);
+    shifts.store(sums, y, addend);
+  }
+};
+
 // Every other rounding, chosen at run time.
 template <class V, int kVectors, bool kSum>
 struct AnyRounding {
@@ -104,10 +144,9 @@ struct AnyRounding {
     shifts.store(sums, y, addend);
   }
   [[gnu::always_inline]] Int round(Int sum, std::int64_t at, Int shift) const noexcept {
-    if (plan.finish == Finish::half_even) {
-      // The half is already in `sum`. No bits left below mean a tie: the result must be even.
-      return V::make_even_where_zero(V::shift_right(sum, shift), V::bit_and(sum, V::load(plan.mask + at)));
-    }
+    if (plan.finish == Finish::half_even) return round_half_even<V>(plan, sum, at, shift);
+    if (plan.finish == Finish::tflite_double && plan.half != nullptr)
+      return round_doubled<V>(plan, sum, at, shift);
     if (plan.left != nullptr) sum = V::shift_left(sum, V::load(plan.left + at));
     const Int high = V::multiply_high31(sum, V::load(plan.multiplier + at), V::load(plan.nudge + at));
     if (plan.finish == Finish::single) return V::shift_right(V::add(high, V::load(plan.half + at)), shift);
@@ -254,6 +293,12 @@ struct Dense {
     } else if (plan.finish == Finish::half_up) {
       finished<kGroups, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, first,
                                                              count);
+    } else if (plan.finish == Finish::half_even) {
+      finished<kGroups, kVectors, Rounded<V, kVectors, kSum, Finish::half_even>>(conv, plan, block, frames,
+                                                                                 weights, first, count);
+    } else if (rounds_in_place(plan)) {
+      finished<kGroups, kVectors, Rounded<V, kVectors, kSum, Finish::tflite_double>>(
+          conv, plan, block, frames, weights, first, count);
     } else {
       finished<kGroups, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, first,
                                                                   count);
@@ -339,6 +384,10 @@ struct Depthwise {
       finished<PlainHalfUp<V, false, false>>(conv, plan, block, frames, weights, first, count);
     else if (plan.finish == Finish::half_up)
       finished<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+    else if (plan.finish == Finish::half_even)
+      finished<Rounded<V, 4, false, Finish::half_even>>(conv, plan, block, frames, weights, first, count);
+    else if (rounds_in_place(plan))
+      finished<Rounded<V, 4, false, Finish::tflite_double>>(conv, plan, block, frames, weights, first, count);
     else
       finished<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
   }

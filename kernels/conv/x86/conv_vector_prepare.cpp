@@ -159,7 +159,14 @@ bool equal_shifts(const Requant& how) noexcept {
                      [&](std::int32_t shift) { return shift == how.shift[0]; });
 }
 
-bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, bool shifts_left,
+// tflite_double by adding `half` (conv_vector.h).
+bool adds_half(const Requant& how) noexcept {
+  return how.rounding == Rounding::tflite_double &&
+         std::all_of(how.shift, how.shift + how.count, [](std::int32_t shift) { return shift > 0; }) &&
+         std::all_of(how.multiplier, how.multiplier + how.count, [](std::int32_t m) { return m >= 0; });
+}
+
+bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, bool shifts_left, bool halves,
                   Memory& memory, Columns& columns) noexcept {
   bool complete = true;
   const auto take = [&](std::int64_t count) {
@@ -173,9 +180,10 @@ bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, b
   columns = {};
   columns.bias = take(lanes);
   columns.shift = take(shift_lanes);
-  if (finish == Finish::half_even || finish == Finish::tflite_double) columns.mask = take(lanes);
-  if (multiplies) columns.multiplier = take(lanes), columns.nudge = take(lanes);
-  if (finish == Finish::single) columns.half = take(lanes);
+  if (finish == Finish::half_even || (finish == Finish::tflite_double && !halves)) columns.mask = take(lanes);
+  if (multiplies) columns.multiplier = take(lanes);
+  if (multiplies && !halves) columns.nudge = take(lanes);
+  if (finish == Finish::single || halves) columns.half = take(lanes);
   if (multiplies && shifts_left) columns.left = take(lanes);
   if (finish == Finish::scalar) columns.channel = take(lanes);
   return complete;
@@ -189,7 +197,8 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   const bool shifts_left = *std::min_element(how.shift, how.shift + how.count) < 0;
   const std::int64_t shift_lanes = equal ? packing.lanes : lanes;
   Columns columns;
-  if (!take_columns(lanes, shift_lanes, plan.finish, shifts_left, memory, columns)) return false;
+  const bool halves = plan.finish == Finish::tflite_double && adds_half(how);
+  if (!take_columns(lanes, shift_lanes, plan.finish, shifts_left, halves, memory, columns)) return false;
   std::int64_t at = 0;
   for (std::int32_t first = 0; first < packing.spec.out_channels; first += packing.group()) {
     for (std::int32_t vector = 0; vector < packing.vectors(first); ++vector) {
@@ -213,7 +222,8 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
         } else {
           if (columns.mask != nullptr) columns.mask[at] = mask;
           columns.multiplier[at] = how.multiplier[entry];
-          columns.nudge[at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
+          if (columns.nudge != nullptr)
+            columns.nudge[at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
           if (columns.half != nullptr) columns.half[at] = half;
           if (columns.left != nullptr) columns.left[at] = std::max(-how.shift[entry], 0);
         }

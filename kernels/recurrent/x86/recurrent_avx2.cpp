@@ -14,15 +14,20 @@ struct V : Lanes<32> {
   }
   // ((v * m) * 2 + 2^31) >> 32 of every lane.
   RUNNEL_VECTOR I doubled_high_product(I v, std::int32_t m) noexcept {
-    const __m256i x = reinterpret_cast<__m256i>(v), by = _mm256_set1_epi32(m),
+    return doubled_high_product(v, splat(m));
+  }
+  RUNNEL_VECTOR I doubled_high_product(I v, I m) noexcept {
+    const __m256i x = reinterpret_cast<__m256i>(v), by = reinterpret_cast<__m256i>(m),
                   half = _mm256_set1_epi64x(std::int64_t{1} << 30);
     const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(x, by), half),
-                  odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(x, 32), by), half);
+                  odd = _mm256_add_epi64(
+                      _mm256_mul_epi32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(by, 32)), half);
     return reinterpret_cast<I>(
         _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
   }
-  RUNNEL_VECTOR I gather(const std::int32_t* from, I at) noexcept {
-    return reinterpret_cast<I>(_mm256_i32gather_epi32(from, reinterpret_cast<__m256i>(at), 4));
+  // Of a table of 256 entries, 0 <= at < 256.
+  RUNNEL_VECTOR I look_up(const std::int32_t* table, I at) noexcept {
+    return reinterpret_cast<I>(_mm256_i32gather_epi32(table, reinterpret_cast<__m256i>(at), 4));
   }
   RUNNEL_VECTOR F gather(const float* from, I at) noexcept {
     return reinterpret_cast<F>(_mm256_i32gather_ps(from, reinterpret_cast<__m256i>(at), 4));
@@ -33,8 +38,8 @@ constexpr RecurrentLevel kLevel{
     V::kLanes,
     {{vector_step<V, std::int8_t, false>, vector_step<V, std::int8_t, true>},
      {vector_step<V, std::int16_t, false>, vector_step<V, std::int16_t, true>}},
-    {lstm_vector_step<V, Rounding::half_up>, lstm_vector_step<V, Rounding::half_even>,
-     lstm_vector_step<V, Rounding::tflite_double>}};
+    {lstm_vector_steps<V, Rounding::half_up>, lstm_vector_steps<V, Rounding::half_even>,
+     lstm_vector_steps<V, Rounding::tflite_double>}};
 
 }  // namespace
 

@@ -162,10 +162,29 @@ void convolve(const Operation& op, const std::vector<std::int32_t>& input,
 
 }  // namespace
 
+KernelConvolution* Simulator::kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
+                                        const std::vector<ScaleRecord>& scales, const OutputStage& output) {
+  if (!use_kernels_) return nullptr;
+  OnKernel& kernel = kernels_[op.index];
+  if (!kernel.made || kernel.of != scales) {
+    KernelOutput stored;
+    kernel = {true, scales, nullptr};
+    if (output.of_kernel(stored)) kernel.convolution = KernelConvolution::make(op, weights, scales, stored);
+  }
+  return kernel.convolution.get();
+}
+
 Status Simulator::convolution(const Operation& op) {
   RUNNEL_ASSIGN(const std::vector<std::int16_t>* const weights, weights_of(op));
   const std::vector<ScaleRecord> scales = scales_of(op);
   const OutputStage output(op, *segment_.accelerator, internal_);
+  if (KernelConvolution* const kernel = kernel_of(op, *weights, scales, output); kernel != nullptr) {
+    read_bytes(op.ifm, memory(op.ifm.region), kernel->input());
+    result_.resize(elements_of(op.ofm));
+    kernel->run(result_);
+    output.finish(result_);
+    return {};
+  }
   read_map(op.ifm, memory(op.ifm.region), first_);
   bool fits = true;
   for (std::int32_t& value : first_) fits = fits && !__builtin_sub_overflow(value, op.ifm.zero_point, &value);

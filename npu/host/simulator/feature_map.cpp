@@ -79,6 +79,11 @@ void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vec
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int64_t>& values) {
   read(map, region, values);
 }
+void read_bytes(const FeatureMap& map, std::span<const std::byte> region, std::span<std::byte> values) {
+  for_each_run(map, [&](std::size_t address, std::size_t at, std::int32_t count) {
+    std::memcpy(values.data() + at, region.data() + address, static_cast<std::size_t>(count));
+  });
+}
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values) {
   write(map, region, values);
 }

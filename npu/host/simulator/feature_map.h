@@ -14,6 +14,8 @@ namespace runnel::npu {
 // with unsigned ones of 32 bits as their signed counterparts; as std::int64_t every type.
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values);
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int64_t>& values);
+// The same for elements of one byte, as they are. `values` has elements_of(map).
+void read_bytes(const FeatureMap& map, std::span<const std::byte> region, std::span<std::byte> values);
 // Writes the low bytes of each value.
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int64_t> values);

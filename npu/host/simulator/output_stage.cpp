@@ -63,6 +63,16 @@ std::int32_t OutputStage::operator()(Wide value) const noexcept {
   return table_ == nullptr ? static_cast<std::int32_t>(limited) : look_up(limited);
 }
 
+bool OutputStage::of_kernel(KernelOutput& output) const noexcept {
+  output = {rounding_, zero_point_, low_, high_};
+  return element_ == 1 && (function_ == Activation::kNone || table_ != nullptr);
+}
+
+void OutputStage::finish(std::span<std::int32_t> elements) const noexcept {
+  if (table_ == nullptr) return;
+  for (std::int32_t& element : elements) element = look_up(element);
+}
+
 // The argument is in units of 1/12288 and not limited to 16 bits; the result has 15 fractional bits, and
 // limits apply to the result.
 std::int32_t OutputStage::activate(Wide value) const noexcept {

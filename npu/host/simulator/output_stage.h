@@ -6,6 +6,7 @@
 #include <span>
 
 #include "npu/arithmetic.h"
+#include "npu/host/simulator/kernel_convolution.h"
 
 namespace runnel::npu {
 
@@ -20,6 +21,10 @@ class OutputStage {
   [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept {
     return (*this)(scale_and_round(value, scale, rounding_));
   }
+  // What a kernel does of it, for elements of one byte; finish() does the rest. False where a function is
+  // computed otherwise.
+  [[nodiscard]] bool of_kernel(KernelOutput& output) const noexcept;
+  void finish(std::span<std::int32_t> elements) const noexcept;
 
  private:
   [[nodiscard]] std::int32_t activate(Wide value) const noexcept;

@@ -58,6 +58,8 @@ Status Simulator::prepare(const SimulatorOptions& options) {
     u85::mark_kept(operations_);
     u85_.emplace(*segment_.accelerator, operations_.size());
   }
+  kernels_.resize(operations_.size());
+  use_kernels_ = options.kernels;
   reset();
   return {};
 }
@@ -203,6 +205,7 @@ Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& 
   Weights& known = weights_[op.index];
   if (!known.values.empty() && known.made_of == bytes) return &known.values;
   known.values.clear();
+  kernels_[op.index] = {};
   std::size_t at = 0;
   for (std::int32_t core = 0; core < op.cores; ++core) {
     const auto length = static_cast<std::size_t>(op.weights[core].length);

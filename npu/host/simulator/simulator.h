@@ -12,15 +12,20 @@
 #include <vector>
 
 #include "npu/host/segment.h"
+#include "npu/host/simulator/kernel_convolution.h"
 #include "npu/host/simulator/u85/executor.h"
 #include "npu/host/weights.h"
 #include "npu/operation.h"
 
 namespace runnel::npu {
 
+class OutputStage;
+
 struct SimulatorOptions {
   std::uint64_t work = std::uint64_t{1} << 36;  // limit of one run (bounds.h); streams with more are refused
   DeviceDescription device{};                   // preparing a model made for another one fails
+  bool kernels =
+      true;  // convolutions on the kernels of this processor where these are exact; false: by plain loops
 };
 
 // Called after each computing operation with its output, [height][width][depth] as stored; of a U85 before
@@ -72,6 +77,12 @@ class Simulator {
     std::vector<std::byte> made_of;
     std::vector<std::int16_t> values;
   };
+  // A convolution on kernels, or null for plain loops, made of the weights at hand and these scales.
+  struct OnKernel {
+    bool made = false;
+    std::vector<ScaleRecord> of;
+    std::unique_ptr<KernelConvolution> convolution;
+  };
 
   explicit Simulator(const Segment& segment) : segment_(segment) {}
   std::span<std::byte> port(const Port& port) noexcept {
@@ -85,6 +96,8 @@ class Simulator {
   Status execute(const Operation& op);
   Status run_u85(const Observer& observer);
   Status convolution(const Operation& op);
+  KernelConvolution* kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
+                               const std::vector<ScaleRecord>& scales, const OutputStage& output);
   void pool(const Operation& op);
   void elementwise(const Operation& op);
   void copy(const Dma& dma);
@@ -95,8 +108,10 @@ class Simulator {
   std::array<std::vector<std::byte>, kRegions> memories_;  // owned; without constants
   std::array<std::span<std::byte>, kRegions> regions_;
   std::vector<std::byte> internal_;
-  std::optional<u85::Executor> u85_;                   // executes everything of a U85
-  std::vector<Weights> weights_;                       // by operation
+  std::optional<u85::Executor> u85_;  // executes everything of a U85
+  std::vector<Weights> weights_;      // by operation
+  std::vector<OnKernel> kernels_;     // by operation
+  bool use_kernels_ = true;
   std::vector<std::int32_t> first_, second_, result_;  // maps of the operation at hand
 };
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <ctime>
 
+#include "pipeline/host/live/alsa_library.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -26,7 +28,7 @@ constexpr timespec kBetweenAttempts{0, 250000000};
 }  // namespace
 
 AlsaDevice::~AlsaDevice() {
-  if (pcm_ != nullptr) snd_pcm_close(pcm_);
+  if (pcm_ != nullptr) alsa().snd_pcm_close(pcm_);
 }
 
 Status AlsaDevice::refused(const char* what, int error) const noexcept {
@@ -35,14 +37,15 @@ Status AlsaDevice::refused(const char* what, int error) const noexcept {
 
 Status AlsaDevice::set_software() noexcept {
   snd_pcm_sw_params_t* params = nullptr;
-  snd_pcm_sw_params_alloca(&params);
-  if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0)
+  RUNNEL_ALSA_ALLOCA(snd_pcm_sw_params, params);
+  if (const int error = alsa().snd_pcm_sw_params_current(pcm_, params); error < 0)
     return refused("be configured", error);
-  snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
+  alsa().snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
   // For devices without time stamps, our own clock is used.
-  snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
-  snd_pcm_sw_params_set_tstamp_type(pcm_, params, SND_PCM_TSTAMP_TYPE_MONOTONIC);
-  if (const int error = snd_pcm_sw_params(pcm_, params); error < 0) return refused("be configured", error);
+  alsa().snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
+  alsa().snd_pcm_sw_params_set_tstamp_type(pcm_, params, SND_PCM_TSTAMP_TYPE_MONOTONIC);
+  if (const int error = alsa().snd_pcm_sw_params(pcm_, params); error < 0)
+    return refused("be configured", error);
   return {};
 }
 
@@ -58,7 +61,7 @@ Status AlsaDevice::open(const AlsaSettings& settings) noexcept {
 }
 
 Status AlsaDevice::start() noexcept {
-  if (const int error = snd_pcm_start(pcm_); error < 0) return refused("start", error);
+  if (const int error = alsa().snd_pcm_start(pcm_); error < 0) return refused("start", error);
   remember_position();
   return {};
 }
@@ -68,7 +71,7 @@ Status AlsaDevice::start() noexcept {
 void AlsaDevice::remember_position() noexcept {
   snd_pcm_uframes_t available = 0;
   snd_htimestamp_t stamp{};
-  if (snd_pcm_htimestamp(pcm_, &available, &stamp) < 0) return;
+  if (alsa().snd_pcm_htimestamp(pcm_, &available, &stamp) < 0) return;
   host_time_ = now(CLOCK_MONOTONIC);
   asleep_ = time_asleep();
   device_time_ = seconds(stamp);
@@ -78,9 +81,9 @@ void AlsaDevice::remember_position() noexcept {
 // The index of the first sample after the restart.
 std::int64_t AlsaDevice::captured_until_restart() const noexcept {
   snd_pcm_status_t* status = nullptr;
-  snd_pcm_status_alloca(&status);
+  RUNNEL_ALSA_ALLOCA(snd_pcm_status, status);
   snd_htimestamp_t trigger{};
-  if (snd_pcm_status(pcm_, status) == 0) snd_pcm_status_get_trigger_htstamp(status, &trigger);
+  if (alsa().snd_pcm_status(pcm_, status) == 0) alsa().snd_pcm_status_get_trigger_htstamp(status, &trigger);
   const bool stamped = device_time_ > 0 && seconds(trigger) >= device_time_;
   double elapsed = stamped ? seconds(trigger) - device_time_ : now(CLOCK_MONOTONIC) - host_time_;
   // A difference below a millisecond only comes from reading the two clocks in sequence.
@@ -99,7 +102,7 @@ void AlsaDevice::count_lost() noexcept {
 // snd_pcm_recover() can loop indefinitely on devices whose resume does nothing (alsa-lib 1.2.8), so the
 // device is restarted instead; attempts without a sample in between are counted.
 Status AlsaDevice::recover(int error) noexcept {
-  if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
+  if (error == -ENODEV || alsa().snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
   if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
   if (++recoveries_ > kMaxRecoveries)
     return refused("be recovered: it failed repeatedly without giving a sample", error);
@@ -110,9 +113,9 @@ Status AlsaDevice::recover(int error) noexcept {
 Status AlsaDevice::restart() noexcept {
   int result = 0;
   for (int attempt = 0; attempt < kMaxRecoveries; ++attempt) {
-    snd_pcm_drop(pcm_);
-    result = snd_pcm_prepare(pcm_);
-    if (result >= 0) result = snd_pcm_start(pcm_);
+    alsa().snd_pcm_drop(pcm_);
+    result = alsa().snd_pcm_prepare(pcm_);
+    if (result >= 0) result = alsa().snd_pcm_start(pcm_);
     if (result == -ENODEV) return unplugged();
     if (result >= 0) {
       count_lost();
@@ -134,9 +137,9 @@ Status AlsaDevice::unplugged() noexcept {
 // One attempt to reopen a device that was unplugged; its format must be the same as before.
 Status AlsaDevice::come_back() noexcept {
   const AlsaShape before = shape_;
-  if (pcm_ != nullptr) snd_pcm_close(pcm_);
+  if (pcm_ != nullptr) alsa().snd_pcm_close(pcm_);
   pcm_ = nullptr;
-  if (!open_device().ok() || snd_pcm_start(pcm_) < 0) {
+  if (!open_device().ok() || alsa().snd_pcm_start(pcm_) < 0) {
     shape_ = before;
     nanosleep(&kBetweenAttempts, nullptr);
     gone_ = now(CLOCK_MONOTONIC) - left_ > settings_.replug;
@@ -159,11 +162,11 @@ Status AlsaDevice::come_back() noexcept {
 
 // Waits for samples, an error, or the timeout.
 Status AlsaDevice::wait() noexcept {
-  const int result = snd_pcm_wait(pcm_, kWaitMilliseconds);
+  const int result = alsa().snd_pcm_wait(pcm_, kWaitMilliseconds);
   if (result < 0) return recover(result);
   if (result > 0) {
     // Some plug-ins report samples although there are none.
-    if (snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
+    if (alsa().snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
     return {};
   }
   if (++silent_waits_ * kWaitMilliseconds > kSilentSeconds * 1000) {
@@ -180,7 +183,7 @@ Result<std::int64_t> AlsaDevice::read(std::byte* to, std::int64_t most) noexcept
   }
   const auto wanted = static_cast<snd_pcm_uframes_t>(most);
   const snd_pcm_sframes_t read =
-      mmap_ ? snd_pcm_mmap_readi(pcm_, to, wanted) : snd_pcm_readi(pcm_, to, wanted);
+      mmap_ ? alsa().snd_pcm_mmap_readi(pcm_, to, wanted) : alsa().snd_pcm_readi(pcm_, to, wanted);
   if (read > 0) {
     position_ += read;
     recoveries_ = silent_waits_ = 0;

@@ -47,6 +47,16 @@ class FrameStream {
   // has returned false.
   [[nodiscard]] bool cut() const noexcept { return end_ > begin_; }
 
+  // For programs with many streams that share memory: whether every byte has been returned in a message, and
+  // whether there is memory.
+  [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+  [[nodiscard]] bool has_memory() const noexcept { return !buffer_.empty(); }
+  // Exchanges the memory of an empty stream, whose messages become invalid.
+  void exchange(std::vector<std::byte>& memory) noexcept {
+    buffer_.swap(memory);
+    begin_ = end_ = 0;
+  }
+
  private:
   static constexpr std::size_t kLeastRoom = 4096;
 

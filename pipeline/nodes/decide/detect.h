@@ -44,7 +44,13 @@
 
 namespace runnel::pipeline {
 
-class Detect final : public Detector<Detect> {
+#ifdef __linux__
+using DetectDeferral = Deferral;
+#else
+using DetectDeferral = NoDeferral;
+#endif
+
+class Detect final : public Detector<Detect, DetectDeferral> {
  public:
   static const NodeType type;
   static constexpr std::string_view kUsuallyIgnored = "silence,unknown,_silence_,_unknown_";

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "base/exact_single.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/decide/deferral.h"
 
 namespace runnel::pipeline {
 
@@ -40,8 +42,8 @@ struct DetectorFacts {
   [[nodiscard]] constexpr std::int64_t weight() const noexcept { return exponential ? 1 : smoothing_frames; }
 };
 
-// Self must provide facts(), constant after make_ready().
-template <class Self>
+// Self must provide facts(), constant after make_ready(). Defers: Deferral or NoDeferral.
+template <class Self, class Defers = NoDeferral>
 class Detector : public Node {
  public:
   std::int64_t reset(std::int64_t first) noexcept override;
@@ -60,6 +62,15 @@ class Detector : public Node {
   }
   void read(const std::byte* frame) noexcept;
   void to_posteriors() noexcept;
+  Status prepare_deferral(Memory& memory) noexcept;
+  // Whether no event can come of the present frame, whose posteriors are then left for later.
+  bool defer(std::int64_t frame) noexcept;
+  void evaluate_deferred(std::int64_t frame) noexcept;
+  [[nodiscard]] std::uint32_t* slot_of(std::int64_t frame) const noexcept {
+    return history_ + (frame - first_) % facts().smoothing_frames * facts().classes;
+  }
+  // Puts the posteriors of a frame into the history and its sums.
+  void add(std::uint32_t* slot) noexcept;
   // The best label.
   std::int32_t smooth(std::int64_t frame) noexcept;
   // Whether a label's smoothed posterior is at least `level`.
@@ -107,10 +118,11 @@ class Detector : public Node {
   Event so_far_;                  // of the sequence
   std::int32_t heard_ = 0;        // labels of the sequence
   std::int64_t heard_at_ = 0;     // frame of the last one
+  [[no_unique_address]] Defers deferral_;
 };
 
-template <class Self>
-Status Detector<Self>::make_ready(NodeContext& context) noexcept {
+template <class Self, class Defers>
+Status Detector<Self, Defers>::make_ready(NodeContext& context) noexcept {
   const DetectorFacts& f = facts();
   frame_bytes_ = context.input.frame_bytes();
   clock_ = context.input.clock;
@@ -124,6 +136,7 @@ Status Detector<Self>::make_ready(NodeContext& context) noexcept {
     history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(f.smoothing_frames));
     sums_ = context.memory.array<std::int64_t>(classes);
     if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
+    RUNNEL_TRY(prepare_deferral(context.memory));
   }
   context.output.kind = Kind::events;
   context.output.dtype = DType::none;
@@ -136,8 +149,8 @@ Status Detector<Self>::make_ready(NodeContext& context) noexcept {
   return {};
 }
 
-template <class Self>
-std::int64_t Detector<Self>::reset(std::int64_t first) noexcept {
+template <class Self, class Defers>
+std::int64_t Detector<Self, Defers>::reset(std::int64_t first) noexcept {
   first_ = first;
   seen_ = 0;
   armed_ = true;
@@ -154,14 +167,88 @@ std::int64_t Detector<Self>::reset(std::int64_t first) noexcept {
   return 0;  // events have no index of their own
 }
 
-template <class Self>
-void Detector<Self>::forget_means() noexcept {
+template <class Self, class Defers>
+void Detector<Self, Defers>::forget_means() noexcept {
   std::fill(history_, history_ + facts().smoothing_frames * facts().classes, 0u);
   std::fill(sums_, sums_ + facts().classes, std::int64_t{0});
+  if constexpr (Defers::kPossible) deferral_.clear();
 }
 
-template <class Self>
-void Detector<Self>::read(const std::byte* frame) noexcept {
+// Only where a frame matters for nothing but the means: not to a gate, the end of a word, or quiet frames.
+template <class Self, class Defers>
+Status Detector<Self, Defers>::prepare_deferral(Memory& memory) noexcept {
+  if constexpr (Defers::kPossible) {
+    const DetectorFacts& f = facts();
+    if (!f.softmax || f.wake_word || f.exponential || f.gate >= 0 || f.endpoint_frames > 0) return {};
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::int32_t c = 0; c < f.classes; ++c) {
+      if (!f.ignored[c]) least = std::min(least, level_of(c).threshold * f.weight());
+    }
+    if (!deferral_.prepare(f.classes, f.ignored, f.smoothing_frames, least, memory))
+      return out_of_memory("the moving average");
+  } else {
+    static_cast<void>(memory);
+  }
+  return {};
+}
+
+template <class Self, class Defers>
+bool Detector<Self, Defers>::defer(std::int64_t frame) noexcept {
+  if constexpr (Defers::kPossible) {
+    if (!deferral_.on()) return false;
+    const std::int32_t classes = facts().classes;
+    const std::int64_t number = frame - first_, slot = number % facts().smoothing_frames;
+    std::uint32_t* const place = history_ + slot * classes;
+    if (!deferral_.leave(slot)) {
+      for (std::int32_t c = 0; c < classes; ++c) sums_[c] -= static_cast<std::int64_t>(place[c]);
+    }
+    std::int64_t highest = 0;
+    // What is left is deferred, or precedes the start: all sums are 0.
+    if (deferral_.frames() < std::min(number, facts().smoothing_frames - 1)) {
+      for (std::int32_t c = 0; c < classes; ++c)
+        highest = std::max(highest, facts().ignored[c] ? 0 : sums_[c]);
+    }
+    if (armed_ && deferral_.defer(values_, highest, slot)) {
+      for (std::int32_t c = 0; c < classes; ++c) place[c] = std::bit_cast<std::uint32_t>(values_[c]);
+      return true;
+    }
+    std::fill(place, place + classes, 0u);
+    if (deferral_.frames() > 0) evaluate_deferred(frame);
+  } else {
+    static_cast<void>(frame);
+  }
+  return false;
+}
+
+// Computes the posteriors of the frames before this one that were deferred.
+template <class Self, class Defers>
+void Detector<Self, Defers>::evaluate_deferred(std::int64_t frame) noexcept {
+  if constexpr (Defers::kPossible) {
+    const std::int32_t classes = facts().classes;
+    const auto swap_logits = [&](std::uint32_t* with) {
+      for (std::int32_t c = 0; c < classes; ++c)
+        with[c] = std::bit_cast<std::uint32_t>(std::exchange(values_[c], std::bit_cast<float>(with[c])));
+    };
+    // The present frame's logits wait in its slot.
+    std::uint32_t* const present = slot_of(frame);
+    swap_logits(present);
+    for (std::int64_t t = frame - deferral_.frames(); t < frame; ++t) {
+      std::uint32_t* const slot = slot_of(t);
+      swap_logits(slot);
+      std::fill(slot, slot + classes, 0u);
+      to_posteriors();
+      add(slot);
+    }
+    swap_logits(present);
+    std::fill(present, present + classes, 0u);
+    deferral_.clear();
+  } else {
+    static_cast<void>(frame);
+  }
+}
+
+template <class Self, class Defers>
+void Detector<Self, Defers>::read(const std::byte* frame) noexcept {
   const std::int32_t classes = facts().classes;
   float* const values = values_;
   const auto take = [&](const auto* from, float scale) {
@@ -177,8 +264,8 @@ void Detector<Self>::read(const std::byte* frame) noexcept {
 
 // One loop per operation and no members inside, so that the compiler vectorizes over classes; the sum keeps
 // its order.
-template <class Self>
-void Detector<Self>::to_posteriors() noexcept {
+template <class Self, class Defers>
+void Detector<Self, Defers>::to_posteriors() noexcept {
   if (!facts().softmax) return;
   const std::int32_t classes = facts().classes;
   float* const values = values_;
@@ -200,8 +287,8 @@ void Detector<Self>::to_posteriors() noexcept {
     for (std::int32_t c = 0; c < classes; ++c) values[c] /= sum;
 }
 
-template <class Self>
-std::int64_t Detector<Self>::begin_of_event(std::int64_t frame, std::int32_t label) const noexcept {
+template <class Self, class Defers>
+std::int64_t Detector<Self, Defers>::begin_of_event(std::int64_t frame, std::int32_t label) const noexcept {
   const std::int64_t length = std::min(seen_, facts().smoothing_frames);
   std::int64_t best = frame;
   std::uint32_t highest = 0;
@@ -217,18 +304,16 @@ std::int64_t Detector<Self>::begin_of_event(std::int64_t frame, std::int32_t lab
   return best;
 }
 
-template <class Self>
-float Detector<Self>::smoothed(std::int32_t label) const noexcept {
+template <class Self, class Defers>
+float Detector<Self, Defers>::smoothed(std::int32_t label) const noexcept {
   return static_cast<float>(sums_[label]) / static_cast<float>(facts().weight()) / static_cast<float>(kOne);
 }
 
-template <class Self>
-std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
+template <class Self, class Defers>
+void Detector<Self, Defers>::add(std::uint32_t* slot) noexcept {
   const std::int32_t classes = facts().classes;
-  std::uint32_t* const slot = history_ + (frame - first_) % facts().smoothing_frames * classes;
   const float* const values = values_;
   std::int64_t* const sums = sums_;
-  now_ = slot;
   // Multiples of 2^-30; negative values and NaN count as 0. Compared as integers again.
   const auto fixed = [&](std::int32_t c) {
     constexpr std::int32_t kInfinity = 0x7f800000;
@@ -252,6 +337,15 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
       slot[c] = static_cast<std::uint32_t>(posterior);
     }
   }
+}
+
+template <class Self, class Defers>
+std::int32_t Detector<Self, Defers>::smooth(std::int64_t frame) noexcept {
+  const std::int32_t classes = facts().classes;
+  std::uint32_t* const slot = slot_of(frame);
+  add(slot);
+  now_ = slot;
+  const std::int64_t* const sums = sums_;
   std::int32_t best = -1;
   bool reached = false;  // the best label so far has reached its own threshold
   const bool* const ignored = facts().ignored;
@@ -267,15 +361,15 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
   return best;
 }
 
-template <class Self>
-bool Detector<Self>::gate_is_open(std::int64_t frame) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::gate_is_open(std::int64_t frame) noexcept {
   if (facts().gate < 0) return true;
   if (now_[facts().gate] >= facts().gate_level) open_until_ = frame + facts().gate_hold_frames + 1;
   return frame < open_until_;
 }
 
-template <class Self>
-bool Detector<Self>::wakes(std::int32_t best) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::wakes(std::int32_t best) noexcept {
   bool quiet = true;
   for (std::int32_t c = 0; c < facts().classes; ++c)
     quiet = quiet && (facts().ignored[c] || now_[c] < level_of(c).release);
@@ -286,8 +380,8 @@ bool Detector<Self>::wakes(std::int32_t best) noexcept {
   return true;
 }
 
-template <class Self>
-bool Detector<Self>::rises(std::int64_t frame, std::int32_t best) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::rises(std::int64_t frame, std::int32_t best) noexcept {
   if (!reaches(best, level_of(best).release)) armed_ = true;
   const bool ready = last_label_ < 0 || frame - last_ >= facts().refractory_frames;
   if (!reaches(best, level_of(best).threshold) || !gate_open_ || !ready || (!armed_ && best == last_label_))
@@ -298,8 +392,8 @@ bool Detector<Self>::rises(std::int64_t frame, std::int32_t best) noexcept {
   return true;
 }
 
-template <class Self>
-bool Detector<Self>::decide(std::int64_t frame, Event& event) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::decide(std::int64_t frame, Event& event) noexcept {
   const std::int32_t best = smooth(frame);
   gate_open_ = gate_is_open(frame);
   decided_ = best;
@@ -311,8 +405,8 @@ bool Detector<Self>::decide(std::int64_t frame, Event& event) noexcept {
 }
 
 // Adds `part` to the sequence. True when it completes the sequence, which `event` then holds.
-template <class Self>
-bool Detector<Self>::extend(const Event& part, std::int32_t label, Event& event) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::extend(const Event& part, std::int32_t label, Event& event) noexcept {
   if (facts().sequence == nullptr) {
     event = part;
     return true;
@@ -333,8 +427,8 @@ bool Detector<Self>::extend(const Event& part, std::int32_t label, Event& event)
 
 // Turns decisions into events: finds their ends and joins sequences. `event` is the decision, if there is
 // one.
-template <class Self>
-bool Detector<Self>::follow(std::int64_t frame, bool decided, Event& event) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::follow(std::int64_t frame, bool decided, Event& event) noexcept {
   if (facts().endpoint_frames == 0) return decided && extend(event, decided_, event);
   bool ended = false;
   Event next;
@@ -356,15 +450,15 @@ bool Detector<Self>::follow(std::int64_t frame, bool decided, Event& event) noex
   return ended;
 }
 
-template <class Self>
-bool Detector<Self>::end_word(Event& event) noexcept {
+template <class Self, class Defers>
+bool Detector<Self, Defers>::end_word(Event& event) noexcept {
   const std::int32_t label = open_label_;
   open_label_ = -1;
   return label >= 0 && extend(open_, label, event);
 }
 
-template <class Self>
-Status Detector<Self>::process(const Block& in, Output& out) noexcept {
+template <class Self, class Defers>
+Status Detector<Self, Defers>::process(const Block& in, Output& out) noexcept {
   const std::byte* frame = in.data;
   Event* events = out.as<Event>();
   for (std::int64_t i = 0; i < in.count; ++i, frame += frame_bytes_) {
@@ -375,6 +469,7 @@ Status Detector<Self>::process(const Block& in, Output& out) noexcept {
       for (std::int32_t c = 0; c < facts().classes; ++c) totals_[c] += static_cast<double>(values_[c]);
       continue;
     }
+    if (defer(in.first + i)) continue;
     to_posteriors();
     const bool decided = decide(in.first + i, events[out.count]);
     if (follow(in.first + i, decided, events[out.count])) ++out.count;
@@ -382,8 +477,8 @@ Status Detector<Self>::process(const Block& in, Output& out) noexcept {
   return {};
 }
 
-template <class Self>
-Status Detector<Self>::flush(Output& out) noexcept {
+template <class Self, class Defers>
+Status Detector<Self, Defers>::flush(Output& out) noexcept {
   out.end = true;
   if (!facts().clip) {
     out.count = end_word(out.as<Event>()[0]) ? 1 : 0;

@@ -8,6 +8,8 @@
 #endif
 #include "pipeline/nodes/host/act/command.h"
 #include "pipeline/nodes/host/act/history.h"
+#include "pipeline/nodes/host/decode/host_ctc.h"
+#include "pipeline/nodes/host/decode/host_transducer.h"
 #include "pipeline/nodes/host/file/jsonl.h"
 #include "pipeline/nodes/host/live/iio.h"
 #include "pipeline/nodes/host/model/live_infer.h"
@@ -39,7 +41,13 @@ NodeTable host_nodes() noexcept {
     all.push_back(&Alsa::type);
 #endif
     const NodeTable device = device_nodes();
-    for (const NodeType* type : device) all.push_back(type == &Infer::type ? &LiveInfer::type : type);
+    // Where a host can do more than a device, another class has the name.
+    const auto on_host = [](const NodeType* type) {
+      if (type == &Infer::type) return &LiveInfer::type;
+      if (type == &Ctc::type) return &HostCtc::type;
+      return type == &Transducer::type ? &HostTransducer::type : type;
+    };
+    for (const NodeType* type : device) all.push_back(on_host(type));
     all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type,
                            &Record::type, &Command::type, &Send::type, &Watch::type});
 #ifdef RUNNEL_HAVE_ALSA

@@ -11,7 +11,8 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Infer::model>("model", "", "model file", true),
     parameter<&Infer::chunk>(
         "chunk", "frames", 0, 1 << 20,
-        "frames per run of a streamed model; more is faster with more latency; 0: the smallest possible"),
+        "frames per run of a streamed model; more is faster with more latency; 0: the smallest possible, or "
+        "what has arrived"),
     text_parameter<&Infer::output>("output", "", "name of the output; empty: the only one that is not state"),
     switch_parameter<&Infer::dequantize>("dequantize", "float32 instead of the model's integers"),
 };
@@ -91,16 +92,37 @@ ModelStreamShape Infer::shape_of(const Model& loaded, const NodeContext& context
   return shape;
 }
 
+PrepareOptions Infer::stream_options(const NodeContext& context, std::int64_t frames, std::int64_t least,
+                                     std::int64_t most) noexcept {
+  PrepareOptions options{.mode = RunMode::stream,
+                         .frames = frames,
+                         .least = least,
+                         .most = most,
+                         .isa = context.isa,
+                         .slack = context.slack};
+  if (context.fast.memory != nullptr) options.fast_bytes = context.fast.bytes;
+  return options;
+}
+
+void Infer::start_like(NodeContext& context, const Session& session, ModelStream& to) const noexcept {
+  ModelStreamShape shape = shape_;
+  shape.out_frames = session.prepared().placement(output_tensor()).frames;
+  const std::int64_t most = context.max_output;  // that of the smaller blocks
+  to.start(context, session, shape, input_.converter(), output_values_.converter());
+  context.max_output = most;
+}
+
 Status Infer::prepare_stream(NodeContext& context, const Model& loaded) noexcept {
   if (loaded.inputs().size() != 1) {
     return Status(Code::unsupported) << "the model " << model << " has " << loaded.inputs().size()
                                      << " inputs, expected 1";
   }
   const int from = loaded.inputs()[0], to = loaded.outputs()[static_cast<std::size_t>(position_)];
-  PrepareOptions options{
-      .mode = RunMode::stream, .frames = chunk, .isa = context.isa, .slack = context.slack};
-  if (context.fast.memory != nullptr) options.fast_bytes = context.fast.bytes;
-  RUNNEL_ASSIGN(prepared_, make_prepared(context, loaded, options));
+  const std::int64_t block = chunk != 0 || loaded.plan() == nullptr ? chunk : loaded.plan()->block_multiple();
+  const std::int64_t larger = larger_block(context, block);
+  RUNNEL_ASSIGN(prepared_, make_prepared(context, loaded,
+                                         larger == 0 ? stream_options(context, chunk, 0, 0)
+                                                     : stream_options(context, block, block, larger)));
   const Placement& in = prepared_->placement(from);
   const auto in_values = static_cast<std::int64_t>(in.frame_bytes / size_of(loaded.tensor(from).dtype));
   RUNNEL_TRY(input_.prepare(context, loaded, model, from, in_values));
@@ -134,12 +156,15 @@ Status Infer::prepare_stepped(NodeContext& context, const Model& loaded, const M
   shape_ = shape_of(loaded, context, to);
   shape_.in_values = usage.frame_values;
   shape_.out = FrameLayout::of(shape, axis, loaded.tensor(to).dtype);
-  shape_.out_frames = shape_.up = axis < 0 ? 1 : usage.advance;
+  shape_.out_frames = shape_.up = axis < 0 ? 1 : shape[axis];
   shape_.out_values = shape.elements() / shape_.out_frames;
   shape_.out_bytes = static_cast<std::size_t>(shape_.out_values) * size_of(context.output.dtype);
   shape_.down = usage.advance;
   if (axis < 0)
-    context.output.clock = context.input.clock.windows(usage.advance, 0, usage.frames - usage.context);
+    context.output.clock =
+        context.input.clock.windows(usage.advance, 0, usage.frames - usage.context - usage.look_ahead);
+  else
+    context.output.clock = context.input.clock.every(shape_.up, shape_.down);
   context.max_output = (context.max_input / usage.advance + 1) * shape_.out_frames;
   return {};
 }
@@ -202,7 +227,7 @@ Status Infer::flush(Output& out) noexcept {
   }
   stepped_->finish();
   if (stepped_->due()) step(out);
-  out.end = true;
+  out.end = !stepped_->due();
   return {};
 }
 

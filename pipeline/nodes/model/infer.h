@@ -44,6 +44,18 @@ class Infer : public Node {
   virtual Result<const Prepared*> make_prepared(NodeContext& context, const Model& loaded,
                                                 const PrepareOptions& options) noexcept;
   virtual Result<Session> make_session(NodeContext& context) noexcept;
+  // Frames of a larger block that the program also runs, whenever as many frames have arrived at once
+  // (nodes/host/model/larger_block.h); 0: none. `block`: frames of the block that always runs.
+  [[nodiscard]] virtual std::int64_t larger_block(const NodeContext&, std::int64_t block) const noexcept {
+    static_cast<void>(block);
+    return 0;
+  }
+
+  // How a streaming model is prepared for blocks of `frames`, of which the program runs `least` to `most`.
+  [[nodiscard]] static PrepareOptions stream_options(const NodeContext& context, std::int64_t frames,
+                                                     std::int64_t least, std::int64_t most) noexcept;
+  // Makes `to` a stream as stream(), over `session`, whose blocks have another size.
+  void start_like(NodeContext& context, const Session& session, ModelStream& to) const noexcept;
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
   // Bytes of an input frame.

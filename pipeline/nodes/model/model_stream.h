@@ -48,6 +48,13 @@ class ModelStream {
   void store(const std::byte* frames, std::int64_t count) noexcept;
   // Fetches the results of a block that has run.
   void collect(Output& out) noexcept;
+  // Runs a copy of this session, which has another workspace, from now on.
+  void use(const Session& session) noexcept { session_ = session; }
+  [[nodiscard]] const Session& session() const noexcept { return session_; }
+  // Frames that wait for a full block.
+  [[nodiscard]] std::int64_t pending() const noexcept { return pending_; }
+  // Frames of this stream have been run by another one, over the same state in blocks of another size.
+  void heard() noexcept { heard_ = true; }
 
  private:
   void run(Output& out) noexcept;

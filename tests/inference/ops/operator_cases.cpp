@@ -255,15 +255,18 @@ OperatorCase transposed_conv_case(Case c) {
   return c.node({x, w, c.constant(c.wide(), {3}, 0, 900)}, options).done();
 }
 OperatorCase attention_case(Case c) {
-  const auto stream = [&] { return c.input(c.type, {1, kFrames, 1, kChannels}); };
-  const TensorId q = stream(), k = stream(), v = stream();
+  const bool tables = c.type == DType::float32;  // of a bias and of a product for each distance
+  const auto stream = [&](int more) { return c.input(c.type, {1, kFrames, 1, kChannels + more}); };
+  const TensorId q = stream(tables ? 2 : 0), k = stream(0), v = stream(0);
   compiler::AttentionOptions options;
   options.left = 4;
   options.chunk = 2;
   options.score_exponent = -4;
   options.weight_exponent = c.type == DType::int16 ? -15 : -7;
   options.real_scale = 0.5f;
-  return c.node({q, k, v}, options).done();
+  if (!tables) return c.node({q, k, v}, options).done();
+  const TensorId bias = c.constant(c.type, {1, 7}), distances = c.constant(c.type, {7, 1, 2});
+  return c.node({q, k, v, bias, distances}, options).done();
 }
 OperatorCase lut_case(Case c) {
   const TensorId x = c.x(), table = c.constant(c.type, {c.type == DType::int8 ? 256 : 257}, -4, 127);

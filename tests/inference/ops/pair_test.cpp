@@ -251,5 +251,42 @@ TEST(PairOperators, WrongGraphsAreRefusedInASentence) {
   }
 }
 
+// Plain integers: counters of streams. Sums wrap around, comparisons are exact.
+template <class T>
+void check_plain() {
+  using Unsigned = std::make_unsigned_t<T>;
+  for (const Shapes& shapes : kShapes) {
+    auto a = random_integers<T>(elements_of(shapes.a), 3), b = random_integers<T>(elements_of(shapes.b), 4);
+    b.back() = a.back();
+    const auto made = [&](OpCode code, auto result, compiler::Options options) {
+      using Y = decltype(result);
+      OneOperator op;
+      op.node(code, {op.input<T>(shapes.a), op.input<T>(shapes.b)}, {op.output<Y>(shapes.y)},
+              std::move(options));
+      return op.run({bytes_of(a), bytes_of(b)})[0];
+    };
+    const auto sums = values_of<T>(made(OpCode::add, T{}, compiler::BinaryOptions{}));
+    const auto products = values_of<T>(made(OpCode::mul, T{}, compiler::BinaryOptions{}));
+    const auto most = values_of<T>(made(OpCode::max, T{}, compiler::BinaryOptions{}));
+    const auto at_most = truths_of(made(OpCode::less_or_equal, bool{}, {}));
+    const auto same = truths_of(made(OpCode::equal, bool{}, {}));
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const T p = a[position(i, shapes.y, shapes.a)], q = b[position(i, shapes.y, shapes.b)];
+      ASSERT_EQ(sums[i], static_cast<T>(static_cast<Unsigned>(p) + static_cast<Unsigned>(q)));
+      ASSERT_EQ(products[i], static_cast<T>(static_cast<Unsigned>(p) * static_cast<Unsigned>(q)));
+      ASSERT_EQ(most[i], std::max(p, q));
+      ASSERT_EQ(at_most[i], p <= q);
+      ASSERT_EQ(same[i], p == q);
+    }
+  }
+}
+TEST(PairOperators, PlainIntegersOf32And64Bits) {
+  check_plain<std::int32_t>();
+  check_plain<std::int64_t>();
+  OneOperator op;
+  op.node(OpCode::less, {op.input<std::int32_t>({4}), op.input<std::int64_t>({4})}, {op.output<bool>({4})});
+  EXPECT_THAT(op.refusal(), HasSubstr("int32"));
+}
+
 }  // namespace
 }  // namespace runnel::test

@@ -405,6 +405,33 @@ TEST(Conv, ABiasBeyondEverySumChangesNoKernel) {
   }
 }
 
+// Channels whose sums do not fit, and are at no limit, are computed apart.
+TEST(Conv, ABiasNearTheEndOfInt32KeepsOthersInTheKernel) {
+  Random random(10);
+  for (const int groups : {1, 21}) {
+    for (int rounding = 0; rounding < 4; ++rounding) {
+      ConvCase c;
+      c.spec.in_channels = c.spec.out_channels = 21;
+      c.spec.groups = groups;
+      c.spec.in_width = c.spec.out_width = 5;
+      c.fill(random.engine(), false);
+      c.spec.bias = c.bias.data();
+      c.set_requant(random.engine(), static_cast<Rounding>(rounding), true, 27, 31);
+      c.bias[0] = 0x7fffffff;
+      c.bias[7] = -0x7fffffff - 1;
+      expect_equal(c);
+      for (const Isa isa : ConvCase::levels()) {
+        if (isa < Isa::avx2) continue;
+        HeapMemory memory;
+        Conv conv;
+        ASSERT_TRUE(prepare_conv(c.spec, isa, memory, conv).ok());
+        EXPECT_NE(kernel_choice(conv).isa, Isa::reference) << name_of(isa);
+        EXPECT_NE(std::string(kernel_choice(conv).form).find("apart"), std::string::npos);
+      }
+    }
+  }
+}
+
 // Ties and their neighbours at every shift, made by the bias alone, so that the test sets
 // the accumulator exactly.
 TEST(Conv, RoundsEveryTieAsTheSpecificationSays) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "kernels/elementwise/functions.h"
 #include "kernels/float32/conv_float.h"
 #include "kernels/float32/float_recurrent.h"
 #include "tests/kernels/float_levels.h"
@@ -130,6 +131,48 @@ TEST(FloatConv, WindowsInPlaceAndGatheredEqualTheSpecification) {
   }
 }
 
+// Images read where they lie, or copied with their padding in bands, for every number of neighbours in a row.
+TEST(FloatConv, WindowsOfImagesEqualTheSpecification) {
+  unsigned seed = 7000;
+  for (const std::int32_t pad : {0, 1, 3}) {
+    for (const std::int32_t outputs : {5, 16, 40, 70}) {
+      for (std::int32_t width = 4; width < 32; width += width < 14 ? 1 : 5) {
+        FloatConvSpec spec;
+        spec.groups = width % 5 == 0 ? 2 : 1;
+        spec.in_channels = 3 * spec.groups;
+        spec.out_channels = outputs * spec.groups;
+        spec.kernel_height = 3;
+        spec.kernel_width = width % 3 == 0 ? 1 : 4;
+        spec.stride_height = 1 + width % 2;
+        spec.stride_width = 1 + width % 4 / 2;
+        spec.dilation_height = width % 7 == 0 ? 2 : 1;
+        spec.dilation_width = width % 6 == 0 ? 3 : 1;
+        spec.pad_top = pad;
+        spec.pad_left = pad;
+        spec.out_height = 5;
+        spec.out_width = width;
+        // Padding below and at the right, or rows and columns that no window reaches.
+        spec.in_height =
+            4 * spec.stride_height + 2 * spec.dilation_height + 1 - pad + (width % 2 == 0 ? 1 : -pad);
+        spec.in_width = (width - 1) * spec.stride_width + (spec.kernel_width - 1) * spec.dilation_width + 1 -
+                        pad + (width % 2 == 0 ? 2 : -pad);
+        if (spec.in_height < 1 || spec.in_width < 1) continue;
+        if (width == 8) spec.limits = {0, 0.5f};
+        expect_equal(spec, ++seed);
+      }
+    }
+  }
+  // More rows than one band has.
+  FloatConvSpec spec;
+  spec.in_channels = 9;
+  spec.out_channels = 33;
+  spec.kernel_height = spec.kernel_width = 3;
+  spec.pad_top = spec.pad_left = 1;
+  spec.in_height = spec.out_height = 40;
+  spec.in_width = spec.out_width = 61;
+  expect_equal(spec, ++seed);
+}
+
 TEST(FloatConv, WhatCannotBeIsRefused) {
   const float weights[] = {1, std::nanf("")};
   FloatConvSpec spec;
@@ -204,6 +247,26 @@ TEST(FloatFunctions, AreAsExactAsTheySay) {
     }
     EXPECT_LE(worst, one.units) << one.name << '(' << where << ')';
     RecordProperty(one.name, std::to_string(worst));
+  }
+}
+
+TEST(FloatFunctions, LogarithmsAreThoseOfTheReference) {
+  std::vector<float> x = arguments();
+  x.insert(x.end(), {1.0f, 1.41421354f, 1.41421366f, std::numeric_limits<float>::infinity(),
+                     -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
+                     std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()});
+  for (const float value : random_floats(20000, 2, 6)) x.push_back(std::fabs(value));
+  std::vector<float> expected(x.size());
+  apply({Function::log}, x.size(), x.data(), expected.data());
+  for (const Isa isa : float_levels()) {
+    std::vector<float> found = x;  // in place
+    if (float_kernels(isa).log == nullptr) continue;
+    float_kernels(isa).log(found.size(), found.data(), found.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(found[i])
+                                          : std::memcmp(&expected[i], &found[i], sizeof(float)) == 0)
+          << "log(" << x[i] << "), " << name_of(isa);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,7 @@ class LivePages : public testing::Test {
   [[nodiscard]] std::string path(const char* name) const {
     return pipeline::quote_value((folder_ / name).string());
   }
+  void write(const char* name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
   [[nodiscard]] std::string recording() const {
     pipeline::test::write_recording(folder_ / "sound.wav", pipeline::test::make_samples(32000));
     return path("sound.wav");
@@ -199,6 +201,38 @@ TEST_F(LivePages, AskForTheToken) {
   EXPECT_EQ(client.Get("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})->status, 200);
   EXPECT_EQ(client.Get("/", {{"Cookie", "runnel_token=wrong"}})->status, 401);
   EXPECT_EQ(LivePage::start(*net::Address::parse("0.0.0.0:0"), "").status().code(), Code::invalid_argument);
+}
+
+// A front end in place of a recogniser.
+TEST_F(LivePages, ShowTextThatSettles) {
+  std::string tokens = "<blk>\n";
+  for (int i = 1; i < 80; ++i) tokens += "▁w" + std::to_string(i) + "\n";
+  write("tokens.txt", tokens);
+  Running running =
+      make("wav path=" + recording() + " ! fbank num_mel_bins=80 ! ctc partials=50ms longest=300ms tokens=" +
+               path("tokens.txt") + " ! jsonl path=" + path("text.jsonl"),
+           2);
+  const int port = port_of(*running.page);
+  std::vector<Json> all;
+  std::atomic<bool> hears{false};
+  std::thread reader([&] {
+    all = messages(port, [&](const Json&) {
+      hears = true;
+      return false;
+    });
+  });
+  while (!hears) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(running.graph->run().ok());
+  const auto late = messages(port, [](const Json& message) { return message["type"] == "final"; });
+  EXPECT_EQ(count_types(late)["partial"], 0) << "only final results are kept for late readers";
+  running.page.reset();
+  reader.join();
+  auto counts = count_types(all);
+  EXPECT_GE(counts["partial"], 3);
+  EXPECT_GE(counts["final"], 2);
+  const auto final =
+      std::find_if(all.begin(), all.end(), [](const Json& message) { return message["type"] == "final"; });
+  EXPECT_FALSE((*final)["words"].empty());
 }
 
 // Six readers are allowed; the seventh is refused, and readers never block the run.

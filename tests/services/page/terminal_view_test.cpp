@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "pipeline/transcript.h"
 #include "services/page/watches.h"
 #include "tests/pipeline/support.h"
 
@@ -59,6 +60,21 @@ TEST(TerminalView, ShowsLevelAndLossesAndMakesRoomForEvents) {
   EXPECT_NE(screen.find("[#############.......] -20 dB"), std::string::npos) << screen;
   EXPECT_NE(screen.find("LOST 320 samples"), std::string::npos) << screen;
   EXPECT_TRUE(screen.ends_with("\r\x1b[K")) << "nothing is left";
+}
+
+TEST(TerminalView, ShowsTheTextOfAnUtteranceUntilItIsFinal) {
+  TerminalView view([](std::string_view) {});
+  pipeline::Watch watch;
+  pipeline::Transcript transcript;
+  pipeline::Event event;
+  event.transcript = &transcript;
+  transcript.text = "turn\x1b[2J the light";
+  view.watched(watch, event, {});
+  EXPECT_EQ(view.line(3.25, 0, 79), "3.2 s  [....................] -60 dB  turn?[2J the light");
+  EXPECT_EQ(view.line(3.25, 0, 47), "3.2 s  [....................] -60 dB  the light") << "its end";
+  transcript.final = true;
+  view.watched(watch, event, {});
+  EXPECT_EQ(view.line(3.25, 0, 79), "3.2 s  [....................] -60 dB");
 }
 
 TEST(TerminalView, KeepsToTheWidth) {

@@ -81,6 +81,32 @@ TEST(ServeStream, GivesWhatItGivesAlone) {
   }
 }
 
+// What a decoder has heard is the same for clients as in a run, partial results too.
+TEST(ServeStream, GivesTheTextOfDecoders) {
+  Streams own(1);
+  std::string around = own.digits.around();
+  around =
+      around.substr(0, around.rfind("detect")) + "ctc blank=10 units=words silence_after=0.1 partials=0.05";
+  const std::vector<std::int16_t> samples = sound(3, 1);
+  std::string expected, found;
+  for (const std::string& line : own.digits.offline(samples, "a", around)) expected += line + "\n";
+  EXPECT_NE(expected.find("{\"type\":\"partial\""), std::string::npos);
+  EXPECT_NE(expected.find("{\"type\":\"final\""), std::string::npos);
+  const auto stream = own.make(around);
+  ASSERT_NE(stream, nullptr);
+  stream->begin("a", &found);
+  Together steps;
+  for (std::size_t at = 0; at < samples.size(); at += 730) {
+    stream->give(
+        std::as_bytes(std::span(samples).subspan(at, std::min<std::size_t>(730, samples.size() - at))));
+    Together::Turn turn(stream.get());
+    steps.step({&turn, 1});
+    ASSERT_TRUE(turn.status.ok());
+  }
+  ASSERT_TRUE(stream->end().ok());
+  EXPECT_EQ(found, expected);
+}
+
 // Buffers for formats of any number take memory for few sizes.
 TEST(ServeStream, SharedBuffersAreFew) {
   pipeline::SharedSessions shared(1);

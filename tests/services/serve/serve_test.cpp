@@ -1,9 +1,11 @@
 // Serving: what clients get, and what happens to those who behave badly.
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <random>
 
 #include "services/net/token.h"
+#include "services/serve/capacity.h"
 #include "services/serve/greeting.h"
 #include "tests/services/serve/support.h"
 
@@ -69,6 +71,7 @@ TEST_F(Serve, GivesWhatTheRecordingGivesOffline) {
       ServerOptions with = options();
       with.around = digits_.around("fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600", chunk);
       with.threads = threads;
+      with.receive_together = (threads == 1) == (chunk == 0);
       Running running(with);
       std::vector<std::vector<std::string>> lines(kClients);
       std::vector<std::thread> clients;
@@ -413,6 +416,129 @@ TEST(Metrics, AreInTheFormatOfPrometheus) {
         << line;
     at = end + 1;
   }
+}
+
+// A node that takes 18 ms for a tenth of a second of sound.
+class Slow final : public pipeline::Node {
+ public:
+  static const pipeline::NodeType type;
+  Status prepare(pipeline::NodeContext& context) noexcept override {
+    context.max_output = context.max_input;
+    return {};
+  }
+  Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override {
+    std::this_thread::sleep_for(milliseconds(18 * in.count / 1600));
+    std::memcpy(out.data, in.data, static_cast<std::size_t>(in.count) * sizeof(float));
+    out.count = in.count;
+    return {};
+  }
+};
+const pipeline::NodeType Slow::type = {
+    .name = "slow",
+    .help = "Takes time.",
+    .input = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "test"},
+    .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "test"},
+    .parameters = {},
+    .make = pipeline::make_node<Slow>};
+
+// Streams in real time for 1.2 seconds; returns the largest lateness of a packet, or a negative number when
+// the server refused it. `refusal`: its sentence.
+double lateness_of(const Server& server, std::string& refusal) {
+  using Clock = std::chrono::steady_clock;
+  Client client(server);
+  client.greet(R"({"progress":true})");
+  const Json first = Json::parse(client.line());
+  if (first.at("type") == "error") {
+    refusal = first.at("reason").get<std::string>() + ": " + first.at("message").get<std::string>();
+    return -1;
+  }
+  const auto samples = sound(1.2, 3);
+  const Clock::time_point start = Clock::now();
+  std::thread sender([&] {
+    for (std::size_t at = 0; at < samples.size(); at += 1600) {
+      std::this_thread::sleep_until(start + milliseconds(at / 16));
+      client.send_samples(samples, at, 1600);
+    }
+  });
+  double most = 0;
+  for (std::int64_t done = 0; done < std::ssize(samples);) {
+    const Json line = Json::parse(client.line());
+    if (line.at("type") != "progress") continue;
+    done = line.at("samples");
+    const auto due = start + milliseconds(done / 16 - 100);
+    most = std::max(most, std::chrono::duration<double>(Clock::now() - due).count());
+  }
+  sender.join();
+  client.end();
+  client.rest();
+  return most;
+}
+
+// Room for four streams of real time, twelve clients: some are served in time, the others hear why not.
+// Without the limit all are served late.
+TEST_F(Serve, RefusesWhatWouldMakeOthersLate) {
+  constexpr int kClients = 12;
+  std::vector<const pipeline::NodeType*> nodes(pipeline::host_nodes().begin(), pipeline::host_nodes().end());
+  nodes.push_back(&Slow::type);
+  double latest[2] = {};
+  for (const bool limited : {true, false}) {
+    ServerOptions with = options();
+    with.graph.nodes = nodes;
+    with.around = "slow ! " + with.around;
+    if (!limited) with.most_load = 0;
+    Running running(with);
+    std::vector<double> lateness(kClients);
+    std::vector<std::string> refusals(kClients);
+    std::vector<std::thread> clients;
+    for (std::size_t i = 0; i < kClients; ++i)
+      clients.emplace_back([&, i] { lateness[i] = lateness_of(running.server(), refusals[i]); });
+    for (std::thread& client : clients) client.join();
+    const auto served =
+        std::count_if(lateness.begin(), lateness.end(), [](double late) { return late >= 0; });
+    latest[limited ? 0 : 1] = *std::max_element(lateness.begin(), lateness.end());
+    if (limited) {
+      EXPECT_GE(served, 1);
+      EXPECT_LE(served, 4);
+    } else {
+      EXPECT_EQ(served, kClients);
+    }
+    for (const std::string& refusal : refusals) {
+      if (!refusal.empty()) {
+        EXPECT_THAT(refusal, HasSubstr("overload: the server is at its capacity: "));
+        EXPECT_THAT(refusal, HasSubstr("one more does not fit; come back later"));
+      }
+    }
+    EXPECT_EQ(running.server().metrics().ended[static_cast<std::size_t>(Reason::overload)].load(),
+              static_cast<std::uint64_t>(kClients - served));
+    EXPECT_EQ(running.stop(), "");
+  }
+  EXPECT_LT(latest[0], 0.5);
+  EXPECT_GT(latest[1], 0.8) << "2.2 times as much as there is time for";
+}
+
+TEST(Capacity, FollowsTheCost) {
+  Capacity capacity(0.8);
+  EXPECT_TRUE(capacity.fits(1000000)) << "nothing is known yet";
+  capacity.expect(0.1);
+  EXPECT_TRUE(capacity.fits(8));
+  EXPECT_FALSE(capacity.fits(9));
+  // A pause, or an interruption with hardly any sound, says nothing.
+  capacity.took(milliseconds(500), 100'000);
+  capacity.update();
+  EXPECT_FALSE(capacity.fits(9));
+  EXPECT_TRUE(capacity.fits(8));
+  for (int i = 0; i < 20; ++i) {
+    capacity.took(milliseconds(10), 1'000'000);
+    capacity.update();
+  }
+  EXPECT_NEAR(capacity.cost(), 0.01, 0.002);
+  EXPECT_TRUE(capacity.fits(60));
+  EXPECT_FALSE(capacity.fits(90));
+  EXPECT_TRUE(Capacity(0).fits(1 << 20)) << "no limit";
+  Capacity slow(0.5);
+  slow.expect(3);
+  EXPECT_TRUE(slow.fits(1)) << "one is served as well as it can be";
+  EXPECT_FALSE(slow.fits(2));
 }
 
 }  // namespace

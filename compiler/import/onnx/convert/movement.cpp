@@ -1,6 +1,7 @@
 // Operators that rearrange.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "compiler/import/onnx/builder.h"
 #include "compiler/import/onnx/fold/fold.h"
@@ -188,6 +189,74 @@ Status convert_gather(Builder& builder, const Node& node) {
                   builder.emit(node, OpCode::gather, {from, which}, AxisOptions{axis}));
     y = builder.computed(picked, identity_perm(builder.at(picked).shape.size()));
   }
+  builder.result(node, std::move(y));
+  return {};
+}
+
+namespace {
+
+// Places of a relative shift: in blocks of `rows` rows of `columns`, row i of the result takes `count`
+// elements from column `first` - i on.
+struct Shift {
+  std::int64_t rows = 0, first = 0;
+};
+std::optional<Shift> shift_of(const std::vector<std::int64_t>& places, std::int64_t columns,
+                              std::int64_t count) {
+  const std::int64_t all = static_cast<std::int64_t>(places.size()) / count;
+  const auto column = [&](std::int64_t row) {
+    return places[static_cast<std::size_t>(row * count)] - row * columns;
+  };
+  Shift shift{all, column(0)};
+  for (std::int64_t row = 0; row < all; ++row) {
+    const std::int64_t from = places[static_cast<std::size_t>(row * count)];
+    for (std::int64_t i = 1; i < count; ++i) {
+      if (places[static_cast<std::size_t>(row * count + i)] != from + i) return std::nullopt;
+    }
+    if (column(row) == shift.first - row % shift.rows) continue;
+    if (shift.rows < all || column(row) != shift.first) return std::nullopt;
+    shift.rows = row;  // a new block
+  }
+  const bool inside = shift.rows > 1 && all % shift.rows == 0 && shift.first >= 0 &&
+                      shift.first <= shift.rows && count < columns;
+  return inside ? std::optional(shift) : std::nullopt;
+}
+
+}  // namespace
+
+// A relative shift is a slice between two shapes: element (i, a - i + j) of rows of N is element (i, j) of
+// rows of N - 1 that start a elements later. All others pick from the elements in one row.
+Status convert_gather_elements(Builder& builder, const Node& node) {
+  RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
+  RUNNEL_ASSIGN(const ConstantPtr indices, builder.constant(node, 1));
+  if (indices == nullptr) return node.fail() << "input 1 is absent";
+  RUNNEL_ASSIGN(const std::vector<std::int64_t> places, gathered_places(node, x.dims, *indices));
+  RUNNEL_ASSIGN(const std::int64_t elements, checked_count(x.dims));
+  if (places.empty()) return node.fail(Code::unsupported) << "no elements";
+  const auto shaped = [&](const Value& value, const Dims& dims) -> Result<Value> {
+    RUNNEL_ASSIGN(const TensorId id, builder.plain(node, value));
+    RUNNEL_ASSIGN(const auto shape, shape_of(node, dims, identity_perm(dims.size())));
+    RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::reshape, {id}, {}, shape));
+    return builder.computed(y, identity_perm(dims.size()));
+  };
+  const std::int64_t columns = x.dims.back(), count = indices->dims.back();
+  Value y;
+  if (const auto shift = shift_of(places, columns, count);
+      shift && elements / columns == static_cast<std::int64_t>(places.size()) / count) {
+    const std::int64_t blocks = elements / columns / shift->rows, used = shift->rows * (columns - 1);
+    RUNNEL_ASSIGN(y, shaped(x, {blocks, shift->rows * columns}));
+    RUNNEL_ASSIGN(y, part_of(builder, node, y, 1, shift->first, used));
+    RUNNEL_ASSIGN(y, shaped(y, {blocks, shift->rows, columns - 1}));
+    RUNNEL_ASSIGN(y, part_of(builder, node, y, 2, 0, count));
+  } else {
+    RUNNEL_ASSIGN(const Value row, shaped(x, {elements}));
+    RUNNEL_ASSIGN(
+        const TensorId which,
+        builder.plain(node, constant_value(make_integers(
+                                DType::int32, {static_cast<std::int64_t>(places.size())}, places))));
+    RUNNEL_ASSIGN(const TensorId picked, builder.emit(node, OpCode::gather, {row.id, which}, AxisOptions{0}));
+    y = builder.computed(picked, identity_perm(1));
+  }
+  RUNNEL_ASSIGN(y, shaped(y, indices->dims));
   builder.result(node, std::move(y));
   return {};
 }

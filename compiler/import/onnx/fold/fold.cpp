@@ -143,6 +143,31 @@ Result<std::vector<std::int64_t>> split_sizes(const Node& node, std::int64_t siz
   return sizes;
 }
 
+Result<std::vector<std::int64_t>> gathered_places(const Node& node, const Dims& dims,
+                                                  const Constant& indices) {
+  RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", 0), dims.size()));
+  bool fits = indices.dims.size() == dims.size() && !is_real(indices.dtype);
+  for (std::size_t i = 0; fits && i < dims.size(); ++i)
+    fits = static_cast<int>(i) == axis || indices.dims[i] <= dims[i];
+  if (!fits)
+    return node.fail() << "indices of " << text_of(indices.dims) << " for an input of " << text_of(dims);
+  const std::int64_t size = dims[static_cast<std::size_t>(axis)];
+  const std::vector<std::int64_t> from = dense_strides(dims), own = dense_strides(indices.dims);
+  std::vector<std::int64_t> places = integers_of(indices);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    std::int64_t index = places[k];
+    if (index < 0) index += size;
+    if (index < 0 || index >= size) return node.fail() << "index " << places[k] << " of " << size;
+    std::int64_t place = index * from[static_cast<std::size_t>(axis)], rest = static_cast<std::int64_t>(k);
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (static_cast<int>(i) != axis) place += rest / own[i] * from[i];
+      rest %= own[i];
+    }
+    places[k] = place;
+  }
+  return places;
+}
+
 Result<std::optional<std::vector<Constant>>> fold(const Node& node,
                                                   const std::vector<const Constant*>& inputs) {
   if (node.op == "Constant") {

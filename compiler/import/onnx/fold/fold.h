@@ -27,6 +27,11 @@ Result<Dims> unsqueezed_dims(const Node& node, const Dims& dims, const std::vect
 Result<std::vector<std::int64_t>> split_sizes(const Node& node, std::int64_t size,
                                               const std::vector<std::int64_t>& asked);
 
+// Where GatherElements takes each element of its result from: places in the dense input. Errors:
+// invalid_data.
+Result<std::vector<std::int64_t>> gathered_places(const Node& node, const Dims& dims,
+                                                  const Constant& indices);
+
 // The constants after the inputs, null where absent; nothing when the operator is not one that is computed
 // here. Errors: invalid_data naming the node.
 Result<std::optional<std::vector<Constant>>> fold(const Node& node,

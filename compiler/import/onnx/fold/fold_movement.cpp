@@ -55,6 +55,17 @@ Result<Constant> gather(const Node& node, const Inputs& inputs) {
   return out;
 }
 
+Result<Constant> gather_elements(const Node& node, const Constant& x, const Constant& indices) {
+  RUNNEL_ASSIGN(const std::vector<std::int64_t> places, gathered_places(node, x.dims, indices));
+  Constant out{x.dtype, indices.dims, {}};
+  const auto size = static_cast<std::ptrdiff_t>(size_of(x.dtype));
+  for (const std::int64_t place : places) {
+    const auto from = x.data.begin() + static_cast<std::ptrdiff_t>(place) * size;
+    out.data.insert(out.data.end(), from, from + size);
+  }
+  return out;
+}
+
 Result<Constant> concat(const Node& node, const Inputs& inputs) {
   const Constant& first = *inputs[0];
   RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", 0), first.dims.size()));
@@ -174,6 +185,7 @@ Result<std::optional<Constant>> single(const Node& node, const Inputs& inputs) {
   if (op == "Unsqueeze") return shaped(unsqueezed_dims(node, x.dims, list_of(node, inputs, 1, "axes")));
   if (op == "Slice") return known(slice(node, inputs));
   if (op == "Gather" && given(inputs, 1)) return known(gather(node, inputs));
+  if (op == "GatherElements" && given(inputs, 1)) return known(gather_elements(node, x, *inputs[1]));
   if (op == "Concat") return known(concat(node, inputs));
   if (op == "Transpose") return known(transpose(node, x));
   if (op == "ConstantOfShape") return known(constant_of_shape(node, x));

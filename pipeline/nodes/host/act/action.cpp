@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "pipeline/transcript.h"
+
 namespace runnel::pipeline {
 
 ActionFacts ActionBook::facts() const {
@@ -47,6 +49,7 @@ Status Action::prepare(NodeContext& context) noexcept {
 
 Status Action::process(const Block& in, Output&) noexcept {
   for (std::int64_t i = 0; i < in.count; ++i) {
+    if (is_partial(in.as<Event>()[i]) && !takes_partial()) continue;
     book_.taken();
     act(in.as<Event>()[i]);
   }

@@ -70,6 +70,8 @@ class Action : public Node {
   virtual Status configure() noexcept = 0;
   // Called in the graph's thread; must not block.
   virtual void act(const Event& event) = 0;
+  // Whether it acts on partial results of decoders, which are no decisions yet.
+  [[nodiscard]] virtual bool takes_partial() const noexcept { return false; }
 
   EventRecords records_;
   ActionBook book_;

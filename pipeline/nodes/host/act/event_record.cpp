@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/host/json.h"
+#include "pipeline/transcript.h"
 
 namespace runnel::pipeline {
 
@@ -16,7 +17,30 @@ void EventRecords::name_source(std::string_view name) {
   source_json_ = json_string(source_);
 }
 
+std::string EventRecords::heard(std::string_view name, const HeardText& text) const {
+  return "{\"" + std::string(name) + "\":" + json_string(text.text) +
+         ",\"start\":" + json_seconds(text.begin, sample_rate_) +
+         ",\"end\":" + json_seconds(text.end, sample_rate_) +
+         ",\"confidence\":" + json_number(static_cast<double>(text.confidence), 4) + "}";
+}
+
+std::string EventRecords::transcript(const Event& event) const {
+  const Transcript& heard_text = *event.transcript;
+  std::string line = std::string("{\"type\":\"") + (heard_text.final ? "final" : "partial") +
+                     "\",\"source\":" + source_json_ + ",\"segment\":" + std::to_string(heard_text.segment) +
+                     ",\"start\":" + json_seconds(event.begin, sample_rate_) +
+                     ",\"end\":" + json_seconds(event.end, sample_rate_) +
+                     ",\"text\":" + json_string(heard_text.text) + ",\"tokens\":[";
+  for (const HeardText& token : heard_text.tokens)
+    line += (line.back() == '[' ? "" : ",") + heard("token", token);
+  line += "],\"words\":[";
+  for (const HeardText& word : heard_text.words)
+    line += (line.back() == '[' ? "" : ",") + heard("word", word);
+  return line + "],\"stable\":" + std::to_string(heard_text.stable) + "}";
+}
+
 std::string EventRecords::event(const Event& event) const {
+  if (event.transcript != nullptr) return transcript(event);
   return "{\"type\":\"event\",\"source\":" + source_json_ + ",\"label\":" + json_string(event.label) +
          ",\"score\":" + json_number(static_cast<double>(event.score), 4) +
          ",\"start\":" + json_seconds(event.begin, sample_rate_) +

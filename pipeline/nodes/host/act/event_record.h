@@ -14,6 +14,8 @@ namespace runnel::pipeline {
 // The fields of an event as text.
 using EventFields = std::vector<std::pair<std::string_view, std::string>>;
 
+struct HeardText;
+
 class EventRecords {
  public:
   EventRecords() = default;
@@ -23,13 +25,17 @@ class EventRecords {
   // Changes the source; the rate stays the same.
   void name_source(std::string_view name);
 
-  // One line of JSON, without the newline.
+  // One line of JSON, without the newline. Of decoders of speech: "partial" or "final" with text, tokens and
+  // words.
   [[nodiscard]] std::string event(const Event& event) const;
   [[nodiscard]] std::string gap(const Gap& gap) const;
   // label, score, start, end, frame, source, and json: the record.
   [[nodiscard]] EventFields fields(const Event& event) const;
 
  private:
+  [[nodiscard]] std::string transcript(const Event& event) const;
+  [[nodiscard]] std::string heard(std::string_view name, const HeardText& text) const;
+
   std::string source_, source_json_;
   std::int64_t sample_rate_ = 0;
 };

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/crc32c.h"
+#include "base/host/late_library.h"
 #include "pipeline/host/live/socket.h"
 
 namespace runnel::pipeline {
@@ -47,11 +48,28 @@ constexpr int kGoodbyeLoops = 4;
 // The library's own queue stays short, so that records are dropped here, where they are counted.
 constexpr std::size_t kMaxSent = 20;
 
-struct Library {
-  Library() { mosquitto_lib_init(); }
-  ~Library() { mosquitto_lib_cleanup(); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
+// clang-format off
+#define RUNNEL_MOSQUITTO(F) \
+  F(mosquitto_connack_string) F(mosquitto_connect_async) F(mosquitto_connect_callback_set) \
+  F(mosquitto_destroy) F(mosquitto_disconnect) F(mosquitto_disconnect_callback_set) \
+  F(mosquitto_lib_cleanup) F(mosquitto_lib_init) F(mosquitto_loop) F(mosquitto_new) F(mosquitto_publish) \
+  F(mosquitto_publish_callback_set) F(mosquitto_reconnect_async) F(mosquitto_strerror) \
+  F(mosquitto_threaded_set) F(mosquitto_tls_set) F(mosquitto_username_pw_set)
+// clang-format on
+struct Mosquitto {
+  static constexpr const char* kFile = RUNNEL_MOSQUITTO_FILE;
+  static constexpr const char* kPurpose = "publishing over MQTT";
+  RUNNEL_LATE_FUNCTIONS(RUNNEL_MOSQUITTO)
+};
+
+// Once start() has opened it.
+const Mosquitto& library() { return *late<Mosquitto>(); }
+
+struct InUse {
+  InUse() { library().mosquitto_lib_init(); }
+  ~InUse() { library().mosquitto_lib_cleanup(); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
 };
 
 // Inserted fields must not add levels or wildcards to a topic.
@@ -110,12 +128,13 @@ Status Mqtt::configure() noexcept {
 }
 
 Status Mqtt::start() noexcept {
-  static const Library library;
-  session_ = mosquitto_new(client_.c_str(), false, this);
+  if (const auto& opened = late<Mosquitto>(); !opened.ok()) return opened.status();
+  static const InUse in_use;
+  session_ = library().mosquitto_new(client_.c_str(), false, this);
   if (session_ == nullptr)
     return Status(Code::io_error) << "client=" << client_ << ": the session cannot be made";
   const auto refused = [](std::string_view what, int code) {
-    return Status(Code::io_error) << what << ": " << mosquitto_strerror(code);
+    return Status(Code::io_error) << what << ": " << library().mosquitto_strerror(code);
   };
   if (!user.empty()) {
     std::string password;
@@ -124,20 +143,20 @@ Status Mqtt::start() noexcept {
       if (!std::getline(in, password))
         return Status(Code::not_found) << "password_file=" << password_file << ": cannot be read";
     }
-    const int code = mosquitto_username_pw_set(session_, std::string(user).c_str(),
-                                               password_file.empty() ? nullptr : password.c_str());
+    const int code = library().mosquitto_username_pw_set(session_, std::string(user).c_str(),
+                                                         password_file.empty() ? nullptr : password.c_str());
     if (code != MOSQ_ERR_SUCCESS) return refused("user", code);
   }
   if (!ca.empty()) {
-    if (const int code =
-            mosquitto_tls_set(session_, std::string(ca).c_str(), nullptr, nullptr, nullptr, nullptr);
+    if (const int code = library().mosquitto_tls_set(session_, std::string(ca).c_str(), nullptr, nullptr,
+                                                     nullptr, nullptr);
         code != MOSQ_ERR_SUCCESS)
       return refused("ca", code);
   }
-  mosquitto_connect_callback_set(session_, Callbacks::connect);
-  mosquitto_disconnect_callback_set(session_, Callbacks::disconnect);
-  mosquitto_publish_callback_set(session_, Callbacks::publish);
-  mosquitto_threaded_set(session_, true);
+  library().mosquitto_connect_callback_set(session_, Callbacks::connect);
+  library().mosquitto_disconnect_callback_set(session_, Callbacks::disconnect);
+  library().mosquitto_publish_callback_set(session_, Callbacks::publish);
+  library().mosquitto_threaded_set(session_, true);
   if (leave_.descriptor() < 0) return Status(Code::io_error) << "the system gives no event descriptor";
   try {
     thread_ = std::thread([this] { work(); });
@@ -150,10 +169,11 @@ Status Mqtt::start() noexcept {
 // (The library's own thread gives up when the broker is away at the start.)
 void Mqtt::work() {
   for (bool again = false; !leaving_; again = true) {
-    int code = again ? mosquitto_reconnect_async(session_)
-                     : mosquitto_connect_async(session_, host_.c_str(), port_, static_cast<int>(keepalive));
+    int code = again ? library().mosquitto_reconnect_async(session_)
+                     : library().mosquitto_connect_async(session_, host_.c_str(), port_,
+                                                         static_cast<int>(keepalive));
     for (int rest = kGoodbyeLoops; code == MOSQ_ERR_SUCCESS && rest > 0; rest -= leaving_ ? 1 : 0)
-      code = mosquitto_loop(session_, kLoopMilliseconds, 1);
+      code = library().mosquitto_loop(session_, kLoopMilliseconds, 1);
     if (leaving_) return;
     pause_ = static_cast<int>(std::clamp<std::int64_t>(2 * pause_, 1, retry));
     pollfd polled{leave_.descriptor(), POLLIN, 0};
@@ -168,7 +188,7 @@ void Mqtt::connected(int code) {
   if (connected_)
     publish_waiting();
   else
-    book_.say(std::string(broker) + " refuses the connection: " + mosquitto_connack_string(code) +
+    book_.say(std::string(broker) + " refuses the connection: " + library().mosquitto_connack_string(code) +
               "; trying again");
 }
 
@@ -193,15 +213,16 @@ void Mqtt::publish_waiting() {
   while (connected_ && !waiting_.empty() && sent_.size() < kMaxSent) {
     const Message& message = waiting_.front();
     int number = 0;
-    const int code =
-        mosquitto_publish(session_, &number, message.topic.c_str(), static_cast<int>(message.payload.size()),
-                          message.payload.data(), static_cast<int>(qos), retain);
+    const int code = library().mosquitto_publish(session_, &number, message.topic.c_str(),
+                                                 static_cast<int>(message.payload.size()),
+                                                 message.payload.data(), static_cast<int>(qos), retain);
     const bool connection = code == MOSQ_ERR_NO_CONN || code == MOSQ_ERR_CONN_LOST || code == MOSQ_ERR_ERRNO;
     if (connection && qos == 0) return;
     if (code == MOSQ_ERR_SUCCESS || connection)
       sent_.insert(number);
     else
-      book_.failed(std::string(broker) + ": a record was not published: " + mosquitto_strerror(code));
+      book_.failed(std::string(broker) +
+                   ": a record was not published: " + library().mosquitto_strerror(code));
     waiting_.pop_front();
   }
 }
@@ -241,11 +262,11 @@ Status Mqtt::gap(const Gap& gap) noexcept {
 
 void Mqtt::stop() noexcept {
   if (session_ == nullptr) return;
-  mosquitto_disconnect(session_);
+  library().mosquitto_disconnect(session_);
   leaving_ = true;
   leave_.up();
   if (thread_.joinable()) thread_.join();
-  mosquitto_destroy(session_);
+  library().mosquitto_destroy(session_);
   session_ = nullptr;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "pipeline/transcript.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -107,7 +109,7 @@ Status Record::complete(Clip& clip) {
 
 Status Record::process(const Block& in, Output&) noexcept {
   for (std::int64_t i = 0; i < in.count; ++i) {
-    RUNNEL_TRY(begin_clip(in.as<Event>()[i]));
+    if (!is_partial(in.as<Event>()[i])) RUNNEL_TRY(begin_clip(in.as<Event>()[i]));
   }
   return heard();
 }

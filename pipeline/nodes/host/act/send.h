@@ -36,6 +36,7 @@ class Send final : public Action {
  protected:
   Status configure() noexcept override;
   void act(const Event& event) override { put(records_.event(event)); }
+  [[nodiscard]] bool takes_partial() const noexcept override { return true; }
 
  private:
   void put(std::string line);

@@ -90,6 +90,9 @@ constexpr RawType kRawTypes[] = {
     {"alaw", SF_FORMAT_ALAW, 1},
 };
 
+// Samples of all channels that are read from the file at a time.
+constexpr std::int64_t kPieceValues = 8192;
+
 // Manifests round times: a piece may exceed its recording by this much.
 constexpr double kSlack = 0.05;
 
@@ -203,11 +206,13 @@ Status WavSource::prepare(NodeContext& context) noexcept {
       break;
   }
   silence_ = static_cast<std::int64_t>(std::llround(tail * info.samplerate));
-  if ((info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16) {
-    words_ = context.memory.array<std::int16_t>(static_cast<std::size_t>(context.max_input) *
-                                                static_cast<std::size_t>(channels_));
-    if (words_ == nullptr) return out_of_memory("the samples of a block");
-  }
+  piece_ = std::max<std::int64_t>(kPieceValues / channels_, 1);
+  const auto values = static_cast<std::size_t>(piece_) * static_cast<std::size_t>(channels_);
+  if ((info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16)
+    words_ = context.memory.array<std::int16_t>(values);
+  else
+    floats_ = context.memory.array<float>(values);
+  if (words_ == nullptr && floats_ == nullptr) return out_of_memory("the samples of a piece");
 
   RUNNEL_TRY(seek(info));
   if (truncated != "accept") {
@@ -243,13 +248,32 @@ Status WavSource::prepare(NodeContext& context) noexcept {
   return {};
 }
 
-// 16-bit samples are read with one system call and converted here, in half the time of the library.
+// 16-bit samples are read with one system call and converted here, in half the time of the library. Fewer
+// than `frames` only at the end of the file, or where it cannot be read any further.
 std::int64_t WavSource::read_samples(float* to, std::int64_t frames) noexcept {
-  if (words_ == nullptr) return std::max<sf_count_t>(sf_readf_float(file_, to, frames), 0);
-  const std::int64_t count = std::max<sf_count_t>(sf_readf_short(file_, words_, frames), 0);
-  to_float(SampleCode::s16, reinterpret_cast<const std::byte*>(words_),
-           std::span(to, static_cast<std::size_t>(count * channels_)));
-  return count;
+  std::int64_t done = 0;
+  while (done < frames) {
+    if (left_ == 0) {
+      if (error_ != SF_ERR_NO_ERROR) break;
+      // Not beyond the end of the piece of a recording: what follows need not be readable.
+      const std::int64_t most = end_ < 0 ? piece_ : std::min(piece_, end_ - position_ - done);
+      left_ = words_ != nullptr ? sf_readf_short(file_, words_, most) : sf_readf_float(file_, floats_, most);
+      left_ = std::max<std::int64_t>(left_, 0);
+      error_ = sf_error(file_);
+      at_ = 0;
+      if (left_ == 0) break;
+    }
+    const std::int64_t count = std::min(left_, frames - done);
+    const std::span<float> part(to + done * channels_, static_cast<std::size_t>(count * channels_));
+    if (words_ != nullptr)
+      to_float(SampleCode::s16, reinterpret_cast<const std::byte*>(words_ + at_ * channels_), part);
+    else
+      std::copy_n(floats_ + at_ * channels_, part.size(), part.begin());
+    at_ += count;
+    left_ -= count;
+    done += count;
+  }
+  return done;
 }
 
 Status WavSource::check_finite(float* samples, std::int64_t frames) noexcept {
@@ -301,7 +325,8 @@ Status WavSource::read(Output& out) noexcept {
   // such files.
   const std::int64_t wanted = end_ < 0 ? out.capacity : std::min(out.capacity, end_ - position_);
   out.count = read_samples(out.as<float>(), wanted);
-  const int error = sf_error(file_);
+  // The samples before the place that cannot be read are given first.
+  const int error = left_ > 0 ? SF_ERR_NO_ERROR : error_;
   if (error != SF_ERR_NO_ERROR && truncated != "accept") {
     return Status(Code::invalid_data)
            << name_ << ": cannot be read after sample " << position_ + out.count << ": "

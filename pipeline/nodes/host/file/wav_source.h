@@ -46,11 +46,17 @@ class WavSource final : public Node {
   SNDFILE* file_ = nullptr;
   std::string name_;  // path with a final zero
   int channels_ = 1;
-  std::int16_t* words_ = nullptr;  // a block as stored in the file; null: samples do not have 16 bits
-  std::int64_t promised_ = -1;     // frames according to the header; -1: unknown
-  std::int64_t position_ = 0;      // in the recording
-  std::int64_t end_ = -1;          // end of the piece in the recording; -1: end of the recording
-  std::int64_t silence_ = 0;       // frames of zeros left to give after the recording
+  // A piece of the file, read with one call however small the blocks are: frames [at_, at_ + left_) of the
+  // array that is not null. Samples of 16 bits are stored as in the file, others as floats.
+  std::int16_t* words_ = nullptr;
+  float* floats_ = nullptr;
+  std::int64_t piece_ = 0;  // frames
+  std::int64_t at_ = 0, left_ = 0;
+  int error_ = SF_ERR_NO_ERROR;  // why the file cannot be read after these frames
+  std::int64_t promised_ = -1;   // frames according to the header; -1: unknown
+  std::int64_t position_ = 0;    // in the recording
+  std::int64_t end_ = -1;        // end of the piece in the recording; -1: end of the recording
+  std::int64_t silence_ = 0;     // frames of zeros left to give after the recording
   bool finds_samples_ = false;
   bool read_ = false;          // the recording has been read to its end
   std::int64_t replaced_ = 0;  // samples that were not finite

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <ctime>
 
+#include "pipeline/host/live/alsa_library.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -34,7 +36,7 @@ const NodeType AlsaSink::type = {
 };
 
 AlsaSink::~AlsaSink() {
-  if (pcm_ != nullptr) snd_pcm_close(pcm_);
+  if (pcm_ != nullptr) alsa().snd_pcm_close(pcm_);
 }
 
 Status AlsaSink::prepare(NodeContext& context) noexcept {
@@ -56,13 +58,13 @@ Status AlsaSink::prepare(NodeContext& context) noexcept {
   }
   if (shape_.rate != settings.rate) return wants_rate(context, "alsa", shape_.rate);
   snd_pcm_sw_params_t* params = nullptr;
-  snd_pcm_sw_params_alloca(&params);
-  int error = snd_pcm_sw_params_current(pcm_, params);
+  RUNNEL_ALSA_ALLOCA(snd_pcm_sw_params, params);
+  int error = alsa().snd_pcm_sw_params_current(pcm_, params);
   if (error >= 0)
-    error = snd_pcm_sw_params_set_start_threshold(pcm_, params,
-                                                  std::max<snd_pcm_uframes_t>(1, shape_.buffer / 2));
-  if (error >= 0) error = snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
-  if (error >= 0) error = snd_pcm_sw_params(pcm_, params);
+    error = alsa().snd_pcm_sw_params_set_start_threshold(pcm_, params,
+                                                         std::max<snd_pcm_uframes_t>(1, shape_.buffer / 2));
+  if (error >= 0) error = alsa().snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
+  if (error >= 0) error = alsa().snd_pcm_sw_params(pcm_, params);
   if (error < 0) return alsa_refuses(device, "be configured", error);
   bytes_.resize(static_cast<std::size_t>(context.max_input * shape_.channels) * bytes_of(shape_.code));
   return {};
@@ -74,8 +76,8 @@ Status AlsaSink::recover(int error) noexcept {
   if (++recoveries_ > kMaxRecoveries)
     return alsa_refuses(device, "be recovered: it failed repeatedly without taking a sample", error);
   ++underruns_;
-  snd_pcm_drop(pcm_);
-  if (const int result = snd_pcm_prepare(pcm_); result < 0)
+  alsa().snd_pcm_drop(pcm_);
+  if (const int result = alsa().snd_pcm_prepare(pcm_); result < 0)
     return alsa_refuses(device, "start again", result);
   return {};
 }
@@ -84,7 +86,8 @@ Status AlsaSink::write(const std::byte* from, std::int64_t frames) noexcept {
   const auto frame_bytes = static_cast<std::int64_t>(bytes_of(shape_.code)) * shape_.channels;
   int silent = 0;
   while (frames > 0) {
-    const snd_pcm_sframes_t written = snd_pcm_writei(pcm_, from, static_cast<snd_pcm_uframes_t>(frames));
+    const snd_pcm_sframes_t written =
+        alsa().snd_pcm_writei(pcm_, from, static_cast<snd_pcm_uframes_t>(frames));
     if (written > 0) {
       from += written * frame_bytes;
       frames -= written;
@@ -95,12 +98,12 @@ Status AlsaSink::write(const std::byte* from, std::int64_t frames) noexcept {
       RUNNEL_TRY(recover(static_cast<int>(written)));
       continue;
     }
-    const int ready = snd_pcm_wait(pcm_, kWaitMilliseconds);
+    const int ready = alsa().snd_pcm_wait(pcm_, kWaitMilliseconds);
     if (ready < 0) RUNNEL_TRY(recover(ready));
     if (ready == 0 && ++silent > kSilentWaits)
       return Status(Code::io_error) << "device " << device << ": took no sample for 5 seconds";
     // Some plug-ins report room although there is none.
-    if (ready > 0 && snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
+    if (ready > 0 && alsa().snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
   }
   return {};
 }
@@ -112,26 +115,26 @@ Status AlsaSink::process(const Block& in, Output&) noexcept {
 }
 
 Status AlsaSink::finish() noexcept {
-  if (snd_pcm_state(pcm_) == SND_PCM_STATE_PREPARED &&
-      snd_pcm_avail_update(pcm_) < static_cast<snd_pcm_sframes_t>(shape_.buffer))
-    snd_pcm_start(pcm_);
+  if (alsa().snd_pcm_state(pcm_) == SND_PCM_STATE_PREPARED &&
+      alsa().snd_pcm_avail_update(pcm_) < static_cast<snd_pcm_sframes_t>(shape_.buffer))
+    alsa().snd_pcm_start(pcm_);
   // The buffer is played within its own duration; otherwise the device is not playing.
   const int most_waits =
       10 + static_cast<int>(1000 * shape_.buffer / static_cast<snd_pcm_uframes_t>(shape_.rate)) /
                kWaitMilliseconds;
-  for (int i = 0; i < most_waits && snd_pcm_state(pcm_) == SND_PCM_STATE_RUNNING; ++i) {
-    const snd_pcm_sframes_t room = snd_pcm_avail_update(pcm_);
+  for (int i = 0; i < most_waits && alsa().snd_pcm_state(pcm_) == SND_PCM_STATE_RUNNING; ++i) {
+    const snd_pcm_sframes_t room = alsa().snd_pcm_avail_update(pcm_);
     if (room < 0 || room >= static_cast<snd_pcm_sframes_t>(shape_.buffer)) break;
     const double left =
         static_cast<double>(static_cast<snd_pcm_sframes_t>(shape_.buffer) - room) / shape_.rate;
-    if (snd_pcm_wait(pcm_, 1) < 0) break;
+    if (alsa().snd_pcm_wait(pcm_, 1) < 0) break;
     const timespec time{0, static_cast<long>(std::min(left, 0.1) * 1e9)};
     nanosleep(&time, nullptr);
   }
   // Plug-ins that write files complete them here. A sound card has played everything by now, or is not
   // playing and need not be waited for.
-  snd_pcm_drain(pcm_);
-  snd_pcm_drop(pcm_);
+  alsa().snd_pcm_drain(pcm_);
+  alsa().snd_pcm_drop(pcm_);
   return {};
 }
 

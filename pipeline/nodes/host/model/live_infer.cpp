@@ -12,8 +12,24 @@ const NodeType LiveInfer::type = [] {
   return copy;
 }();
 
+// A model that cannot have both sizes runs in its smallest blocks.
+Status LiveInfer::prepare_larger(NodeContext& context) noexcept {
+  if (streamed() == nullptr) return {};
+  const std::int64_t least = prepared().block(), most = larger_block(context, least);
+  if (most == 0) return {};
+  const Result<const Prepared*> larger =
+      make_prepared(context, prepared().model(), stream_options(context, most, least, most));
+  if (!larger.ok() || !prepared().shares_states_with(**larger)) return {};
+  RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(**larger, context.memory));
+  RUNNEL_ASSIGN(const Session session, Session::make(**larger, *workspace, stream().session()));
+  start_like(context, session, larger_.stream());
+  larger_.ready();
+  return {};
+}
+
 Status LiveInfer::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(Infer::prepare(context));
+  RUNNEL_TRY(prepare_larger(context));
   frame_bytes_ = context.output.frame_bytes();
   normal_ = context.max_output;
   // Room for as many skipped frames.
@@ -21,9 +37,16 @@ Status LiveInfer::prepare(NodeContext& context) noexcept {
   return {};
 }
 
+// Resets the model; returns the index of its next output frame.
+std::int64_t LiveInfer::restart(std::int64_t first) noexcept {
+  const std::int64_t next = Infer::reset(first);
+  larger_.reset(first);
+  return next;
+}
+
 std::int64_t LiveInfer::reset(std::int64_t first) noexcept {
   lagging_ = false;
-  next_ = Infer::reset(first);
+  next_ = restart(first);
   return next_;
 }
 
@@ -46,14 +69,17 @@ Status LiveInfer::process(const Block& in, Output& out) noexcept {
     // As many as are missing, but leaving room for the model's output.
     const bool all = fill_up(std::min(resume_, next_ + out.capacity - normal_), out);
     lagging_ = !all || next_ < resume_;
-    if (lagging_) resume_ = Infer::reset(in.first + in.count);
+    if (lagging_) resume_ = restart(in.first + in.count);
   } else if (skip_blocks_) {
     lagging_ = true;
-    resume_ = Infer::reset(in.first + in.count);
+    resume_ = restart(in.first + in.count);
     fill_up(resume_, out);
   }
   if (lagging_) return {};
-  RUNNEL_TRY(Infer::process(in, out));
+  if (larger_.frames() > 0)
+    larger_.process(stream(), frame_bytes(), in, out);
+  else
+    RUNNEL_TRY(Infer::process(in, out));
   count(out);
   return {};
 }

@@ -1,6 +1,8 @@
-// `infer` on hosts: the model can be skipped during an overload.
+// `infer` on hosts: it runs as many frames at a time as have arrived, and the model can be skipped during an
+// overload.
 #pragma once
 
+#include "pipeline/nodes/host/model/larger_block.h"
 #include "pipeline/nodes/model/infer.h"
 
 namespace runnel::pipeline {
@@ -22,11 +24,20 @@ class LiveInfer final : public Infer {
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
+ protected:
+  [[nodiscard]] std::int64_t larger_block(const NodeContext& context,
+                                          std::int64_t block) const noexcept override {
+    return chunk == 0 && block > 0 ? LargerBlock::of(block, context.max_input) : 0;
+  }
+
  private:
+  Status prepare_larger(NodeContext& context) noexcept;
+  std::int64_t restart(std::int64_t first) noexcept;
   // Writes zeros for the frames before `end` as far as they fit; true when all did.
   bool fill_up(std::int64_t end, Output& out) noexcept;
   void count(const Output& out) noexcept;
 
+  LargerBlock larger_;
   bool skip_blocks_ = false;
   bool lagging_ = false;     // frames were skipped, and the model has been reset since
   std::int64_t next_ = 0;    // index of the next output frame to give

@@ -1,6 +1,7 @@
 #include "pipeline/nodes/host/model/shared_infer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/checked.h"
@@ -30,16 +31,32 @@ Result<Session> SharedInfer::make_session(NodeContext&) noexcept {
   return place_.group->session(place_.index);
 }
 
+// A model that cannot have both sizes runs in its smallest blocks.
+Status SharedInfer::prepare_larger(NodeContext& context) noexcept {
+  const std::int64_t least = prepared().block(), most = larger_block(context, least);
+  if (most == 0) return {};
+  const Result<const Prepared*> larger =
+      make_prepared(context, prepared().model(), stream_options(context, most, least, most));
+  if (!larger.ok() || !prepared().shares_states_with(**larger)) return {};
+  RUNNEL_ASSIGN(larger_group_, shared_->over_states_of(place_, **larger));
+  start_like(context, larger_group_->session(place_.index), larger_.stream());
+  larger_.ready();
+  return {};
+}
+
 Status SharedInfer::prepare(NodeContext& context) noexcept {
   shared_ = context.shared;
   if (shared_ == nullptr) return Status(Code::invalid_argument, "this program shares no models");
   RUNNEL_TRY(Infer::prepare(context));
   if (!streamed()) return {};
+  RUNNEL_TRY(prepare_larger(context));
   block_ = prepared().block();
   capacity_ = context.max_input + block_;
-  queue_ = static_cast<std::byte*>(
-      context.memory.allocate(static_cast<std::size_t>(capacity_) * frame_bytes(), 64));
-  if (queue_ == nullptr) return out_of_memory("frames that wait for a model");
+  if (block_ > 1) {  // frames may wait for the next step
+    queue_ = static_cast<std::byte*>(
+        context.memory.allocate(static_cast<std::size_t>(capacity_) * frame_bytes(), 64));
+    if (queue_ == nullptr) return out_of_memory("frames that wait for a model");
+  }
   result_bytes_ = context.output.frame_bytes();
   results_.capacity = context.max_output;
   results_.data = static_cast<std::byte*>(
@@ -47,10 +64,23 @@ Status SharedInfer::prepare(NodeContext& context) noexcept {
   return results_.data == nullptr ? out_of_memory("results of a model") : Status();
 }
 
+Status SharedInfer::share_queue(int stage) noexcept {
+  if (block_ != 1) return {};
+  // A power of two, as buffers of one size are: queues of other formats in the same memory do not overlap.
+  seat_bytes_ = std::bit_ceil(static_cast<std::size_t>(capacity_) * frame_bytes());
+  // The buffers of stages are those of their outputs: these are others.
+  seats_ = shared_->buffer(-1 - stage, SharedSessions::kSeats * seat_bytes_);
+  if (seats_ == nullptr) return out_of_memory("frames that wait for a model");
+  sit(0);
+  return {};
+}
+
 std::int64_t SharedInfer::reset(std::int64_t first) noexcept {
   waiting_ = taken_ = 0;
   results_.count = 0;
-  return Infer::reset(first);
+  const std::int64_t next = Infer::reset(first);
+  larger_.reset(first);
+  return next;
 }
 
 Status SharedInfer::process(const Block& in, Output& out) noexcept {
@@ -86,10 +116,16 @@ Status SharedInfer::process(const Block& in, Output& out) noexcept {
   return {};
 }
 
-SessionGroup::Turn SharedInfer::load() noexcept {
-  stream().store(queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), block_);
-  taken_ += block_;
-  return {place_.index, block_};
+SessionGroup::Turn SharedInfer::load(std::size_t seat) noexcept {
+  large_ = larger_fits();
+  SessionGroup& runs = group();
+  ModelStream& its = large_ ? larger_.stream() : stream();
+  const std::int64_t block = large_ ? larger_.frames() : block_;
+  its.use(runs.sit(place_.index, seat));
+  its.store(queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), block);
+  if (large_) stream().heard();
+  taken_ += block;
+  return {place_.index, block};
 }
 
 // Runs the queued frames through the session alone: a block per call, as flush() requires, then the rest and

@@ -1,8 +1,9 @@
 // `infer` in programs that run many graphs: models come from SharedSessions, and the program runs streamed
-// ones itself.
+// ones itself, in larger blocks where as many frames have arrived.
 #pragma once
 
 #include "pipeline/host/shared_sessions.h"
+#include "pipeline/nodes/host/model/larger_block.h"
 #include "pipeline/nodes/model/infer.h"
 
 namespace runnel::pipeline {
@@ -10,8 +11,8 @@ namespace runnel::pipeline {
 // With a streaming model, process() queues frames and gives none. Between two steps of the executor
 //
 //     while some nodes are due():
-//       for each of them: load()
-//       group().run(turns)
+//       for each of those with the same group(): load()
+//       the group runs the turns
 //       for each of them: collect()
 //     for each of them: executor.deliver(stage)
 //
@@ -29,28 +30,55 @@ class SharedInfer final : public Infer {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
 
+  // Call once after prepare(). Frames that wait within a step only are in memory of the seat, not of this
+  // stream; `stage`: of this node in its graph. Error: out_of_memory.
+  Status share_queue(int stage) noexcept;
+  // The seat of this step, before process(). Between two steps nothing waits there.
+  void sit(std::size_t seat) noexcept {
+    if (seats_ != nullptr) queue_ = seats_ + seat * seat_bytes_;
+  }
+
   // Whether a whole block is queued.
   [[nodiscard]] bool due() const noexcept { return waiting_ - taken_ >= block_ && block_ > 0; }
-  // Moves the oldest queued frames into the session; returns the run to do.
-  SessionGroup::Turn load() noexcept;
+  // Moves the oldest queued frames into the session, in the workspace `seat` of group(); returns the run to
+  // do. Seats of the runs that a group does together differ; they are below SharedSessions::kSeats.
+  SessionGroup::Turn load(std::size_t seat) noexcept;
   // After the run of the group: keeps the results until the executor fetches them. At most as many runs as
   // the frames of one step need.
-  void collect() noexcept { stream().collect(results_); }
+  void collect() noexcept { (large_ ? larger_.stream() : stream()).collect(results_); }
   // Whether there are results.
   [[nodiscard]] bool has_results() const noexcept { return results_.count > 0; }
-  // The group of all nodes with this model and these settings.
-  [[nodiscard]] SessionGroup& group() const noexcept { return *place_.group; }
+  // The group that does the next run when this node is due: of all nodes with this model and these settings,
+  // in blocks of this size.
+  [[nodiscard]] SessionGroup& group() const noexcept {
+    return larger_fits() ? *larger_group_ : *place_.group;
+  }
+
+ protected:
+  [[nodiscard]] std::int64_t larger_block(const NodeContext& context,
+                                          std::int64_t block) const noexcept override {
+    return chunk == 0 && block > 0 ? LargerBlock::of(block, context.max_input) : 0;
+  }
 
  private:
+  Status prepare_larger(NodeContext& context) noexcept;
+  [[nodiscard]] bool larger_fits() const noexcept {
+    return larger_.frames() > 0 && waiting_ - taken_ >= larger_.frames();
+  }
   Result<const Prepared*> make_prepared(NodeContext& context, const Model& loaded,
                                         const PrepareOptions& options) noexcept override;
   Result<Session> make_session(NodeContext& context) noexcept override;
 
   SharedSessions* shared_ = nullptr;
   SharedSessions::Place place_;
+  LargerBlock larger_;
+  SessionGroup* larger_group_ = nullptr;
+  bool large_ = false;          // the last load() was of a larger block
   std::byte* queue_ = nullptr;  // input frames
-  std::int64_t capacity_ = 0;   // frames
-  std::int64_t block_ = 0;      // of the model; 0: it runs in process()
+  std::byte* seats_ = nullptr;  // queues of all seats; null: there is a queue of its own
+  std::size_t seat_bytes_ = 0;
+  std::int64_t capacity_ = 0;  // frames
+  std::int64_t block_ = 0;     // of the model; 0: it runs in process()
   std::int64_t waiting_ = 0, taken_ = 0;
   Output results_;                // in memory of its own
   std::size_t result_bytes_ = 0;  // of a frame

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "tests/pipeline/support.h"
@@ -349,6 +350,111 @@ TEST(Detect, RefusesWhatDoesNotFit) {
             "line 1, column 15: detect: threshold=1.5: expected a number from 0 to 1");
   EXPECT_EQ(failure_of("rows ! detect tresholt=0.5 ! keep", options),
             "line 1, column 15: detect: there is no parameter 'tresholt', did you mean 'threshold'?");
+}
+
+// Detect without deferred frames: every posterior is computed when its frame comes.
+class Eager final : public Detector<Eager> {
+ public:
+  static const NodeType type;
+  static const DetectorFacts* like;
+  static const DetectorFacts& facts() noexcept { return *like; }
+  Status prepare(NodeContext& context) noexcept override { return make_ready(context); }
+};
+const DetectorFacts* Eager::like = nullptr;
+const NodeType Eager::type = {.name = "eager",
+                              .help = "Decides.",
+                              .input = {static_cast<Kinds>(Kind::frames), "test"},
+                              .output = {static_cast<Kinds>(Kind::events), "test"},
+                              .parameters = {},
+                              .make = make_node<Eager>};
+
+// Logits that rest at an ignored label and now and then rise to a word, near the thresholds, with ties, huge
+// and missing numbers.
+std::vector<float> speech(std::mt19937& random, int frames, int classes) {
+  std::vector<float> values;
+  const auto uniform = [&](float low, float high) {
+    return low + (high - low) * static_cast<float>(random() % 100001) / 100000;
+  };
+  int word = -1, left = 0;
+  for (int t = 0; t < frames; ++t) {
+    if (left-- == 0) {
+      word = random() % 3 == 0 ? static_cast<int>(random() % static_cast<unsigned>(classes)) : -1;
+      left = static_cast<int>(1 + random() % 30);
+    }
+    for (int c = 0; c < classes; ++c) {
+      float value = uniform(-3, 1) + (c == 0 ? uniform(0, 5) : 0.0F) + (c == word ? uniform(2, 9) : 0.0F);
+      if (random() % 8 == 0) value = std::round(value);
+      if (random() % 4000 == 0) value = std::numeric_limits<float>::quiet_NaN();
+      if (random() % 4000 == 0) value = std::numeric_limits<float>::infinity();
+      if (random() % 4000 == 0) value = -1e30F;
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+TEST(Detect, DeferredFramesChangeNothing) {
+  std::mt19937 random(8);
+  std::vector<const NodeType*> nodes(test_nodes().begin(), test_nodes().end());
+  nodes.push_back(&Eager::type);
+  std::size_t events = 0;
+  for (int run = 0; run < 60; ++run) {
+    const int classes = static_cast<int>(2 + random() % 13), window = static_cast<int>(1 + random() % 30);
+    std::string settings = "labels=silence";
+    for (int c = 1; c < classes; ++c) settings += ",w" + std::to_string(c);
+    settings += " ignore=silence smoothing_frames=" + std::to_string(window) +
+                " refractory_frames=" + std::to_string(1 + random() % 40) + " threshold=0." +
+                std::to_string(1 + random() % 9);
+    if (run % 4 == 1) settings += " thresholds=w1:0.3";
+    if (run % 4 == 2 && classes > 2) settings += " sequence=w1,w2 sequence_frames=200";
+    SCOPED_TRACE(settings);
+    Rows::dims = classes;
+    Rows::values = speech(random, 1500, classes);
+    const GraphOptions options{.nodes = nodes, .tick = static_cast<std::int64_t>(1 + random() % 50)};
+    const auto graph = run_graph("rows ! detect " + settings + " ! keep", options);
+    const std::vector<Event> got = Keep::events;
+    const std::vector<std::string> labels = Keep::labels;
+    Eager::like = &dynamic_cast<const Detect&>(*graph->stage(1).node).facts();
+    run_graph("rows ! eager ! keep", options);
+    ASSERT_EQ(labels, Keep::labels);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].score, Keep::events[i].score);
+      EXPECT_EQ(got[i].begin, Keep::events[i].begin);
+      EXPECT_EQ(got[i].end, Keep::events[i].end);
+      EXPECT_EQ(got[i].frame, Keep::events[i].frame);
+    }
+    events += got.size();
+  }
+  EXPECT_GT(events, 500U) << "and words are found";
+}
+
+// What a deferral assumes of the posteriors of a frame holds for all of them, and where it may be, frames are
+// deferred.
+TEST(Detect, DeferralsAreBounds) {
+  constexpr int kClasses = 12;
+  const bool ignored[kClasses] = {true, false, false, false, false, true};
+  std::mt19937 random(9);
+  int deferred = 0;
+  for (int i = 0; i < 20000; ++i) {
+    float logits[kClasses];
+    for (float& value : logits) value = -static_cast<float>(random() % 2001) / 1000;
+    logits[random() % 2 == 0 ? 0 : 5] = static_cast<float>(random() % 60001) / 10000;
+    logits[1 + random() % 4] = static_cast<float>(random() % 10001) / 10000;
+    double sum = 0, highest = 0;
+    for (const float value : logits) sum += std::exp(static_cast<double>(value));
+    for (int c = 0; c < kClasses; ++c)
+      highest = std::max(highest, ignored[c] ? 0 : std::exp(static_cast<double>(logits[c])) / sum);
+    // A window of one frame: no posterior may reach the threshold then.
+    const double threshold = 0.001 * static_cast<double>(1 + random() % 999);
+    HeapMemory memory;
+    Deferral deferral;
+    ASSERT_TRUE(
+        deferral.prepare(kClasses, ignored, 1, static_cast<std::int64_t>(threshold * 0x1p30), memory));
+    if (!deferral.defer(logits, 0, 0)) continue;
+    ++deferred;
+    ASSERT_LT(highest, threshold);
+  }
+  EXPECT_GT(deferred, 5000);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "compiler/import/load.h"
 #include "tests/pipeline/support.h"
@@ -30,6 +32,51 @@ class Infer : public testing::Test {
   }
   compiler::FileLoader loader_;
 };
+
+// A source whose samples arrive in packets of the sizes given, in turn.
+class Packets final : public Node {
+ public:
+  static const NodeType type;
+  static std::vector<float> samples;
+  static std::vector<Loss> losses;
+  static std::vector<std::int64_t> sizes;
+
+  Status prepare(NodeContext& context) noexcept override {
+    context.output.kind = Kind::audio;
+    context.output.dtype = DType::float32;
+    context.output.channels = 1;
+    context.output.clock.sample_rate = 16000;
+    context.output.source = "packets";
+    context.max_output = context.max_input;
+    return {};
+  }
+  Status process(const Block&, Output& out) noexcept override {
+    if (lost_ < losses.size() && position_ >= losses[lost_].at) {
+      out.lost = losses[lost_].count;
+      position_ += losses[lost_++].count;
+    }
+    const std::int64_t end = lost_ < losses.size() ? losses[lost_].at : std::ssize(samples);
+    out.count = std::min({out.capacity, sizes[packet_++ % sizes.size()], end - position_});
+    std::copy_n(samples.begin() + position_, out.count, out.as<float>());
+    position_ += out.count;
+    out.end = position_ == std::ssize(samples);
+    return {};
+  }
+
+ private:
+  std::size_t packet_ = 0, lost_ = 0;
+  std::int64_t position_ = 0;
+};
+const NodeType Packets::type = {.name = "packets",
+                                .help = "Samples.",
+                                .input = {},
+                                .output = {static_cast<Kinds>(Kind::audio), "test"},
+                                .parameters = {},
+                                .make = make_node<Packets>};
+std::vector<float> Packets::samples;
+std::vector<Loss> Packets::losses;
+std::vector<std::int64_t> Packets::sizes;
+
 constexpr const char* kLabels = "labels=0,1,2,3,4,5,6,7,8,9,silence,unknown ";
 
 TEST_F(Infer, GivesTheSameFramesWhateverTickAndChunk) {
@@ -58,6 +105,41 @@ TEST_F(Infer, GivesTheSameFramesWhateverTickAndChunk) {
   EXPECT_EQ(Keep::format.dtype, DType::float32);
   for (float& value : expected) value *= scale;
   EXPECT_EQ(Keep::values, expected);
+}
+
+// Packets of any size, as from a socket: larger blocks where as many frames have arrived, and the smallest
+// for the rest, with gaps in between.
+TEST_F(Infer, GivesTheSameFramesWhateverArrivesAtATime) {
+  RUNNEL_NEEDS_DATA();
+  std::mt19937 random(12);
+  std::vector<float> samples;
+  for (const std::int16_t sample : make_samples(80000)) samples.push_back(static_cast<float>(sample) / 32768);
+  for (const bool gaps : {false, true}) {
+    Lossy::sample_rate = 16000;
+    Lossy::losses = gaps ? std::vector<Loss>{{20000, 1600}, {50000, 333}} : std::vector<Loss>{};
+    std::vector<float> expected;
+    std::vector<std::int64_t> indices;
+    for (int run = 0; run < 12; ++run) {
+      Packets::samples = samples;
+      Packets::losses = Lossy::losses;
+      Packets::sizes.clear();
+      for (int i = 0; i < 64; ++i) Packets::sizes.push_back(run == 0 ? 160 : 1 + random() % (400 << run % 6));
+      std::vector<const NodeType*> nodes(test_nodes().begin(), test_nodes().end());
+      nodes.push_back(&Packets::type);
+      GraphOptions with = options(run == 0 ? 160 : 16000);
+      with.nodes = nodes;
+      run_graph("packets ! " + front_end() + " ! infer chunk=" + (run == 0 ? "1" : "0") +
+                    " model=" + model() + " ! keep",
+                with);
+      if (run == 0) {
+        expected = Keep::values;
+        indices = Keep::indices;
+      }
+      EXPECT_EQ(Keep::values, expected) << "run " << run;
+      EXPECT_EQ(Keep::indices, indices) << "run " << run;
+    }
+    EXPECT_GT(expected.size(), 12U * 400);
+  }
 }
 
 TEST_F(Infer, NamesBothSidesOfAMismatch) {

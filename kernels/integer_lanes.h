@@ -1,0 +1,73 @@
+// Vectors of int32 from and to smaller integers in memory, as wide as a level has them: compilers convert
+// vectors lane by lane. Included only by files compiled for one instruction set each; everything is in an
+// unnamed namespace: no copy reaches other files.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace runnel::kernels {
+namespace {
+
+#if defined(__AVX512BW__)
+constexpr int kIntLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kIntLanes = 8;
+#else
+constexpr int kIntLanes = 4;
+#endif
+typedef std::int32_t IntLanes __attribute__((vector_size(kIntLanes * 4)));
+
+// kIntLanes numbers from `from` on: int8 or int16.
+[[gnu::always_inline]] inline IntLanes widened(const std::int8_t* from) noexcept {
+#if defined(__AVX512BW__)
+  return reinterpret_cast<IntLanes>(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__AVX2__)
+  return reinterpret_cast<IntLanes>(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#else
+  return IntLanes{from[0], from[1], from[2], from[3]};
+#endif
+}
+[[gnu::always_inline]] inline IntLanes widened(const std::int16_t* from) noexcept {
+#if defined(__AVX512BW__)
+  return reinterpret_cast<IntLanes>(
+      _mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+#elif defined(__AVX2__)
+  return reinterpret_cast<IntLanes>(
+      _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#else
+  return IntLanes{from[0], from[1], from[2], from[3]};
+#endif
+}
+
+// Writes numbers that fit into the type.
+[[gnu::always_inline]] inline void narrow(IntLanes v, std::int8_t* to) noexcept {
+#if defined(__AVX512BW__)
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(reinterpret_cast<__m512i>(v)));
+#elif defined(__AVX2__)
+  const auto all = reinterpret_cast<__m256i>(v);
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words, words));
+#else
+  for (int i = 0; i < kIntLanes; ++i) to[i] = static_cast<std::int8_t>(v[i]);
+#endif
+}
+[[gnu::always_inline]] inline void narrow(IntLanes v, std::int16_t* to) noexcept {
+#if defined(__AVX512BW__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+#elif defined(__AVX2__)
+  const auto all = reinterpret_cast<__m256i>(v);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)));
+#else
+  for (int i = 0; i < kIntLanes; ++i) to[i] = static_cast<std::int16_t>(v[i]);
+#endif
+}
+
+}  // namespace
+}  // namespace runnel::kernels
