@@ -135,7 +135,7 @@ void Decoder::give(const Found& found, bool final, std::int64_t frame, Output& o
 }
 
 // The final result: with words, or after a partial one, which it replaces.
-void Decoder::finish(std::int64_t frame, Output& out) noexcept {
+void Decoder::end_utterance(std::int64_t frame, Output& out) noexcept {
   const Found result = found(true);
   if (!result.tokens.empty() || shown_any_) {
     give(result, true, frame, out);
@@ -186,7 +186,7 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
     if (voice_) silent = !(values.back() >= voice_level_);
     const bool ends = endpoint_.ends(silent, heard_any());
     if (ends || full())
-      finish(frame, out);
+      end_utterance(frame, out);
     else if (partial_frames_ > 0 && (within + 1) % partial_frames_ == 0)
       show(frame, out);
   }
@@ -196,7 +196,7 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
 Status Decoder::flush(Output& out) noexcept {
   writer_.rewind();
   out.end = true;
-  if (started_) finish(next_ - 1, out);
+  if (started_) end_utterance(next_ - 1, out);
   started_ = false;
   return {};
 }

@@ -68,7 +68,7 @@ class Decoder : public Node {
   Status own_tables(NodeContext& context, std::int32_t classes) noexcept;
   Status set_times(NodeContext& context) noexcept;
   std::span<const float> read(const std::byte* frame) noexcept;
-  void finish(std::int64_t frame, Output& out) noexcept;
+  void end_utterance(std::int64_t frame, Output& out) noexcept;
   void show(std::int64_t frame, Output& out) noexcept;
   void give(const Found& found, bool final, std::int64_t frame, Output& out) noexcept;
 
