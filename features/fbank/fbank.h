@@ -89,6 +89,9 @@ class Fbank : public FbankSteps<Fbank, Framer> {
   void forward(const float* in, float* re, float* im) noexcept {
     (other_fft_ != nullptr ? *other_fft_ : static_cast<RealFft&>(own_fft_)).forward(in, re, im);
   }
+  bool forward_power(const float* in, float* power, float* scratch) noexcept {
+    return other_fft_ == nullptr && own_fft_.forward_power(in, power, scratch);
+  }
   [[nodiscard]] const MelRows& mel_rows() const noexcept { return mel_.rows(); }
   [[nodiscard]] const float* dct() const noexcept { return dct_; }
 

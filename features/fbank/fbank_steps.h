@@ -19,7 +19,7 @@
 namespace runnel::features {
 
 // Self has: tables(), its recipe; kernels(), Kernels or ScalarKernels; forward(in, re, im), the
-// transform; mel_rows(); dct().
+// transform; mel_rows(); dct(). It may have forward_power(), of OwnFft.
 template <class Self, class Frames>
 class FbankSteps {
  public:
@@ -315,16 +315,19 @@ void FbankSteps<Self, Frames>::analyse(const float* samples, float* values, floa
   float* shaped = frame_ + offset_of(o.kind, shape().fft_size - used);
   k.shape_frame(samples, used, mean, o.preemphasis_coefficient, self().tables().floats, shaped);
   if (of_samples && !o.raw_energy) *energy = k.sum_of_squares(shaped, used, 0.0F);
-  self().forward(frame_, re_, im_);
+  const bool mfcc = o.kind == FeatureKind::mfcc, all_bins = o.kind == FeatureKind::spectrogram;
+  bool have_power = false;
+  if constexpr (requires(Self & fused) { fused.forward_power(frame_, re_, im_); })
+    have_power = has_mel(o) && self().forward_power(frame_, re_, im_);
+  if (!have_power) self().forward(frame_, re_, im_);
   if (o.kind == FeatureKind::stft) {
     std::memcpy(values, re_, shape().spectrum() * sizeof(float));
     std::memcpy(values + shape().spectrum(), im_, shape().spectrum() * sizeof(float));
     return;
   }
   const bool of_spectrum = o.use_energy && o.energy_source == EnergySource::spectrum;
-  const bool mfcc = o.kind == FeatureKind::mfcc, all_bins = o.kind == FeatureKind::spectrogram;
   const std::size_t bins = all_bins || of_spectrum ? shape().spectrum() : shape().mel.bins();
-  k.power(re_, im_, bins, all_bins ? values : re_);
+  if (!have_power) k.power(re_, im_, bins, all_bins ? values : re_);
   if (of_spectrum) *energy = k.sum(all_bins ? values : re_, bins);
   if (!o.use_power && !mfcc) k.square_root(all_bins ? values : re_, bins);
   if (!all_bins) {

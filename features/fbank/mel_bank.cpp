@@ -46,7 +46,7 @@ Status MelBank::init(const MelSpec& spec, std::int32_t lanes, Memory& memory) no
   static_assert(sizeof(float) == sizeof(std::int32_t));
   auto* block = static_cast<std::byte*>(memory.allocate(bytes, 64));
   if (block == nullptr) return Status(Code::out_of_memory) << "mel bank: needs " << bytes << " bytes";
-  auto* weights = new (block) float[sizes.weights > 0 ? sizes.weights : 1];
+  auto* weights = new (block) float[sizes.weights > 0 ? sizes.weights : 1]();
   auto* integers = new (block + sizes.weights * sizeof(float)) std::int32_t[sizes.integers()];
   fill_mel_rows(spec, lanes, weights, integers);
   init(spec, lanes, weights, integers);

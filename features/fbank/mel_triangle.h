@@ -151,53 +151,66 @@ struct MelRowSizes {
   [[nodiscard]] constexpr std::size_t integers() const noexcept { return groups + 1 + bins; }
 };
 
-// Each group has as many rows of `lanes` weights as its longest filter needs.
+namespace mel {
+
+// Rows of a group of `lanes` filters: as many as its longest filter needs, and with several lanes a multiple
+// of four, the number that kernels take at once.
+constexpr std::int32_t rows_of(const MelSpec& spec, std::int32_t first, std::int32_t lanes) noexcept {
+  std::int32_t longest = 0;
+  for (std::int32_t i = first; i < first + lanes && i < spec.filters; ++i) {
+    const std::int32_t bins = triangle_of(spec, i).bins();
+    if (bins > longest) longest = bins;
+  }
+  return lanes > 1 ? (longest + 3) / 4 * 4 : longest;
+}
+
+}  // namespace mel
+
 constexpr MelRowSizes mel_row_sizes(const MelSpec& spec, std::int32_t lanes) noexcept {
   MelRowSizes sizes;
-  for (std::int32_t first = 0; first < spec.filters; first += lanes, ++sizes.groups) {
-    std::int32_t longest = 0;
-    for (std::int32_t i = first; i < first + lanes && i < spec.filters; ++i) {
-      const std::int32_t bins = triangle_of(spec, i).bins();
-      if (bins > longest) longest = bins;
-    }
-    sizes.weights += static_cast<std::size_t>(longest) * static_cast<std::size_t>(lanes);
-  }
-  sizes.bins = lanes > 1 ? sizes.weights : sizes.groups;
+  for (std::int32_t first = 0; first < spec.filters; first += lanes, ++sizes.groups)
+    sizes.weights +=
+        static_cast<std::size_t>(mel::rows_of(spec, first, lanes)) * static_cast<std::size_t>(lanes);
+  sizes.bins = lanes > 1 ? 3 * static_cast<std::size_t>(lanes) * sizes.groups : sizes.groups;
   return sizes;
 }
 
-// weights: mel_row_sizes().weights floats; integers: the first rows of all groups and the end, then the bins.
+// weights: mel_row_sizes().weights zeroed floats; integers: the first rows of all groups and the end, then
+// the bins.
 constexpr void fill_mel_rows(const MelSpec& spec, std::int32_t lanes, float* weights,
                              std::int32_t* integers) noexcept {
   const auto wide = static_cast<std::size_t>(lanes);
   const std::size_t groups = (static_cast<std::size_t>(spec.filters) + wide - 1) / wide;
+  const std::int32_t readable = static_cast<std::int32_t>(spec.bins()) + 1;
   std::int32_t *first_row = integers, *bins = integers + groups + 1;
   std::int32_t row = 0;
   for (std::size_t group = 0; group < groups; ++group) {
     first_row[group] = row;
-    std::int32_t longest = 0;
-    Triangle triangles[16] = {};
+    const auto first = static_cast<std::int32_t>(group * wide);
+    const std::int32_t rows = mel::rows_of(spec, first, lanes);
     for (std::size_t lane = 0; lane < wide; ++lane) {
-      const auto filter = static_cast<std::int32_t>(group * wide + lane);
-      if (filter >= spec.filters) break;
-      triangles[lane] = triangle_of(spec, filter);
-      if (triangles[lane].bins() > longest) longest = triangles[lane].bins();
-    }
-    for (std::size_t lane = 0; lane < wide; ++lane) {
-      const Triangle& t = triangles[lane];
-      const auto filter = static_cast<std::int32_t>(group * wide + lane);
+      const std::int32_t filter = first + static_cast<std::int32_t>(lane);
+      const Triangle t = filter < spec.filters ? triangle_of(spec, filter) : Triangle{};
+      std::int32_t start = t.first;
+      if (lanes > 1) {
+        // All rows read bins that exist: filters near the end begin with rows that weigh 0.
+        if (start + rows > readable) start = readable - rows;
+        if (start < 0) start = 0;
+        std::int32_t* const at = bins + 3 * wide * group + lane;
+        at[0] = start;
+        at[wide] = t.first - start;
+        at[2 * wide] = t.last - start;
+      } else {
+        bins[group] = start;
+      }
       const bool empty = t.is_empty(spec);
       const double height = empty ? 0 : height_of(spec, filter);
-      if (lanes == 1) bins[group] = t.first;
-      // Shorter filters read the zero bin.
-      for (std::int32_t i = 0; i < longest; ++i) {
-        const std::size_t at = static_cast<std::size_t>(row + i) * wide + lane;
-        const bool inside = i < t.bins();
-        weights[at] = inside && !empty ? static_cast<float>(t.weight(t.first + i, spec) * height) : 0.0F;
-        if (lanes > 1) bins[at] = inside ? t.first + i : static_cast<std::int32_t>(spec.bins());
+      for (std::int32_t k = t.first; k < t.last; ++k) {
+        weights[static_cast<std::size_t>(row + k - start) * wide + lane] =
+            empty ? 0.0F : static_cast<float>(t.weight(k, spec) * height);
       }
     }
-    row += longest;
+    row += rows;
   }
   first_row[groups] = row;
 }

@@ -48,12 +48,13 @@ void ComplexFft::finish_tables(float* tables) noexcept {
       from_im[place] = -chirp_[padded(size_) + j] * factor;
     }
   }
-  run_passes(re, im, other_re, other_im);
+  run_passes(0, re, im, other_re, other_im);
 }
 
-void ComplexFft::run_passes(float* re, float* im, float* other_re, float* other_im) const noexcept {
-  bool in_result = plan_.count % 2 == 0;
-  for (int i = 0; i < plan_.count; ++i, in_result = !in_result) {
+void ComplexFft::run_passes(int first, float* re, float* im, float* other_re,
+                            float* other_im) const noexcept {
+  bool in_result = (plan_.count - first) % 2 == 0;
+  for (int i = first; i < plan_.count; ++i, in_result = !in_result) {
     if (in_result)
       kernels_->fft_pass(pass_[i], re, im, other_re, other_im);
     else
@@ -61,8 +62,20 @@ void ComplexFft::run_passes(float* re, float* im, float* other_re, float* other_
   }
 }
 
+void ComplexFft::run_pairs(const float* pairs, float* re, float* im, float* other_re,
+                           float* other_im) const noexcept {
+  const bool here = starts_in_result();
+  float *from_re = here ? re : other_re, *from_im = here ? im : other_im;
+  if (!plan_.chirp && plan_.count > 0 && kernels_->fft_pass_of_pairs != nullptr &&
+      kernels_->fft_pass_of_pairs(pass_[0], pairs, here ? other_re : re, here ? other_im : im)) {
+    return run_passes(1, re, im, other_re, other_im);
+  }
+  kernels_->deinterleave(pairs, size_, from_re, from_im);
+  run(re, im, other_re, other_im);
+}
+
 void ComplexFft::run(float* re, float* im, float* other_re, float* other_im) const noexcept {
-  if (!plan_.chirp) return run_passes(re, im, other_re, other_im);
+  if (!plan_.chirp) return run_passes(0, re, im, other_re, other_im);
   const std::size_t inner = plan_.inner, wide = padded(inner);
   float *a_re = work_, *a_im = work_ + wide, *b_re = work_ + 2 * wide, *b_im = work_ + 3 * wide;
   const bool in_a = plan_.count % 2 == 0;
@@ -71,10 +84,10 @@ void ComplexFft::run(float* re, float* im, float* other_re, float* other_im) con
   kernels_->multiply(other_re, other_im, chirp_re, chirp_im, size_, from_re, from_im);
   std::fill(from_re + size_, from_re + inner, 0.0F);
   std::fill(from_im + size_, from_im + inner, 0.0F);
-  run_passes(a_re, a_im, b_re, b_im);
+  run_passes(0, a_re, a_im, b_re, b_im);
   // The inverse transform is the forward one with real and imaginary parts exchanged before and after it.
   kernels_->multiply(a_re, a_im, filter_, filter_ + wide, inner, from_re, from_im);
-  run_passes(a_im, a_re, b_im, b_re);
+  run_passes(0, a_im, a_re, b_im, b_re);
   kernels_->multiply(a_re, a_im, chirp_re, chirp_im, size_, re, im);
 }
 

@@ -34,10 +34,13 @@ class ComplexFft {
   // X[k] = sum over i < n of x[i] exp(-2 pi i k i / n), from those arrays into `re`, `im`. All arrays hold n
   // numbers and are overwritten.
   void run(float* re, float* im, float* other_re, float* other_im) const noexcept;
+  // The same of x[j] = pairs[2j] + i pairs[2j+1].
+  void run_pairs(const float* pairs, float* re, float* im, float* other_re, float* other_im) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  void run_passes(float* re, float* im, float* other_re, float* other_im) const noexcept;
+  // Passes `first` and later.
+  void run_passes(int first, float* re, float* im, float* other_re, float* other_im) const noexcept;
 
   std::size_t size_ = 0;
   const Kernels* kernels_ = nullptr;

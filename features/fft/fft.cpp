@@ -35,10 +35,15 @@ void OwnFft::forward(const float* in, float* re, float* im) noexcept {
   if (size_ % 2 != 0) return forward_odd(in, re, im);
   const std::size_t count = size_ / 2;
   // The passes alternate between the result's arrays and the workspace, and end in the workspace.
-  const bool here = complex_.starts_in_result();
-  kernels_->deinterleave(in, count, here ? work_re_ : re, here ? work_im_ : im);
-  complex_.run(work_re_, work_im_, re, im);
+  complex_.run_pairs(in, work_re_, work_im_, re, im);
   kernels_->unpack_real(work_re_, work_im_, count, factors_, re, im);
+}
+
+bool OwnFft::forward_power(const float* in, float* power, float* scratch) noexcept {
+  if (size_ % 2 != 0 || kernels_->unpack_power == nullptr) return false;
+  complex_.run_pairs(in, work_re_, work_im_, power, scratch);
+  kernels_->unpack_power(work_re_, work_im_, size_ / 2, factors_, power);
+  return true;
 }
 
 void OwnFft::inverse(const float* re, const float* im, float* out) noexcept {

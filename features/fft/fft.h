@@ -52,6 +52,9 @@ class OwnFft final : public RealFft {
   }
 
   void forward(const float* in, float* re, float* im) noexcept override;
+  // The power spectrum |X[k]|^2, k = 0 .. size/2, with the bits of forward() and Kernels::power(); scratch:
+  // as many floats. False for odd sizes and without vectors, and nothing is done then. No overlap.
+  bool forward_power(const float* in, float* power, float* scratch) noexcept;
   void inverse(const float* re, const float* im, float* out) noexcept override;
   [[nodiscard]] std::size_t size() const noexcept override { return size_; }
 

@@ -114,14 +114,14 @@ void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, 
 }
 
 // Stride 1, groups >= W, radix 4: a vector holds W groups, whose results are interleaved lane by lane.
-template <int W>
-void pass_first4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
-                 float* to_im) noexcept {
+// load_points(p, x): the four points of groups p to p + W - 1.
+template <int W, class LoadPoints>
+RUNNEL_LANES_INLINE void first4(const FftPass& pass, LoadPoints load_points, float* to_re, float* to_im) {
   const std::size_t groups = static_cast<std::size_t>(pass.groups);
   for (std::size_t at = 0; at < groups; at += W) {
     const std::size_t p = last_start<W>(at, groups);
     Complex<W> x[4];
-    gather_points<W, 4>(x, from_re + p, from_im + p, groups);
+    load_points(p, x);
     butterfly<W, 4>(x);
     if (groups > 1) {
       for (std::size_t k = 1; k < 4; ++k) {
@@ -137,6 +137,16 @@ void pass_first4(const FftPass& pass, const float* from_re, const float* from_im
     interleave(x[0].re, x[1].re, x[2].re, x[3].re, to_re + 4 * p);
     interleave(x[0].im, x[1].im, x[2].im, x[3].im, to_im + 4 * p);
   }
+}
+template <int W>
+void pass_first4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+                 float* to_im) noexcept {
+  const auto groups = static_cast<std::size_t>(pass.groups);
+  first4<W>(
+      pass,
+      [=](std::size_t p, Complex<W> * x)
+          __attribute__((always_inline)) { gather_points<W, 4>(x, from_re + p, from_im + p, groups); },
+      to_re, to_im);
 }
 
 // Stride 4, groups >= W/4, radix 4: a vector holds W/4 groups of four neighbours.

@@ -22,6 +22,22 @@ RUNNEL_LANES_INLINE float fold(float* lanes) {
   return lanes[0];
 }
 
+// The same of lanes in N vectors: through memory, each step would wait for the stores of the one before it.
+template <int W, int N>
+RUNNEL_LANES_INLINE float fold_vectors(const F<W>* vectors) {
+  if constexpr (N > 1) {
+    F<W> sums[N / 2];
+    for (int j = 0; j < N / 2; ++j) sums[j] = vectors[j] + vectors[j + N / 2];
+    return fold_vectors<W, N / 2>(sums);
+  } else if constexpr (W > 4) {
+    const F<W / 2> sum = low_half<W>(*vectors) + high_half<W>(*vectors);
+    return fold_vectors<W / 2, 1>(&sum);
+  } else {
+    const F<W>& v = *vectors;
+    return (v[0] + v[2]) + (v[1] + v[3]);
+  }
+}
+
 constexpr int kSumLanes = 32;
 
 // Without vectors: a few sums at a time, which stay in registers. Each has the same order.
@@ -46,17 +62,27 @@ RUNNEL_LANES_INLINE float sum_lanes(std::size_t count, Term term) {
     std::size_t i = add_lanes_apart(count, term, lanes);
     for (int j = 0; i < count; ++i, ++j) lanes[j] += term.template at<1>(i);
     return fold<kSumLanes>(lanes);
+  } else {
+    constexpr int kVectors = kSumLanes / W;
+    F<W> sums[kVectors] = {};
+    std::size_t i = 0;
+    for (; i + kSumLanes <= count; i += kSumLanes) {
+      for (int j = 0; j < kVectors; ++j) sums[j] += term.template at<W>(i + static_cast<std::size_t>(j) * W);
+    }
+    const std::size_t first = i;  // of the incomplete row, whose whole vectors come first
+#pragma GCC unroll 8
+    for (int j = 0; j < kVectors; ++j) {
+      if (i + W <= count) {
+        sums[j] += term.template at<W>(i);
+        i += W;
+      }
+    }
+    if (i == count) return fold_vectors<W, kVectors>(sums);
+    float lanes[kSumLanes];
+    for (int j = 0; j < kVectors; ++j) store<W>(lanes + j * W, sums[j]);
+    for (; i < count; ++i) lanes[i - first] += term.template at<1>(i);
+    return fold<kSumLanes>(lanes);
   }
-  F<W> sums[kSumLanes / W] = {};
-  std::size_t i = 0;
-  for (; i + kSumLanes <= count; i += kSumLanes) {
-    for (int j = 0; j < kSumLanes / W; ++j)
-      sums[j] += term.template at<W>(i + static_cast<std::size_t>(j) * W);
-  }
-  float lanes[kSumLanes];
-  for (int j = 0; j < kSumLanes / W; ++j) store<W>(lanes + j * W, sums[j]);
-  for (int j = 0; i < count; ++i, ++j) lanes[j] += term.template at<1>(i);
-  return fold<kSumLanes>(lanes);
 }
 
 struct PlainTerm {
@@ -120,11 +146,21 @@ void shape_frame(const float* x, std::size_t count, float mean, float emphasis, 
     for (; i < count; ++i) one(i);
     return;
   }
-  for_each_lane<W>(
-      1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-        const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
-        store<V>(to + i, (now - before * emphasis) * load<V>(window + i));
-      });
+  const auto step = [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+    const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
+    store<V>(to + i, (now - before * emphasis) * load<V>(window + i));
+  };
+  if constexpr (W > 1) {
+    // Whole vectors at the start and at the end, and between them at aligned addresses: a store into two
+    // cache lines takes longer, and so does a load that spans two stores. Some results are stored twice.
+    if (count > W) {
+      step.template operator()<W>(1);
+      for (std::size_t i = 1 + W - floats_past_aligned<W>(to + 1); i + W <= count; i += W)
+        step.template operator()<W>(i);
+      return step.template operator()<W>(count - W);
+    }
+  }
+  for_each_lane<W>(1, count, step);
 }
 
 template <int W>
@@ -202,85 +238,68 @@ void log(float* x, std::size_t count, float floor) noexcept {
   }
 }
 
-// Single loads: the gather instruction is slower on many processors and faster on few.
-template <int W>
-RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
-  F<W> v;
-  for (int i = 0; i < W; ++i) v[i] = base[index[i]];
-  return v;
-}
-
-// Rows first .. last of W filters, added to `energy`.
-template <int W>
-RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::int32_t first,
-                                  std::int32_t last, F<W> energy) {
-  for (std::int32_t row = first; row < last; ++row) {
-    const std::size_t at = static_cast<std::size_t>(row) * W;
-    energy += load<W>(rows.weights + at) * gather<W>(power, rows.bins + at);
+#if defined(__AVX2__)
+// One filter of a group of eight, by its own rows.
+[[maybe_unused]] float one_of_eight(const MelRows& rows, const float* power, std::size_t group,
+                                    std::size_t lane) noexcept {
+  const std::int32_t* const bins = rows.bins + 24 * group + lane;
+  float energy = 0;
+  for (std::int32_t row = bins[8]; row < bins[16]; ++row) {
+    const auto at = static_cast<std::size_t>(rows.first_row[group] + row);
+    energy += rows.weights[8 * at + lane] * power[bins[0] + row];
   }
   return energy;
 }
 
-#if defined(__AVX2__)
-// The same for eight filters, from the first row of their group on: a filter's bins are consecutive, so one
-// load gives four of them and a transposition gives four rows, instead of eight loads per row: a third less
-// time for the 40 filters of 512 points. Filters that have ended read what follows, times 0; if that is
-// infinite, the sum is not finite and is recomputed as above.
-RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first,
-                                           std::int32_t last) {
-  const std::size_t top = static_cast<std::size_t>(first) * 8;
+// Eight filters, `count` rows: a filter's bins are consecutive, so one load gives four of them and a
+// transposition gives four rows, without gathers. Rows that are not the filter's own add +0, unless their
+// power is not finite.
+RUNNEL_LANES_INLINE F<8> eight_filters(const float* weights, const std::int32_t* bins, std::int32_t count,
+                                       const float* power) {
   const float* from[8];
-  std::int32_t furthest = 0;
-  for (std::size_t lane = 0; lane < 8; ++lane) {
-    const std::int32_t bin = rows.bins[top + lane];
-    const std::int32_t start = bin == rows.zero_bin ? 0 : bin;  // 0 without a filter
-    from[lane] = power + start;
-    furthest = start > furthest ? start : furthest;
-  }
-  const std::int32_t count = last - first, readable = rows.zero_bin + 1 - furthest;
+  for (int lane = 0; lane < 8; ++lane) from[lane] = power + bins[lane];
   F<8> energy = {};
-  // Rows `at` to `at` + 3, of which `most` are added.
-  const auto add_four = [&](std::int32_t at, std::int32_t most) __attribute__((always_inline)) {
+  for (std::int32_t at = 0; at < count; at += 4, weights += 32) {
     const auto pair = [&](int lane) __attribute__((always_inline)) {
       return (F<8>)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)),
                                         _mm_loadu_ps(from[lane + 4] + at), 1);
     };
     F<8> row[4];
     transpose_quads<8>(pair(0), pair(1), pair(2), pair(3), row);
-    const float* const weights = rows.weights + top + static_cast<std::size_t>(at) * 8;
-    for (std::int32_t k = 0; k < 4 && k < most; ++k) energy += load<8>(weights + k * 8) * row[k];
-  };
-  std::int32_t row = 0;
-  for (; row + 4 <= count && row + 4 <= readable; row += 4) add_four(row, 4);
-  if (row < count && row + 4 <= readable) {
-    add_four(row, count - row);
-    row = count;
+    for (int k = 0; k < 4; ++k) energy += load<8>(weights + k * 8) * row[k];
   }
-  energy = add_rows<8>(rows, power, first + row, last, energy);
-  if (_mm256_movemask_ps((__m256)(energy - energy != F<8>{})) != 0)
-    return add_rows<8>(rows, power, first, last, F<8>{});
   return energy;
+}
+
+[[maybe_unused]] void mel_eights(const MelRows& rows, const float* power, float* to) noexcept {
+  const auto groups = (static_cast<std::size_t>(rows.filters) + 7) / 8;
+  F<8> zero_or_nan = {};
+  bool readable = true;
+  for (std::size_t group = 0; group < groups; ++group) {
+    const std::int32_t first = rows.first_row[group], count = rows.first_row[group + 1] - first;
+    readable = readable && count <= rows.zero_bin + 1;
+    if (!readable) break;
+    const F<8> energy = eight_filters(rows.weights + static_cast<std::size_t>(first) * 8,
+                                      rows.bins + 24 * group, count, power);
+    zero_or_nan += energy - energy;
+    store<8>(to + group * 8, energy);
+  }
+  if (readable && _mm256_movemask_ps((__m256)(zero_or_nan != F<8>{})) == 0) return;
+  // Some bin is not finite, which concerns its own filters only, or a row would read past the bins.
+  for (std::size_t filter = 0; filter < groups * 8; ++filter)
+    to[filter] = one_of_eight(rows, power, filter / 8, filter % 8);
 }
 #endif
 
-// W filters in parallel, or filter by filter where the rows are laid out for that.
+// Eight filters in parallel, or filter by filter where the rows are laid out for that.
 template <int W>
 void mel(const MelRows& rows, const float* power, float* to) noexcept {
-  if constexpr (W < 8) {
-    mel_single(rows, power, to);
-  } else {
-    if (rows.lanes == 1) return mel_single(rows, power, to);
-    for (std::int32_t group = 0; group * W < rows.filters; ++group) {
-      const std::int32_t first = rows.first_row[group], last = rows.first_row[group + 1];
 #if defined(__AVX2__)
-      if constexpr (W == 8) {
-        store<W>(to + group * W, add_rows_by_fours(rows, power, first, last));
-        continue;
-      }
-#endif
-      store<W>(to + group * W, add_rows<W>(rows, power, first, last, F<W>{}));
-    }
+  if constexpr (W == 8) {
+    if (rows.lanes == 8) return mel_eights(rows, power, to);
   }
+#endif
+  mel_single(rows, power, to);
 }
 
 template <int W>
@@ -302,26 +321,24 @@ void times_matrix(const float* x, std::size_t count, const float* matrix, std::s
 
 template <int W>
 std::size_t copy_finite(const float* x, std::size_t count, float gain, float* to) noexcept {
-  std::size_t bad = 0;
-  const auto one = [](float v) { return v - v == 0.0F; };
-  std::size_t i = 0;
+  std::size_t bad = 0, i = 0;
   if constexpr (W > 1) {
+    I<W> wrong = {};
     for (; i + W <= count; i += W) {
       const F<W> v = load<W>(x + i), zero = {};
-      const F<W> kept = v - v == zero ? v : zero;  // infinity and NaN minus themselves are NaN
-      store<W>(to + i, kept * gain);
-      I<W> wrong = v - v != zero;
-      std::int64_t any[W / 2];
-      __builtin_memcpy(any, &wrong, sizeof any);
-      std::int64_t together = 0;
-      for (const std::int64_t word : any) together |= word;
-      if (together != 0) {
-        for (int j = 0; j < W; ++j) bad += one(x[i + static_cast<std::size_t>(j)]) ? 0 : 1;
-      }
+      const I<W> fine = v - v == zero;  // infinity and NaN minus themselves are NaN
+      store<W>(to + i, (fine ? v : zero) * gain);
+      wrong += fine + 1;  // a comparison gives -1 or 0
+    }
+    std::int64_t pairs[W / 2], any = 0;
+    __builtin_memcpy(pairs, &wrong, sizeof pairs);
+    for (const std::int64_t pair : pairs) any |= pair;
+    if (any != 0) {
+      for (int j = 0; j < W; ++j) bad += static_cast<std::size_t>(wrong[j]);
     }
   }
   for (; i < count; ++i) {
-    const bool fine = one(x[i]);
+    const bool fine = x[i] - x[i] == 0.0F;
     bad += fine ? 0 : 1;
     to[i] = fine ? x[i] * gain : 0.0F;
   }

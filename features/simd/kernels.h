@@ -25,10 +25,12 @@ struct FftPass {
 // starting from +0.
 struct MelRows {
   std::int32_t filters, lanes;
-  std::int32_t zero_bin;          // the last bin that may be read
-  const std::int32_t* first_row;  // lanes > 1: [groups + 1]; lanes == 1: [filters + 1], in weights
-  const std::int32_t* bins;  // lanes > 1: [rows][lanes], a bin that holds zero where a filter is shorter;
-                             // lanes == 1: [filters] first bin
+  std::int32_t zero_bin;  // the last bin that may be read
+  const std::int32_t*
+      first_row;  // lanes > 1: [groups + 1], multiples of 4; lanes == 1: [filters + 1], in weights
+  // lanes > 1: [groups][3][lanes], the bin of a filter's first row, and its own rows among those of the
+  // group, first and end: the others weigh 0. lanes == 1: [filters] first bin
+  const std::int32_t* bins;
   const float* weights;
 };
 
@@ -36,12 +38,19 @@ struct Kernels {
   std::int32_t lanes;
   void (*fft_pass)(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                    float* to_im) noexcept;
+  // deinterleave() and a pass in one; false where there is no such form of the pass, and nothing is done
+  // then. Null without vectors.
+  bool (*fft_pass_of_pairs)(const FftPass& pass, const float* x, float* to_re, float* to_im) noexcept;
   // x[2j], x[2j+1] -> re[j], im[j], j < count
   void (*deinterleave)(const float* x, std::size_t count, float* re, float* im) noexcept;
   // The spectrum of 2*count real points from the spectrum z of their count complex pairs. factors:
   // [2][count/2 + 1] = cosine, sine of exp(-pi i k / count) / 2. re and im: count + 1; may not overlap z.
   void (*unpack_real)(const float* z_re, const float* z_im, std::size_t count, const float* factors,
                       float* re, float* im) noexcept;
+  // The same for the squared magnitudes: to = re^2 + im^2, count + 1; may not overlap z. Null without
+  // vectors.
+  void (*unpack_power)(const float* z_re, const float* z_im, std::size_t count, const float* factors,
+                       float* to) noexcept;
   // Inverse: the spectrum z of `count` complex pairs from that of their 2*count real points. z may not
   // overlap re, im.
   void (*pack_real)(const float* re, const float* im, std::size_t count, const float* factors, float* z_re,

@@ -33,6 +33,28 @@ RUNNEL_LANES_INLINE F<W> reverse(F<W> v) {
     return __builtin_shufflevector(v, v, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 }
 
+// (W > 4)
+template <int W>
+RUNNEL_LANES_INLINE F<W / 2> low_half(F<W> v) {
+  if constexpr (W == 8)
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3);
+  else
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+template <int W>
+RUNNEL_LANES_INLINE F<W / 2> high_half(F<W> v) {
+  if constexpr (W == 8)
+    return __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  else
+    return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// How many floats p is after an address for whole vectors.
+template <int W>
+RUNNEL_LANES_INLINE std::size_t floats_past_aligned(const float* p) {
+  return reinterpret_cast<std::uintptr_t>(p) / sizeof(float) % W;
+}
+
 // even: a0 a2 .. b0 b2 ..; odd: a1 a3 .. b1 b3 .. (W > 1)
 template <int W>
 RUNNEL_LANES_INLINE void split_pairs(F<W> a, F<W> b, F<W>& even, F<W>& odd) {
@@ -46,6 +68,25 @@ RUNNEL_LANES_INLINE void split_pairs(F<W> a, F<W> b, F<W>& even, F<W>& odd) {
     even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   }
+}
+
+// The same from memory: even p0 p2 .., odd p1 p3 ... (W > 1)
+template <int W>
+RUNNEL_LANES_INLINE void load_pairs(const float* p, F<W>& even, F<W>& odd) {
+#ifdef __AVX2__
+  if constexpr (W == 8) {
+    // Halves are exchanged by the loads, so that the shuffles stay inside of them.
+    const auto halves = [p](int first, int second) __attribute__((always_inline)) {
+      return (F<8>)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + first)),
+                                        _mm_loadu_ps(p + second), 1);
+    };
+    const F<8> a = halves(0, 8), b = halves(4, 12);
+    even = __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14);
+    odd = __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+    return;
+  }
+#endif
+  split_pairs<W>(load<W>(p), load<W>(p + W), even, odd);
 }
 
 // a0 b0 a1 b1 ... (W > 1)

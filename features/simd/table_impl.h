@@ -12,10 +12,17 @@ template <int W>
 constexpr Kernels table() {
   // Mel filters are short: sixteen of them together are no quicker than eight.
   constexpr int kFilters = W < 8 ? 1 : 8;
+  Kernels fused{};
+  if constexpr (W > 1) {
+    fused.fft_pass_of_pairs = pass_of_pairs<W>;
+    fused.unpack_power = unpack_power<W>;
+  }
   return {.lanes = kFilters,
           .fft_pass = fft_pass<W>,
+          .fft_pass_of_pairs = fused.fft_pass_of_pairs,
           .deinterleave = deinterleave<W>,
           .unpack_real = unpack_real<W>,
+          .unpack_power = fused.unpack_power,
           .pack_real = pack_real<W>,
           .interleave = interleave<W>,
           .multiply = multiply<W>,

@@ -110,7 +110,10 @@ TEST(Kernels, HaveTheSameBitsOnEveryInstructionSet) {
         all.insert(all.end(), out.begin(), out.end());
       };
       for (const float c : {0.0F, 0.5F, 0.97F, 1.0F}) {
-        run([&](float* out) { k.shape_frame(x.data(), n, 0.7F, c, w.data(), out); }, n);
+        // At every place of a cache line, since full vectors are stored at aligned addresses.
+        for (std::size_t place = 0; place < 17; ++place) {
+          run([&](float* out) { k.shape_frame(x.data(), n, 0.7F, c, w.data(), out + place); }, n + 18);
+        }
       }
       run([&](float* out) { k.power(x.data(), w.data(), n, out); }, n);
       run([&](float* out) { k.floor_at(out, n, 1.0F); }, n);
@@ -127,6 +130,27 @@ TEST(Kernels, HaveTheSameBitsOnEveryInstructionSet) {
     double sum = 0;
     for (const float value : x) sum += value;
     EXPECT_NEAR(expected[0], sum, 0.2) << "of terms up to 32768";
+  }
+}
+
+TEST(Kernels, CountWhatIsNotFiniteAnywhere) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Isa isa : test::isas()) {
+    for (const std::size_t n : {1, 4, 7, 8, 16, 31, 64, 100, 160}) {
+      std::vector<float> x(n, 0.5F), y(n);
+      EXPECT_EQ(kernels_for(isa).copy_finite(x.data(), n, 2.0F, y.data()), 0U);
+      EXPECT_EQ(y, std::vector<float>(n, 1.0F));
+      std::vector<float> wanted = y;
+      std::size_t bad = 0;
+      for (std::size_t i = 0; i < n; i += 1 + i / 3, ++bad) {
+        x[i] = i % 3 == 0 ? std::nanf("") : i % 3 == 1 ? kInfinity : -kInfinity;
+        wanted[i] = 0;
+      }
+      EXPECT_EQ(kernels_for(isa).copy_finite(x.data(), n, 2.0F, y.data()), bad) << n << name_of(isa);
+      EXPECT_EQ(y, wanted);
+      EXPECT_EQ(kernels_for(isa).copy_finite(x.data(), n, 2.0F, x.data()), bad) << "in place";
+      EXPECT_EQ(x, wanted);
+    }
   }
 }
 

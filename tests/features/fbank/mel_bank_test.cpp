@@ -95,6 +95,31 @@ TEST(MelBank, InfinitePowersStayInTheirFilters) {
   }
 }
 
+// Every number of filters that a few transforms allow, among them transforms with fewer bins than rows are
+// read together.
+TEST(MelBank, HasTheSameBitsOnEveryInstructionSet) {
+  for (const std::size_t size : {2, 3, 4, 5, 6, 8, 11, 16, 30, 64, 160, 512}) {
+    const auto most = static_cast<std::int32_t>((size + 1) / 2);
+    for (std::int32_t filters = 1; filters <= most; filters += 1 + filters / 4) {
+      const MelSpec spec{
+          .filters = filters, .low_hz = 0, .high_hz = 8000, .fft_size = size, .allow_empty = true};
+      HeapMemory memory;
+      MelBank one;
+      ASSERT_TRUE(one.init(spec, 1, memory).ok());
+      std::vector<float> power(spec.bins() + 1), wanted(one.padded_filters());
+      for (std::size_t k = 0; k < spec.bins(); ++k) power[k] = 0.37F + static_cast<float>(k * 37 % 11);
+      one.apply(kKernelsReference, power.data(), wanted.data());
+      for (const Isa isa : test::isas()) {
+        MelBank bank;
+        ASSERT_TRUE(bank.init(spec, kernels_for(isa).lanes, memory).ok());
+        std::vector<float> energies(bank.padded_filters());
+        bank.apply(kernels_for(isa), power.data(), energies.data());
+        EXPECT_EQ(energies, wanted) << filters << " of " << size << " points, " << name_of(isa);
+      }
+    }
+  }
+}
+
 // The ways in which recipes draw their triangles.
 struct Drawing {
   const char* name;

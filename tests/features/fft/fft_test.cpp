@@ -129,6 +129,31 @@ TEST(OwnFft, HasTheSameBitsOnEveryInstructionSet) {
   }
 }
 
+// Fused steps against the separate ones of the reference.
+TEST(OwnFft, PowerHasTheBitsOfTheSpectrumOnEveryInstructionSet) {
+  for (const std::size_t n : sizes()) {
+    const std::size_t bins = n / 2 + 1;
+    const std::vector<float> x = noise(n, 6);
+    HeapMemory memory;
+    OwnFft reference;
+    ASSERT_TRUE(reference.init(n, Isa::reference, memory).ok());
+    const std::vector<float> spectrum = run(reference, x);
+    std::vector<float> wanted(bins);
+    kKernelsReference.power(spectrum.data(), spectrum.data() + bins, bins, wanted.data());
+    for (const Isa isa : test::isas()) {
+      OwnFft fft;
+      ASSERT_TRUE(fft.init(n, isa, memory).ok());
+      std::vector<float> power(bins + 1, 7.0F), scratch(bins);
+      const bool made = fft.forward_power(x.data(), power.data(), scratch.data());
+      EXPECT_EQ(made, n % 2 == 0 && kernels_for(isa).unpack_power != nullptr);
+      if (!made) continue;
+      EXPECT_EQ(std::memcmp(power.data(), wanted.data(), bins * sizeof(float)), 0)
+          << n << " " << name_of(isa);
+      EXPECT_EQ(power[bins], 7.0F);
+    }
+  }
+}
+
 TEST(OwnFft, IsExactForAnImpulse) {
   HeapMemory memory;
   OwnFft fft;
