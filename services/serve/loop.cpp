@@ -406,19 +406,23 @@ void Loop::arrive(Connection& client, const Receiver::Arrival& arrival) {
   }
 }
 
-// After a step, which has used and given back buffers.
+// After a step, which has used and given back buffers. As many clients as there are buffers, the first ones
+// first: each of the others would only hear again that there is none.
 void Loop::watch_again() {
+  const std::size_t free = receiver_->free_buffers();
   // If there are few, clients that do not read their answers hold them: the others are read on their own.
-  const bool enough = receiver_->free_buffers() >= kMostHeld;
-  for (Connection* const client : unbuffered_) {
-    client->waits_for_buffer = false;
-    if (enough && client->state == State::streaming && !client->over && !client->closed_by_peer &&
-        !blocked(*client))
-      request(*client);
+  const bool enough = free >= kMostHeld;
+  const std::size_t count = enough ? std::min(free, unbuffered_.size()) : unbuffered_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Connection& client = *unbuffered_[i];
+    client.waits_for_buffer = false;
+    const bool reads = client.state == State::streaming && !client.over && !client.closed_by_peer;
+    if (enough && reads && !blocked(client))
+      request(client);
     else
-      set_interest(*client);
+      set_interest(client);
   }
-  unbuffered_.clear();
+  unbuffered_.erase(unbuffered_.begin(), unbuffered_.begin() + static_cast<std::ptrdiff_t>(count));
   receiver_->submit();
 }
 
