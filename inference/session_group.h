@@ -38,6 +38,10 @@ class SessionGroup {
   // A session like any other: write its input, look at its output, reset, save or restore it; it may also run
   // alone.
   [[nodiscard]] Session& session(std::size_t index) noexcept { return sessions_[index]; }
+  // The memory of its state, for programs that fetch it into a cache before a run.
+  [[nodiscard]] std::span<const std::byte> state(std::size_t index) const noexcept {
+    return {sessions_[index].state_, prepared_->state_bytes()};
+  }
 
   // One block of one session: the first `valid` frames are data, as in Session::run.
   struct Turn {

@@ -5,8 +5,11 @@ namespace runnel {
 void* HeapMemory::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t start = (used_ + alignment - 1) & ~(alignment - 1);
   if (start > limit_ || bytes > limit_ - start) return nullptr;
-  // 64 extra bytes: vector kernels may read (never write) past the end of their buffers.
-  auto* block = static_cast<std::byte*>(::operator new[](bytes + 64, std::align_val_t{64}, std::nothrow));
+  // Vector kernels may read (never write) past the end of their buffers.
+  constexpr std::size_t kPastEnd = 64;
+  if (bytes > static_cast<std::size_t>(-1) - kPastEnd) return nullptr;
+  auto* block =
+      static_cast<std::byte*>(::operator new[](bytes + kPastEnd, std::align_val_t{64}, std::nothrow));
   if (block == nullptr) return nullptr;
   try {
     blocks_.emplace_back(block);

@@ -267,6 +267,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
     std::unique_ptr<Graph> graph(new Graph(
         options.shared != nullptr ? options.shared->share(parsed) : std::make_shared<const GraphText>(parsed),
         options));
+    if (options.shared != nullptr) graph->memory_.reserve(options.shared->bytes_of(graph->text_));
     RUNNEL_TRY(graph->order(text));
     RUNNEL_TRY(graph->make_nodes(text));
     RUNNEL_TRY(graph->make_sections(text));
@@ -279,6 +280,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
       graph->find_actions();
       RUNNEL_TRY(connect_recorders(*graph));
       RUNNEL_TRY(graph->make_threads());
+      if (options.shared != nullptr) options.shared->took(graph->text_, graph->memory_.packed_bytes());
       for (const std::string& what : inserted) {
         if (options.note) options.note(what);
       }

@@ -9,14 +9,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/host/heap_memory.h"
 #include "pipeline/executor.h"
 #include "pipeline/host/actions.h"
 #include "pipeline/host/fftw_maker.h"
+#include "pipeline/host/graph_memory.h"
 #include "pipeline/host/latency.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
@@ -121,6 +122,9 @@ class Graph {
   }
   // Bytes that the nodes and their buffers occupy.
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
+  // Those of a graph that shares memory with others lie in one piece, for programs that fetch it into a cache
+  // before a step; empty for the first one of its text.
+  [[nodiscard]] std::span<const std::byte> memory_piece() const { return memory_.piece(); }
   // Names of the inserted nodes.
   [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
 
@@ -168,7 +172,7 @@ class Graph {
   std::shared_ptr<const GraphText> kept_text_;  // nodes refer to it; graphs of one program may share it
   const GraphText& text_;
   GraphOptions options_;
-  HeapMemory memory_;
+  GraphMemory memory_;
   FftwMaker ffts_;
   std::vector<int> order_;  // indices into text_.nodes, sources first
   std::vector<std::string> labels_;

@@ -68,13 +68,25 @@ void SharedSessions::give_back(Place place) noexcept {
 }
 
 std::shared_ptr<const GraphText> SharedSessions::share(const GraphText& text) {
-  std::erase_if(texts_, [](const auto& kept) { return kept.expired(); });
-  for (const auto& kept : texts_) {
-    if (std::shared_ptr<const GraphText> same = kept.lock(); *same == text) return same;
+  std::erase_if(texts_, [](const Text& kept) { return kept.text.expired(); });
+  for (const Text& kept : texts_) {
+    if (std::shared_ptr<const GraphText> same = kept.text.lock(); *same == text) return same;
   }
   auto shared = std::make_shared<const GraphText>(text);
-  texts_.push_back(shared);
+  texts_.push_back({shared});
   return shared;
+}
+
+std::size_t SharedSessions::bytes_of(const GraphText& text) const noexcept {
+  const auto found = std::find_if(texts_.begin(), texts_.end(),
+                                  [&](const Text& kept) { return kept.text.lock().get() == &text; });
+  return found == texts_.end() ? 0 : found->bytes;
+}
+
+void SharedSessions::took(const GraphText& text, std::size_t bytes) noexcept {
+  for (Text& kept : texts_) {
+    if (kept.text.lock().get() == &text) kept.bytes = bytes;
+  }
 }
 
 std::byte* SharedSessions::buffer(int stage, std::size_t bytes) noexcept {

@@ -45,6 +45,9 @@ class SharedSessions final : public SharedWork {
 
   // The same text for all graphs of equal texts, as long as one of them exists.
   std::shared_ptr<const GraphText> share(const GraphText& text);
+  // Bytes that a graph of this text, one of share(), took (GraphMemory::packed_bytes); 0: none was made yet.
+  [[nodiscard]] std::size_t bytes_of(const GraphText& text) const noexcept;
+  void took(const GraphText& text, std::size_t bytes) noexcept;
 
   // Sizes are rounded up to powers of two, so that many formats share few buffers.
   std::byte* buffer(int stage, std::size_t bytes) noexcept override;
@@ -74,13 +77,18 @@ class SharedSessions final : public SharedWork {
     features::Fbank fbank;
   };
 
+  struct Text {
+    std::weak_ptr<const GraphText> text;
+    std::size_t bytes = 0;  // of a graph
+  };
+
   Shared* find(const Prepared& prepared) noexcept;
 
   std::size_t sessions_;
   HeapMemory work_;
   std::vector<Buffer> buffers_;
   std::vector<std::unique_ptr<FrontEnd>> front_ends_;
-  std::vector<std::weak_ptr<const GraphText>> texts_;
+  std::vector<Text> texts_;
   std::vector<std::unique_ptr<Shared>> all_;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct Connection {
   int fd;
   State state = State::greeting;
   pipeline::FrameStream frames;
-  std::vector<Receiver::Arrival> held;  // bytes that follow those of `frames`
+  std::vector<Receiver::Arrival> held;  // bytes that follow those of `frames`, or of the message in use
+  std::optional<std::uint16_t> in_use;  // the receiver's buffer whose message the stream is taking
   std::unique_ptr<Stream> stream;       // streaming
   std::string source;
   std::string out;  // answers; the first `sent` bytes are sent
@@ -39,13 +41,14 @@ struct Connection {
   std::int64_t events = 0, samples = 0;  // already in the metrics
   std::uint32_t interest = 0;            // events registered with epoll
   bool progress = false;
-  bool watched = false;         // by the receiver, which may still refer to this connection
-  bool pausing = false;         // until the receiver says so
-  bool queued = false;          // in the queue of clients with data to process
-  bool closed_by_peer = false;  // end of input
-  bool over = false;            // all input has been given to the stream
-  bool drained = false;         // ended by the server
-  bool end_counted = false;     // already in the metrics
+  bool watched = false;           // by the receiver, which may still refer to this connection
+  bool pausing = false;           // until the receiver says so
+  bool waits_for_buffer = false;  // in the list of those that the receiver had no buffer for
+  bool queued = false;            // in the queue of clients with data to process
+  bool closed_by_peer = false;    // end of input
+  bool over = false;              // all input has been given to the stream
+  bool drained = false;           // ended by the server
+  bool end_counted = false;       // already in the metrics
 
   [[nodiscard]] std::size_t unsent() const noexcept { return out.size() - sent; }
 };

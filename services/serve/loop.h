@@ -72,7 +72,11 @@ class Loop {
   void receive();
   void arrive(Connection& client, const Receiver::Arrival& arrival);
   void watch(Connection& client);
+  void request(Connection& client);
+  void watch_again();
+  bool use_whole(Connection& client, std::span<const std::byte>& message);
   void use_held(Connection& client);
+  void give_back_used(Connection& client) noexcept;
   void drop_held(Connection& client) noexcept;
   void on_event(Connection& client, std::uint32_t events);
   void on_readable(Connection& client);
@@ -118,7 +122,8 @@ class Loop {
   int made_ = 0;           // streams that exist
   int openings_left_ = 0;  // in this round: making a stream delays the others
 
-  std::unique_ptr<Receiver> receiver_;  // null: the kernel has none
+  std::unique_ptr<Receiver> receiver_;   // null: the kernel has none
+  std::vector<Connection*> unbuffered_;  // clients that it had no buffer for
   std::vector<std::unique_ptr<Connection>> clients_;
   int others_ = 0;   // connections that are not streams
   int streams_ = 0;  // clients that are streams

@@ -134,11 +134,13 @@ class Ring final : public Receiver {
       arrival.id = static_cast<std::uintptr_t>(done.user_data);
       arrival.last = (done.flags & IORING_CQE_F_MORE) == 0;
       using What = Arrival::What;
-      arrival.what = done.res > 0                                     ? What::bytes
-                     : done.res == 0                                  ? What::end
-                     : done.res == kNoMemory || done.res == kCanceled ? What::paused
-                                                                      : What::failed;
+      arrival.what = done.res > 0            ? What::bytes
+                     : done.res == 0         ? What::end
+                     : done.res == kCanceled ? What::paused
+                     : done.res == kNoMemory ? What::full
+                                             : What::failed;
       const auto buffer = static_cast<std::uint16_t>(done.flags >> IORING_CQE_BUFFER_SHIFT);
+      if ((done.flags & IORING_CQE_F_BUFFER) != 0) --free_;
       if (done.res > 0) {
         arrival.buffer = buffer;
         arrival.bytes = static_cast<std::uint16_t>(done.res);
@@ -172,7 +174,10 @@ class Ring final : public Receiver {
     entry.len = kBufferBytes;
     entry.bid = buffer;
     release(&entries[0].resv, ++store_tail_);
+    ++free_;
   }
+
+  [[nodiscard]] std::size_t free_buffers() const noexcept override { return free_; }
 
  private:
   bool open_store(std::size_t buffers) noexcept {
@@ -209,6 +214,7 @@ class Ring final : public Receiver {
   unsigned *head_ = nullptr, *tail_ = nullptr, completion_mask_ = 0;
   io_uring_cqe* completions_ = nullptr;
   std::uint16_t store_tail_ = 0, store_mask_ = 0;
+  std::size_t free_ = 0;
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ class Receiver {
     enum class What : std::uint8_t {
       bytes,
       end,     // of the input
-      paused,  // nothing more will arrive: pause(), or the store is empty
+      paused,  // nothing more will arrive: pause()
+      full,    // nor here: the store had no buffer for it
       failed   // the connection is broken
     };
     std::uintptr_t id = 0;
@@ -46,6 +47,8 @@ class Receiver {
   virtual std::span<const Arrival> take(std::span<Arrival> room) noexcept = 0;
   [[nodiscard]] virtual std::span<const std::byte> bytes(const Arrival& arrival) const noexcept = 0;
   virtual void give_back(std::uint16_t buffer) noexcept = 0;
+  // Buffers that the kernel has.
+  [[nodiscard]] virtual std::size_t free_buffers() const noexcept = 0;
   // Adds the bytes of the next arrival of the same socket to those of `to`, and gives their buffer back;
   // false: they do not fit into one.
   virtual bool join(Arrival& to, const Arrival& next) noexcept = 0;

@@ -124,6 +124,48 @@ TEST_F(Serve, BringsOutFramesOfTheEnd) {
   }
 }
 
+// More packets at once than the receiver has buffers, each a message of its own, in several, and several in
+// one; some clients have sent all before the server has processed any of it.
+TEST_F(Serve, ReceivesFromMoreThanItHasBuffersFor) {
+  constexpr std::size_t kClients = 80;
+  for (const bool together : {true, false}) {
+    SCOPED_TRACE(together);
+    ServerOptions with = options();
+    with.max_streams = static_cast<int>(kClients);  // 32 buffers
+    with.receive_together = together;
+    with.gather = std::chrono::milliseconds(60);
+    Running running(with);
+    const auto samples = sound(1.5, 21);
+    constexpr std::size_t kPackets[] = {1600, 400, 2048, 5000};
+    std::vector<std::unique_ptr<Client>> clients;
+    for (std::size_t i = 0; i < kClients; ++i) {
+      clients.push_back(std::make_unique<Client>(running.server()));
+      clients.back()->greet(R"({"source":"a"})");
+    }
+    for (auto& client : clients) ASSERT_EQ(Json::parse(client->line()).at("type"), "ready");
+    for (std::size_t at = 0; at < samples.size();) {
+      std::size_t longest = 0;
+      for (std::size_t i = 0; i < kClients; ++i) {
+        const std::size_t packet = kPackets[i % 4];
+        // The same 10,000 samples for all, in packets of its own.
+        const std::size_t end = std::min(samples.size(), at + 10'000);
+        for (std::size_t from = at; from < end; from += packet)
+          ASSERT_TRUE(clients[i]->send_samples(samples, from, std::min(packet, end - from)));
+        longest = std::max(longest, end - at);
+      }
+      at += longest;
+    }
+    const auto expected = digits_.offline(samples, "a", with.around);
+    EXPECT_FALSE(expected.empty());
+    for (auto& client : clients) {
+      client->end();
+      EXPECT_EQ(events_among(client->rest()), expected);
+    }
+    EXPECT_EQ(running.stop(), "");
+    EXPECT_EQ(running.server().metrics().completed.load(), kClients);
+  }
+}
+
 TEST_F(Serve, ClosingIsAnEndToo) {
   Running running(options());
   const auto samples = sound(1.2, 9);

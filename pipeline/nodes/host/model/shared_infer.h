@@ -38,6 +38,11 @@ class SharedInfer final : public Infer {
     if (seats_ != nullptr) queue_ = seats_ + seat * seat_bytes_;
   }
 
+  // The memory of the state of its model; empty: the model does not run as a stream.
+  [[nodiscard]] std::span<const std::byte> state() const noexcept {
+    return place_.group == nullptr ? std::span<const std::byte>() : place_.group->state(place_.index);
+  }
+
   // Whether a whole block is queued.
   [[nodiscard]] bool due() const noexcept { return waiting_ - taken_ >= block_ && block_ > 0; }
   // Moves the oldest queued frames into the session, in the workspace `seat` of group(); returns the run to
