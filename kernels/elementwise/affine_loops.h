@@ -67,22 +67,71 @@ struct MultiplierLanes {
   }
 };
 
-// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results.
-template <AffinePair kOp>
-std::size_t affine_sum_vectors(const AffinePairSpec& spec, const std::int8_t* a, const std::int8_t* b,
-                               std::int8_t* y) noexcept {
-  using I = MultiplierLanes::I;
-  const MultiplierLanes left(spec.a), right(spec.b), out(spec.y);
+// Room for precision in sums of bytes (set_scales()).
+constexpr int kByteRoom = 20;
+
+// MultiplierLanes of d << kByteRoom in 32 bits. With the multiplier m = coarse * 2^11 + fine,
+//   (d * 2^20 * m + 2^30) >> 31 = (d * m + 2^10) >> 11 = d * coarse + ((d * fine + 2^10) >> 11)
+// exactly; d << 20 is an int32, so that |d| < 2^11 and neither product overflows. For shifts to the right.
+struct RoomyLanes {
+  using I = IntLanes;
+  static constexpr int kFine = 31 - kByteRoom;
+  std::int32_t coarse, fine, half, shift;
+  explicit RoomyLanes(const Multiplier& of) noexcept
+      : coarse(of.value >> kFine),
+        fine(of.value & ((1 << kFine) - 1)),
+        half(Multiplier32<true>(of).half),
+        shift(of.shift) {}
+  [[gnu::always_inline]] I operator()(I d) const noexcept {
+    const I high = d * coarse + ((d * fine + (1 << (kFine - 1))) >> kFine);
+    return (high + half + (high >> 31)) >> shift;
+  }
+  static bool serves(const Multiplier& of) noexcept { return of.shift > 0; }
+};
+// The operand of the larger scale: its multiplier is one half.
+struct HalvedLanes {
+  explicit HalvedLanes(const Multiplier& /*of*/) noexcept {}
+  [[gnu::always_inline]] IntLanes operator()(IntLanes d) const noexcept { return d * (1 << (kByteRoom - 1)); }
+  static bool serves(const Multiplier& of) noexcept { return of.value == 1 << 30 && of.shift == 0; }
+};
+// Any operand.
+struct ShiftedLanes {
+  MultiplierLanes scale;
+  int up;
+  ShiftedLanes(const Multiplier& of, int left_shift) noexcept : scale(of), up(left_shift) {}
+  [[gnu::always_inline]] IntLanes operator()(IntLanes d) const noexcept { return scale(d << up); }
+};
+
+// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results. left,
+// right: the operands' parts of the sum.
+template <AffinePair kOp, class Left, class Right>
+std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const Right& right,
+                             const std::int8_t* a, const std::int8_t* b, std::int8_t* y) noexcept {
+  using I = IntLanes;
+  const MultiplierLanes out(spec.y);
   const I low = (spec.low < -128 ? -128 : spec.low) - I{}, high = (spec.high > 127 ? 127 : spec.high) - I{};
-  const int up = spec.left_shift;
   std::size_t i = 0;
   for (; i + kIntLanes <= spec.count; i += kIntLanes) {
-    const I l = left((widened(a + i) - spec.a_zero) << up), r = right((widened(b + i) - spec.b_zero) << up);
+    const I l = left(widened(a + i) - spec.a_zero), r = right(widened(b + i) - spec.b_zero);
     I sum = out(kOp == AffinePair::add ? l + r : l - r) + spec.y_zero;
     sum = sum < low ? low : sum;
     narrow(sum > high ? high : sum, y + i);
   }
   return i;
+}
+template <AffinePair kOp>
+std::size_t affine_sum_vectors(const AffinePairSpec& spec, const std::int8_t* a, const std::int8_t* b,
+                               std::int8_t* y) noexcept {
+  if (spec.left_shift == kByteRoom) {
+    if (HalvedLanes::serves(spec.a) && RoomyLanes::serves(spec.b))
+      return affine_sum_lanes<kOp>(spec, HalvedLanes(spec.a), RoomyLanes(spec.b), a, b, y);
+    if (RoomyLanes::serves(spec.a) && HalvedLanes::serves(spec.b))
+      return affine_sum_lanes<kOp>(spec, RoomyLanes(spec.a), HalvedLanes(spec.b), a, b, y);
+    if (HalvedLanes::serves(spec.a) && HalvedLanes::serves(spec.b))
+      return affine_sum_lanes<kOp>(spec, HalvedLanes(spec.a), HalvedLanes(spec.b), a, b, y);
+  }
+  return affine_sum_lanes<kOp>(spec, ShiftedLanes(spec.a, spec.left_shift),
+                               ShiftedLanes(spec.b, spec.left_shift), a, b, y);
 }
 #endif
 
