@@ -348,6 +348,7 @@ struct DryRun {
   std::int64_t hop = 1;  // samples from frame to frame after the front end
   bool events = false;
   pipeline::Format features, output;   // input and output of the model
+  SearchTablesPtr search;              // as it was given
   std::vector<std::string> decisions;  // per node: if it is a decision, its facts as C++ (decision_name)
 };
 
@@ -394,6 +395,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   runnel_node* node = nullptr;
   DryRun out;
   out.decisions.resize(nodes.size());
+  out.search = model.search;
   for (const bool events : {false, true}) {
     dry.events = events;
     if (const runnel_code code = runnel_prepare(&dry, &options, &node); code != RUNNEL_OK) {
@@ -481,7 +483,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   program.model = std::move(compiled->constants);
   program.compiled = true;
   HeapMemory memory;
-  DryModel dry_model{nullptr, 0, dry.output};
+  DryModel dry_model{nullptr, 0, dry.output, dry.search};
   // The results of the first run are invalid now.
   const std::vector<std::string_view> labels(options.labels.begin(), options.labels.end());
   dry_model.gives.labels = labels;

@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
         return 2;
     }
   } catch (const std::exception& error) {
-    runnel::apps::say(error.what());
+    // Long answers meet a full disk before they are complete.
+    if (flush_output()) runnel::apps::say(error.what());
     return 1;
   }
   return flush_output() ? exit_code : 1;

@@ -353,7 +353,8 @@ bool PrefixBeam::is_sound(const State& state) const noexcept {
         !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||
         !is_sound_score(one.hot))
       return false;
-    if (!history_.is_chain(one.before, std::max(one.length - 1, 0), settings_.classes)) return false;
+    if (!history_.is_chain(one.before, std::max<std::int32_t>(one.length - 1, 0), settings_.classes))
+      return false;
   }
   return true;
 }

@@ -293,7 +293,7 @@ bool TransducerBeam::is_sound(const State& state) const noexcept {
         (one.length > 0 && !inside(one.last.token, classes)) || one.log > 0 || one.log < kNever ||
         !is_sound_score(one.hot) ||
         !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||
-        !history_.is_chain(one.before, std::max(one.length - 1, 0), settings_.classes))
+        !history_.is_chain(one.before, std::max<std::int32_t>(one.length - 1, 0), settings_.classes))
       return false;
   }
   return true;

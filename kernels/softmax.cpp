@@ -1,7 +1,7 @@
 #include "kernels/softmax.h"
 
 #include <array>
-#include <type_traits>
+#include <cstddef>
 
 #include "kernels/float32/float_pair_kernels.h"
 #include "kernels/float32/float_sum.h"
@@ -9,58 +9,67 @@
 namespace runnel::kernels {
 namespace {
 
-template <class Y>
-Y stored(const SoftmaxSpec& spec, float real) noexcept {
-  if constexpr (std::is_same_v<Y, float>)
-    return real;
-  else
-    return saturate<Y>(round_float(real * power_of_two(-spec.y_exponent), spec.rounding));
+template <class X>
+X largest_of(const SoftmaxSpec& spec, const X* x) noexcept {
+  X largest = x[0];
+  for (std::size_t i = 1; i < spec.count; ++i)
+    largest = x[i * spec.inner] > largest ? x[i * spec.inner] : largest;
+  return largest;
 }
 
-// One row along the axis, whose elements are `step` apart.
-template <class X, class Y>
+// Differences of integers are exact.
+template <class X>
+void subtract_largest(const SoftmaxSpec& spec, const void* row, float* differences) noexcept {
+  const auto* const x = static_cast<const X*>(row);
+  const X largest = largest_of(spec, x);
+  const float scale = power_of_two(spec.x_exponent);
+  for (std::size_t i = 0; i < spec.count; ++i)
+    differences[i] = static_cast<float>(std::int32_t{x[i * spec.inner]} - largest) * scale;
+}
+
+template <class Y>
+void store_rounded(const SoftmaxSpec& spec, const float* values, void* row) noexcept {
+  auto* const y = static_cast<Y*>(row);
+  const float scale = power_of_two(-spec.y_exponent);
+  for (std::size_t i = 0; i < spec.count; ++i)
+    y[i * spec.inner] = saturate<Y>(round_float(values[i] * scale, spec.rounding));
+}
+
+// One row along the axis, whose elements are `inner` apart. Its steps work on floats; types are looked at
+// only where a row is read and written, so that they cost no copies of the code.
 struct Row {
   const SoftmaxSpec& spec;
   const FloatPairKernels& kernels;
-  const X* x;
-  Y* y;
+  const void* x;
+  void* y;
   float *high, *low;  // [count] each: the terms
-  X largest{};
 
-  // Contiguous floats are read in place.
+  // What the terms are exponentials of, less `from`. Contiguous floats are read in place.
   const float* differences(float& from) const noexcept {
-    const std::size_t step = spec.inner;
-    if constexpr (std::is_same_v<X, float>) {
-      from = largest;
-      if (step == 1) return x;
-      for (std::size_t i = 0; i < spec.count; ++i) high[i] = x[i * step];
+    from = 0;
+    if (spec.from == DType::int8) {
+      subtract_largest<std::int8_t>(spec, x, high);
+    } else if (spec.from == DType::int16) {
+      subtract_largest<std::int16_t>(spec, x, high);
     } else {
-      // Differences of integers are exact.
-      const float scale = power_of_two(spec.x_exponent);
-      from = 0;
-      for (std::size_t i = 0; i < spec.count; ++i)
-        high[i] = static_cast<float>(std::int32_t{x[i * step]} - largest) * scale;
+      const auto* const values = static_cast<const float*>(x);
+      if (spec.inner == 1) {
+        from = kernels.largest(spec.count, values);
+        return values;
+      }
+      from = largest_of(spec, values);
+      for (std::size_t i = 0; i < spec.count; ++i) high[i] = values[i * spec.inner];
     }
     return high;
   }
-  void make_terms() noexcept {
-    if constexpr (std::is_same_v<X, float>) {
-      if (spec.inner == 1) largest = kernels.largest(spec.count, x);
-    }
-    if (!std::is_same_v<X, float> || spec.inner != 1) {
-      largest = x[0];
-      for (std::size_t i = 1; i < spec.count; ++i)
-        largest = x[i * spec.inner] > largest ? x[i * spec.inner] : largest;
-    }
+  void make_terms() const noexcept {
     float from = 0;
     const float* const in = differences(from);
     kernels.exp_terms(spec.count, in, from, high, low);
   }
   void finish(const FloatSum& sum) const noexcept {
-    float* out = high;
-    if constexpr (std::is_same_v<Y, float>) {
-      if (spec.inner == 1) out = y;
-    }
+    const bool in_place = spec.to == DType::float32 && spec.inner == 1;
+    float* const out = in_place ? static_cast<float*>(y) : high;
     if (spec.logarithm) {
       float from = 0;
       const float* const in = differences(from);
@@ -68,49 +77,16 @@ struct Row {
     } else {
       kernels.shares(spec.count, high, low, sum.sum, sum.rest, out);
     }
-    if constexpr (std::is_same_v<Y, float>) {
-      if (spec.inner == 1) return;
+    if (in_place) return;
+    if (spec.to == DType::int8) {
+      store_rounded<std::int8_t>(spec, out, y);
+    } else if (spec.to == DType::int16) {
+      store_rounded<std::int16_t>(spec, out, y);
+    } else {
+      for (std::size_t i = 0; i < spec.count; ++i) static_cast<float*>(y)[i * spec.inner] = out[i];
     }
-    for (std::size_t i = 0; i < spec.count; ++i) y[i * spec.inner] = stored<Y>(spec, out[i]);
   }
 };
-
-template <class X, class Y>
-void rows(const SoftmaxSpec& spec, const X* x, Y* y, float* scratch) noexcept {
-  const FloatPairKernels& kernels = float_pair_kernels(spec.isa);
-  const std::size_t together = spec.together(), count = spec.count, all = spec.outer * spec.inner;
-  float *const high = scratch, *const low = scratch + together * count;
-  const auto row = [&](std::size_t index, std::size_t place) {
-    const std::size_t at = index / spec.inner * spec.inner * count + index % spec.inner;
-    return Row<X, Y>{spec, kernels, x + at, y + at, high + place * count, low + place * count};
-  };
-  for (std::size_t first = 0; first < all; first += together) {
-    const std::size_t some = all - first < together ? all - first : together;
-    std::array<X, kSumLanes> largest;
-    for (std::size_t r = 0; r < some; ++r) {
-      Row<X, Y> one = row(first + r, r);
-      one.make_terms();
-      largest[r] = one.largest;
-    }
-    std::array<FloatSum, kSumLanes> sums;
-    kernels.add_terms(some, count, high, low, sums.data());
-    for (std::size_t r = 0; r < some; ++r) {
-      Row<X, Y> one = row(first + r, r);
-      one.largest = largest[r];
-      one.finish(sums[r]);
-    }
-  }
-}
-
-template <class X>
-void from(const SoftmaxSpec& spec, const X* x, void* y, float* scratch) noexcept {
-  if (spec.to == DType::int8)
-    rows(spec, x, static_cast<std::int8_t*>(y), scratch);
-  else if (spec.to == DType::int16)
-    rows(spec, x, static_cast<std::int16_t*>(y), scratch);
-  else
-    rows(spec, x, static_cast<float*>(y), scratch);
-}
 
 }  // namespace
 
@@ -120,12 +96,25 @@ std::size_t SoftmaxSpec::together() const noexcept {
 }
 
 void softmax(const SoftmaxSpec& spec, const void* x, void* y, float* scratch) noexcept {
-  if (spec.from == DType::int8)
-    from(spec, static_cast<const std::int8_t*>(x), y, scratch);
-  else if (spec.from == DType::int16)
-    from(spec, static_cast<const std::int16_t*>(x), y, scratch);
-  else
-    from(spec, static_cast<const float*>(x), y, scratch);
+  const FloatPairKernels& kernels = float_pair_kernels(spec.isa);
+  const std::size_t together = spec.together(), count = spec.count, all = spec.outer * spec.inner;
+  float *const high = scratch, *const low = scratch + together * count;
+  const auto row = [&](std::size_t index, std::size_t place) {
+    const std::size_t at = index / spec.inner * spec.inner * count + index % spec.inner;
+    return Row{spec,
+               kernels,
+               static_cast<const std::byte*>(x) + at * size_of(spec.from),
+               static_cast<std::byte*>(y) + at * size_of(spec.to),
+               high + place * count,
+               low + place * count};
+  };
+  for (std::size_t first = 0; first < all; first += together) {
+    const std::size_t some = all - first < together ? all - first : together;
+    for (std::size_t r = 0; r < some; ++r) row(first + r, r).make_terms();
+    std::array<FloatSum, kSumLanes> sums;
+    kernels.add_terms(some, count, high, low, sums.data());
+    for (std::size_t r = 0; r < some; ++r) row(first + r, r).finish(sums[r]);
+  }
 }
 
 }  // namespace runnel::kernels

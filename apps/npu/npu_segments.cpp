@@ -46,9 +46,10 @@ Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags&
 Verb add_npu_file_verb(Verb parent, const char* name, const char* help,
                        const std::shared_ptr<NpuFileCall>& call) {
   Verb verb = parent.verb(name, help);
-  verb.positional("FILE", call->file,
-                  "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), "
-                  "or a Vela stream")
+  verb.positional(
+          "FILE", call->file,
+          "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1, COP2), "
+          "or a Vela stream")
       .required();
   verb.flag("--json", call->json, "One JSON object per line");
   add_model_flags(verb, call->flags);

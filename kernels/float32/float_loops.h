@@ -241,9 +241,10 @@ RUNNEL_LANES_INLINE void all_panels(const FloatMatrix& m, std::int64_t rows, con
         }
       }
       for (std::int64_t i = 0; i < count; ++i, w += panel, at += kVectors * W) {
-        if (m.segments == 1)
-          panel_rows<W, kVectors, kSums, true>(m, rows, w, x, x_step, place, m.bias + at, limits, y + at,
-                                               y_step, m.columns - at);
+        // Without vectors one form serves both: less code.
+        if (W > 1 && m.segments == 1)
+          panel_rows<W, kVectors, kSums, (W > 1)>(m, rows, w, x, x_step, place, m.bias + at, limits, y + at,
+                                                  y_step, m.columns - at);
         else
           panel_rows<W, kVectors, kSums, false>(m, rows, w, x, x_step, place, m.bias + at, limits, y + at,
                                                 y_step, m.columns - at);

@@ -116,7 +116,8 @@ RUNNEL_KERNEL_INLINE void make_gates(const SequenceLstmSpec& spec, const std::in
       I index;
       for (int lane = 0; lane < V::kLanes; ++lane) index[lane] = lane;
       index += row;
-      V::put(gates + row, (index >= first) & (index < last) ? tanh_of_input<V>(sum * 3) : sigmoid_of<V>(sum));
+      const I inside = (index >= first) & (index < last);
+      V::put(gates + row, inside ? tanh_of_input<V>(sum * 3) : sigmoid_of<V>(sum));
     }
   }
 }

@@ -69,8 +69,8 @@ Status check_device(const Model& model, const fb::Operator& op, const DeviceDesc
 Result<Segment> read_segment(const Model& model, const fb::Operator& op,
                              std::size_t most_scratch = std::size_t{1} << 28);
 
-// The same from outside a model: a bare driver payload, which begins with COP1, or a Vela
-// stream of ExecuTorch.
+// The same from outside a model: a bare driver payload, which begins with COP1 or COP2, or a Vela stream of
+// ExecuTorch.
 Result<Segment> read_segment(std::span<const std::byte> bytes);
 
 }  // namespace runnel::npu

@@ -103,6 +103,8 @@ TEST(Embed, DecodersOfSpeechHaveTheirTablesInRom) {
   EXPECT_TRUE(says(program, "constexpr decoding::WordArc kCtc")) << program.substr(0, 2000);
   EXPECT_TRUE(says(program, "->tables = &kCtc"));
   EXPECT_FALSE(says(program, "g.txt"));
+  call_well({"embed", model(), "-o", embedded, "--decision", decision, "--step"});
+  EXPECT_TRUE(says(read_text(fs::path(embedded) / "digits.cpp"), "->tables = &kCtc"));
   refusal({"embed", model(), "-o", embedded, "--decision", decision + " blank=99"}, "blank");
   write_text(grammar, "0 eleven\n");
   refusal({"embed", model(), "-o", embedded, "--decision", decision}, "\"eleven\" cannot be spelled");

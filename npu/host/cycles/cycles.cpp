@@ -82,7 +82,7 @@ double stored(const Block& shape, Layout layout) noexcept {
 Result<CycleModel> CycleModel::make(const Accelerator& accelerator, const SystemConfiguration& system,
                                     const MemoryMode& mode) {
   if (accelerator.product == Product::u85)
-    return Status(Code::unsupported) << accelerator.name << ": there is no public model of its cycles";
+    return Status(Code::unsupported) << accelerator.name << ": there is no model of its cycles here";
   return CycleModel(accelerator, system, mode);
 }
 

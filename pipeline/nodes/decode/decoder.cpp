@@ -32,7 +32,7 @@ Status Decoder::own_tables(NodeContext& context, std::int32_t classes) noexcept 
   if (labels.empty())
     return Status(Code::invalid_argument)
            << context.input_label << " gives no labels: expected tokens=FILE, a token a line";
-  if (classes > 0 && labels.size() != static_cast<std::size_t>(classes))
+  if (labels.size() != static_cast<std::size_t>(classes))
     return Status(Code::mismatch) << context.input_label << " gives " << classes
                                   << " classes, but its model names " << labels.size() << " labels";
   own_.vocabulary.pieces = labels;
@@ -62,7 +62,7 @@ Status Decoder::prepare_tables(NodeContext& context, std::int32_t classes) noexc
   refuse_ = non_finite == "error";
   if (tables == nullptr) RUNNEL_TRY(read_tables(context, classes));
   if (tables == nullptr) RUNNEL_TRY(own_tables(context, classes));
-  if (classes > 0 && tables->vocabulary.size() != classes)
+  if (tables->vocabulary.size() != classes)
     return Status(Code::mismatch) << context.input_label << " gives " << classes << " classes, "
                                   << context.label << " has " << tables->vocabulary.size() << " tokens";
   return {};
@@ -135,7 +135,7 @@ void Decoder::give(const Found& found, bool final, std::int64_t frame, Output& o
 }
 
 // The final result: with words, or after a partial one, which it replaces.
-void Decoder::finish(std::int64_t frame, Output& out) noexcept {
+void Decoder::end_utterance(std::int64_t frame, Output& out) noexcept {
   const Found result = found(true);
   if (!result.tokens.empty() || shown_any_) {
     give(result, true, frame, out);
@@ -186,7 +186,7 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
     if (voice_) silent = !(values.back() >= voice_level_);
     const bool ends = endpoint_.ends(silent, heard_any());
     if (ends || full())
-      finish(frame, out);
+      end_utterance(frame, out);
     else if (partial_frames_ > 0 && (within + 1) % partial_frames_ == 0)
       show(frame, out);
   }
@@ -196,7 +196,7 @@ Status Decoder::process(const Block& in, Output& out) noexcept {
 Status Decoder::flush(Output& out) noexcept {
   writer_.rewind();
   out.end = true;
-  if (started_) finish(next_ - 1, out);
+  if (started_) end_utterance(next_ - 1, out);
   started_ = false;
   return {};
 }

@@ -59,18 +59,16 @@ class Decoder : public Node {
   [[nodiscard]] virtual bool heard_any() const noexcept = 0;
   [[nodiscard]] virtual bool full() const noexcept = 0;
 
-  // The first part of prepare(): frames and tokens. `classes`: values per frame, without the one of a voice
-  // detector; 0: the tokens may be any number.
+  // The first part of prepare(): frames and tokens, of which there are `classes`.
   Status prepare_tables(NodeContext& context, std::int32_t classes) noexcept;
   // The last part: memory and the output.
   Status make_ready(NodeContext& context) noexcept;
-  [[nodiscard]] bool has_voice() const noexcept { return voice_; }
 
  private:
   Status own_tables(NodeContext& context, std::int32_t classes) noexcept;
   Status set_times(NodeContext& context) noexcept;
   std::span<const float> read(const std::byte* frame) noexcept;
-  void finish(std::int64_t frame, Output& out) noexcept;
+  void end_utterance(std::int64_t frame, Output& out) noexcept;
   void show(std::int64_t frame, Output& out) noexcept;
   void give(const Found& found, bool final, std::int64_t frame, Output& out) noexcept;
 

@@ -6,7 +6,10 @@
 #include <map>
 
 #include "compiler/import/tflite/source.h"
+#include "npu/decoder.h"
+#include "npu/host/disassemble.h"
 #include "npu/host/simulator/simulator.h"
+#include "npu/validate.h"
 #include "tests/npu/simulate.h"
 #include "tests/support/data.h"
 
@@ -110,6 +113,46 @@ TEST_P(U85Networks, GiveTheRecordedBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, U85Networks, testing::ValuesIn(kFolders));
+
+// ---- listing and judging
+
+class Findings final : public npu::ViolationSink {
+ public:
+  void report(const npu::Operation& op, std::string_view rule, std::string_view what) noexcept override {
+    ADD_FAILURE() << "operation " << op.index << ' ' << npu::name_of(op) << ": " << rule << ": " << what;
+  }
+};
+
+TEST_P(U85Networks, AreListedAndValid) {
+  RUNNEL_NEEDS_DATA();
+  int operations = 0;
+  for (const auto& entry : fs::directory_iterator(data_folder() / GetParam().compiled)) {
+    if (entry.path().extension() != ".tflite") continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const auto owned = open_model(entry.path());
+    ASSERT_NE(owned, nullptr);
+    for (int i = 0; i < owned->model().operator_count(); ++i) {
+      if (code_of(owned->model().op(i)) != runnel::OpCode::delegate) continue;
+      const auto segment = npu::read_segment(owned->model(), owned->model().op(i));
+      ASSERT_TRUE(segment.ok()) << segment.status().text();
+      Findings findings;
+      const auto sizes = segment->region_sizes();
+      npu::ValidatorLimits limits;
+      limits.regions = sizes;
+      npu::Validator validator(*segment->accelerator, limits, findings);
+      npu::Decoder decoder(segment->payload.commands, *segment->accelerator);
+      for (npu::Operation op;; ++operations) {
+        const auto more = decoder.next(op);
+        ASSERT_TRUE(more.ok()) << more.status().text();
+        if (!*more) break;
+        EXPECT_FALSE(npu::to_text(op).empty());
+        EXPECT_EQ(npu::to_json(op).front(), '{');
+        validator.check(op);
+      }
+    }
+  }
+  EXPECT_GE(operations, 10);
+}
 
 // ---- weights
 
