@@ -48,41 +48,117 @@ struct MultiplierLanes {
         sign(Multiplier32<true>(of).sign - I{}),
         value(of.value),
         shift(of.shift) {}
-  [[gnu::always_inline]] I operator()(I x) const noexcept {
+  // Before the shift.
+  [[gnu::always_inline]] I doubled_high(I x) const noexcept {
     const auto in = reinterpret_cast<Register>(x);
 #if defined(__AVX512F__)
     const Register by = _mm512_set1_epi32(value), nudge = _mm512_set1_epi64(std::int64_t{1} << 30);
     const Register even = _mm512_add_epi64(_mm512_mul_epi32(in, by), nudge),
                    odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(in, 32), by), nudge);
-    const I high = reinterpret_cast<I>(
+    return reinterpret_cast<I>(
         _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1)));
 #else
     const Register by = _mm256_set1_epi32(value), nudge = _mm256_set1_epi64x(std::int64_t{1} << 30);
     const Register even = _mm256_add_epi64(_mm256_mul_epi32(in, by), nudge),
                    odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(in, 32), by), nudge);
-    const I high =
-        reinterpret_cast<I>(_mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
+    return reinterpret_cast<I>(
+        _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
 #endif
+  }
+  [[gnu::always_inline]] I operator()(I x) const noexcept {
+    const I high = doubled_high(x);
     return (high + half + ((high >> 31) & sign)) >> shift;
   }
 };
 
-// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results.
-template <AffinePair kOp>
-std::size_t affine_sum_vectors(const AffinePairSpec& spec, const std::int8_t* a, const std::int8_t* b,
-                               std::int8_t* y) noexcept {
-  using I = MultiplierLanes::I;
-  const MultiplierLanes left(spec.a), right(spec.b), out(spec.y);
-  const I low = (spec.low < -128 ? -128 : spec.low) - I{}, high = (spec.high > 127 ? 127 : spec.high) - I{};
-  const int up = spec.left_shift;
+// Room for precision in sums of bytes (set_scales()).
+constexpr int kByteRoom = 20;
+
+// MultiplierLanes of d << kByteRoom in 32 bits. With the multiplier m = coarse * 2^11 + fine,
+//   (d * 2^20 * m + 2^30) >> 31 = (d * m + 2^10) >> 11 = d * coarse + ((d * fine + 2^10) >> 11)
+// exactly; d << 20 is an int32, so that |d| < 2^11 and neither product overflows. For shifts to the right.
+struct RoomyLanes {
+  using I = IntLanes;
+  static constexpr int kFine = 31 - kByteRoom;
+  std::int32_t coarse, fine, half, shift;
+  explicit RoomyLanes(const Multiplier& of) noexcept
+      : coarse(of.value >> kFine),
+        fine(of.value & ((1 << kFine) - 1)),
+        half(Multiplier32<true>(of).half),
+        shift(of.shift) {}
+  [[gnu::always_inline]] I operator()(I d) const noexcept {
+    const I high = d * coarse + ((d * fine + (1 << (kFine - 1))) >> kFine);
+    return (high + half + (high >> 31)) >> shift;
+  }
+  static bool serves(const Multiplier& of) noexcept { return of.shift > 0; }
+};
+// The operand of the larger scale: its multiplier is one half.
+struct HalvedLanes {
+  explicit HalvedLanes(const Multiplier& /*of*/) noexcept {}
+  [[gnu::always_inline]] IntLanes operator()(IntLanes d) const noexcept { return d * (1 << (kByteRoom - 1)); }
+  static bool serves(const Multiplier& of) noexcept { return of.value == 1 << 30 && of.shift == 0; }
+};
+// Any operand.
+struct ShiftedLanes {
+  MultiplierLanes scale;
+  int up;
+  ShiftedLanes(const Multiplier& of, int left_shift) noexcept : scale(of), up(left_shift) {}
+  [[gnu::always_inline]] IntLanes operator()(IntLanes d) const noexcept { return scale(d << up); }
+};
+
+// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results. left,
+// right: the operands' parts of the sum.
+template <AffinePair kOp, class Left, class Right>
+std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const Right& right,
+                             const std::int8_t* a, const std::int8_t* b, std::int8_t* y) noexcept {
+  using I = IntLanes;
+  const MultiplierLanes out(spec.y);
+  const std::int32_t lowest = spec.low < -128 ? -128 : spec.low, highest = spec.high > 127 ? 127 : spec.high;
+  const auto sum_at = [&](std::size_t i) __attribute__((always_inline)) {
+    const I l = left(widened(a + i) - spec.a_zero), r = right(widened(b + i) - spec.b_zero);
+    return out(kOp == AffinePair::add ? l + r : l - r);
+  };
   std::size_t i = 0;
+#if defined(__AVX512BW__)
+  // Packing saturates to 16 bits before the zero point is added: beyond every byte it stays beyond.
+  if (spec.y_zero >= -128 && spec.y_zero <= 127) {
+    const __m512i zero = _mm512_set1_epi16(static_cast<std::int16_t>(spec.y_zero)),
+                  low = _mm512_set1_epi8(static_cast<std::int8_t>(lowest)),
+                  high = _mm512_set1_epi8(static_cast<std::int8_t>(highest)),
+                  order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const auto words_at = [&](std::size_t at) __attribute__((always_inline)) {
+      return _mm512_adds_epi16(_mm512_packs_epi32(reinterpret_cast<__m512i>(sum_at(at)),
+                                                  reinterpret_cast<__m512i>(sum_at(at + kIntLanes))),
+                               zero);
+    };
+    for (; i + 4 * kIntLanes <= spec.count; i += 4 * kIntLanes) {
+      const __m512i bytes = _mm512_packs_epi16(words_at(i), words_at(i + 2 * kIntLanes));
+      _mm512_storeu_si512(
+          y + i, _mm512_permutexvar_epi32(order, _mm512_min_epi8(_mm512_max_epi8(bytes, low), high)));
+    }
+  }
+#endif
+  const I low = lowest - I{}, high = highest - I{};
   for (; i + kIntLanes <= spec.count; i += kIntLanes) {
-    const I l = left((widened(a + i) - spec.a_zero) << up), r = right((widened(b + i) - spec.b_zero) << up);
-    I sum = out(kOp == AffinePair::add ? l + r : l - r) + spec.y_zero;
+    I sum = sum_at(i) + spec.y_zero;
     sum = sum < low ? low : sum;
     narrow(sum > high ? high : sum, y + i);
   }
   return i;
+}
+template <AffinePair kOp>
+std::size_t affine_sum_vectors(const AffinePairSpec& spec, const std::int8_t* a, const std::int8_t* b,
+                               std::int8_t* y) noexcept {
+  if (spec.left_shift == kByteRoom) {
+    if (HalvedLanes::serves(spec.a) && RoomyLanes::serves(spec.b))
+      return affine_sum_lanes<kOp>(spec, HalvedLanes(spec.a), RoomyLanes(spec.b), a, b, y);
+    if (RoomyLanes::serves(spec.a) && HalvedLanes::serves(spec.b))
+      return affine_sum_lanes<kOp>(spec, RoomyLanes(spec.a), HalvedLanes(spec.b), a, b, y);
+    if (HalvedLanes::serves(spec.a) && HalvedLanes::serves(spec.b))
+      return affine_sum_lanes<kOp>(spec, HalvedLanes(spec.a), HalvedLanes(spec.b), a, b, y);
+  }
+  return affine_sum_lanes<kOp>(spec, ShiftedLanes(spec.a, spec.left_shift),
+                               ShiftedLanes(spec.b, spec.left_shift), a, b, y);
 }
 #endif
 
