@@ -1,6 +1,7 @@
 #include "npu/u85/bounds.h"
 
-#include "npu/arithmetic.h"
+#include <string_view>
+
 #include "npu/bounds.h"
 #include "npu/saturating.h"
 #include "npu/u85/configuration.h"
@@ -8,7 +9,30 @@
 namespace runnel::npu::u85 {
 namespace {
 
-constexpr Wide kMost = Wide{1} << 45;  // addresses have 40 bits
+constexpr std::int64_t kMost = std::int64_t{1} << 45;  // addresses have 40 bits
+
+// The bytes that steps from an address reach, for all 64-bit steps and counts.
+class Reach {
+ public:
+  explicit Reach(std::int64_t from) noexcept : low_(from), high_(from) {}
+  // Goes on by `count` steps, forwards or backwards; count >= 0.
+  void go(std::int64_t step, std::int64_t count) noexcept {
+    std::int64_t way = 0;
+    std::int64_t& end = step < 0 ? low_ : high_;
+    if (__builtin_mul_overflow(step, count, &way) || __builtin_add_overflow(end, way, &end)) far_ = true;
+  }
+  // Error: invalid_data, naming `what`, where it is beyond every address.
+  Status extent(std::string_view what, Extent& out) const noexcept {
+    if (far_ || low_ < -kMost || high_ > kMost)
+      return Status(Code::invalid_data) << what << " over more than " << kMost << " bytes";
+    out = {low_, high_};
+    return {};
+  }
+
+ private:
+  std::int64_t low_, high_;
+  bool far_ = false;
+};
 
 Status check_copy(const Operation& op, std::span<const std::uint64_t> regions) noexcept {
   const auto area = [&](const DmaPlace& place) {
@@ -21,15 +45,11 @@ Status check_copy(const Operation& op, std::span<const std::uint64_t> regions) n
   RUNNEL_TRY(extent_of_end(op, op.dma.target, op.u85.target, extent));
   RUNNEL_TRY(check_inside("the target", extent, area(op.dma.target)));
   if (!op.u85.source.indexed && !op.u85.target.indexed) return {};
-  const Wide skip = Wide{op.u85.index_skip} * (op.dma.planes - 1);
-  const Wide low = Wide{op.u85.index_address} + (skip < 0 ? skip : Wide{0}),
-             high = Wide{op.u85.index_address} + (skip > 0 ? skip : Wide{0}) +
-                    Wide{4} * op.dma.rows * op.dma.planes;
-  if (low < -kMost || high > kMost)
-    return Status(Code::invalid_data)
-           << "indices over more than " << static_cast<std::int64_t>(kMost) << " bytes";
-  return check_inside("indices", {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)},
-                      area({op.u85.index_region, false, 1, 0}));
+  Reach indices(op.u85.index_address);
+  indices.go(op.u85.index_skip, op.dma.planes - 1);
+  indices.go(std::int64_t{4} * op.dma.rows, op.dma.planes);
+  RUNNEL_TRY(indices.extent("indices", extent));
+  return check_inside("indices", extent, area({op.u85.index_region, false, 1, 0}));
 }
 
 Saturating elements(const FeatureMap& map) noexcept {
@@ -61,16 +81,11 @@ Saturating weights(const Operation& op, const Accelerator& accelerator) noexcept
 }  // namespace
 
 Status extent_of_end(const Operation& op, const DmaPlace& place, const CopyEnd& end, Extent& out) noexcept {
-  const Wide rows = end.indexed ? Wide{op.u85.index_most} : Wide{op.dma.rows - 1};
-  const Wide row = Wide{end.row} * rows, plane = Wide{end.plane} * (op.dma.planes - 1);
-  const auto least = [](Wide value) { return value < 0 ? value : Wide{0}; };
-  const Wide low = Wide{place.address} + least(row) + least(plane),
-             high = Wide{place.address} + row - least(row) + plane - least(plane) + op.dma.length;
-  if (low < -kMost || high > kMost)
-    return Status(Code::invalid_data)
-           << "a copy over more than " << static_cast<std::int64_t>(kMost) << " bytes";
-  out = {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
-  return {};
+  Reach copy(place.address);
+  copy.go(end.row, end.indexed ? op.u85.index_most : op.dma.rows - 1);
+  copy.go(end.plane, op.dma.planes - 1);
+  copy.go(op.dma.length, 1);
+  return copy.extent("a copy", out);
 }
 
 Status check_bounds(const Operation& op, std::span<const std::uint64_t> regions) noexcept {

@@ -308,6 +308,9 @@ void Loop::adopt(int fd) {
   metrics_.connections.fetch_add(1, std::memory_order_relaxed);
   ++others_;
   clients_.push_back(std::move(client));
+  // Lists of clients do not grow while streams run.
+  for (auto* const list : {&unbuffered_, &queue_, &stepping_}) list->reserve(clients_.capacity());
+  turns_.reserve(clients_.capacity());
 }
 
 // Stops accepting until the next round, in which more streams may be made, or until a connection closes or
