@@ -22,7 +22,8 @@ TEST(CheckSpeed, NoLayerOfTheseModelsIsSlow) {
        }) {
     const Output run =
         call({"check", "--speed", (runnel::test::data_folder() / file).string(), "--frames", "40"});
-    if (run.err.find("the peak of this machine is unknown") != std::string::npos) GTEST_SKIP() << run.err;
+    if (run.err.find("the peak of this machine is unknown") != std::string::npos)
+      GTEST_SKIP() << "SKIPPED: " << run.err;
     EXPECT_EQ(run.exit_code, 0) << file << ": " << run.err;
     const Json result = Json::parse(run.out, nullptr, false);
     ASSERT_TRUE(result.is_object()) << file << ": " << run.out << run.err;
