@@ -476,8 +476,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   const VectorKernels& kernels = depthwise
                                      ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                      : (unsigned_input ? level.dense_unsigned : level.dense_signed);
-  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps &&
-                      spec.out_channels % packing.group() == 0 && plan->plain;
+  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && plan->plain;
   if (single) conv.direct = (spec.add ? kernels.single_add : kernels.single)[plan->shift_stride == 0 ? 1 : 0];
   conv.run = conv.direct != nullptr && !spec.add ? run_direct : kernels.any;
   conv.run_add = !spec.add ? nullptr : conv.direct != nullptr ? run_direct_add : kernels.any_add;
