@@ -53,7 +53,7 @@ constexpr std::array kRows = {
     OperatorRow{Builtin::ADD, "ADD", convert_binary, kAll, OpCode::add},
     OperatorRow{Builtin::SUB, "SUB", convert_binary, kAll, OpCode::sub},
     OperatorRow{Builtin::MUL, "MUL", convert_binary, kAll, OpCode::mul},
-    OperatorRow{Builtin::DIV, "DIV", convert_binary, kFloat, OpCode::div},
+    OperatorRow{Builtin::DIV, "DIV", convert_binary, kByte, OpCode::div},
     OperatorRow{Builtin::MAXIMUM, "MAXIMUM", convert_binary, kChoice, OpCode::max},
     OperatorRow{Builtin::MINIMUM, "MINIMUM", convert_binary, kChoice, OpCode::min},
     OperatorRow{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kAll},
