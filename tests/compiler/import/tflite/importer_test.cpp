@@ -187,6 +187,25 @@ TEST(TfliteImporter, RefusesSlicesOutsideTheInput) {
   expect_words(refused({0, 0, 1}, {1, 1, -far}), "on axis 2 from 1, expected -1 or 1 to 3");
 }
 
+TEST(TfliteImporter, EndsOfStridedSlicesMayCountFromTheirBegins) {
+  const auto slice_of = [](std::int64_t begin, std::int64_t end) {
+    TinyTflite model;
+    const int x = model.tensor(kInt8, {6}, 0.5f, 0),
+              from = model.tensor<std::int64_t>(kInt64, {1}, 0, 0, {begin}),
+              to = model.tensor<std::int64_t>(kInt64, {1}, 0, 0, {end}),
+              step = model.tensor<std::int64_t>(kInt64, {1}, 0, 0, {1}),
+              y = model.tensor(kInt8, {3}, 0.5f, 0);
+    model.op(Builtin::STRIDED_SLICE, {x, from, to, step}, {y}, tflite::BuiltinOptions::StridedSlice,
+             tflite::CreateStridedSliceOptions(model.builder(), 0, 0, 0, 0, 0, true));
+    return model.file({x}, {y});
+  };
+  const Bytes x = bytes_of<std::int8_t>({1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run<std::int8_t>(slice_of(2, 3), {x}), (std::vector<std::int8_t>{3, 4, 5}));
+  constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(run<std::int8_t>(slice_of(3, far), {x}), (std::vector<std::int8_t>{4, 5, 6}));
+  EXPECT_NE(refusal(slice_of(far, far)).find("nothing of 6 elements on axis 0"), std::string::npos);
+}
+
 TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {
   TinyTflite model;
   model.custom("another-unit");
