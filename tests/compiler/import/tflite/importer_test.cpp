@@ -90,7 +90,7 @@ TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
   EXPECT_EQ(shapes_of(seen({1, 2, 3})), "1 512 1 4 ");
   EXPECT_EQ(shapes_of(counted), "1 400 1 3 ");
   EXPECT_EQ(shapes_of(asked("t0", {1, 0})), "shape [1, 0] for input \"t0\", which has [-1, -1] (-1: open)");
-  EXPECT_EQ(shapes_of(asked("t1", {1, 300})), "a shape for input \"t1\", which the model has not");
+  EXPECT_EQ(shapes_of(asked("t1", {1, 300})), "a shape for input \"t1\", which the model does not have");
 }
 
 TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {
