@@ -119,7 +119,7 @@ std::vector<npu::OperationEstimate> estimate_of(const fs::path& path, const std:
   const Compiled compiled = open_compiled(path);
   for (const npu::Segment& segment : compiled.segments) {
     const auto estimate =
-        npu::estimate_stream(operations_of(segment), *segment.accelerator, **npu::find_system(system),
+        npu::estimate_stream(decoded(segment), *segment.accelerator, **npu::find_system(system),
                              **npu::find_memory_mode(mode), segment.constants);
     EXPECT_TRUE(estimate.ok()) << estimate.status().text();
     if (estimate.ok()) out.insert(out.end(), estimate->operations.begin(), estimate->operations.end());
