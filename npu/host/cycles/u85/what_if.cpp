@@ -19,8 +19,8 @@ constexpr std::string_view kConfigurations[] = {"ethos-u85-128", "ethos-u85-256"
                                                 "ethos-u85-1024", "ethos-u85-2048"};
 constexpr std::uint8_t kMicroBlocks = 6;
 constexpr std::int32_t kWidest = 128, kDeepest = 1024, kDepthStep = 16;
-// Blocks that are tried for all layers together, and for one of many layers; a bound on time.
-constexpr std::size_t kTries = 60000, kFewTries = 16;
+// Half a millisecond each.
+constexpr std::size_t kMostOperations = 4096;
 
 // Whether the rules of the hardware allow a block.
 class BlockRules final : ViolationSink {
@@ -88,8 +88,8 @@ void set(Operation& op, const Choice& choice) noexcept {
   op.microblock = choice.microblock;
 }
 
-// The quickest of at most `tries` blocks; two that fit twice are better than one that does not.
-Result<Choice> quickest(Layer layer, const CycleModel& model, std::size_t tries) {
+// The quickest of the blocks tried; one that fits twice is better than one that does not.
+Result<Choice> quickest(Layer layer, const CycleModel& model) {
   const Accelerator& accelerator = model.accelerator();
   BlockRules rules(accelerator);
   Operation& op = layer.first;
@@ -103,11 +103,9 @@ Result<Choice> quickest(Layer layer, const CycleModel& model, std::size_t tries)
     for (const std::int32_t depth : sizes(op.ofm.depth, step, kDeepest)) {
       for (const std::int32_t height : sizes(op.ofm.height, micro.height, kWidest)) {
         for (const std::int32_t width : sizes(columns(op, depth, accelerator), micro.width, kWidest)) {
-          if (tries == 0) break;
           const Choice choice{{height, width, depth}, number};
           set(op, choice);
           if (!rules.allow(op)) continue;
-          --tries;
           const OperationEstimate cost = estimate_layer(layer, model, 0, true).cost;
           const Cost found{!fits_twice(op, accelerator), cost.total, cost.npu};
           if (found >= least) continue;
@@ -126,12 +124,11 @@ Result<Choice> quickest(Layer layer, const CycleModel& model, std::size_t tries)
 // Sets blocks for another configuration.
 Status reblock(std::span<Operation> operations, const CycleModel& model) {
   const std::vector<Operation> originals(operations.begin(), operations.end());
-  const std::vector<Layer> layers = layers_of(originals);
-  const std::size_t tries = std::max(kFewTries, kTries / std::max<std::size_t>(layers.size(), 1));
-  for (const Layer& layer : layers) {
+  LayerReader reader(originals);
+  for (Layer layer; reader.next(layer);) {
     const Unit unit = unit_of(layer.first);
     if (unit == Unit::copy || unit == Unit::resize) continue;
-    RUNNEL_ASSIGN(const Choice choice, quickest(layer, model, tries));
+    RUNNEL_ASSIGN(const Choice choice, quickest(layer, model));
     for (const Operations* part : {&layer.slices, &layer.chained}) {
       for (const Operation* op : *part)
         set(operations[static_cast<std::size_t>(op - originals.data())], choice);
@@ -145,6 +142,9 @@ Status reblock(std::span<Operation> operations, const CycleModel& model) {
 Result<std::vector<Alternative>> what_if(std::span<const Operation> operations,
                                          const Accelerator& accelerator, const SystemConfiguration& system,
                                          const MemoryMode& mode, std::span<const std::byte> constants) {
+  if (operations.size() > kMostOperations)
+    return Status(Code::unsupported) << operations.size() << " operations, expected at most "
+                                     << kMostOperations << " for other configurations";
   RUNNEL_ASSIGN(const CycleModel own, CycleModel::make(accelerator, system, mode));
   const std::vector<UncutWeights> uncut = uncut_weights(operations, accelerator, constants);
   std::vector<Alternative> out;

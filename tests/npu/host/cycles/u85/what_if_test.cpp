@@ -96,6 +96,13 @@ TEST(U85WhatIf, SaysWhichOperationHasNoBlock) {
       << found.status().text();
 }
 
+TEST(U85WhatIf, RefusesStreamsWithoutEnd) {
+  const std::vector<npu::Operation> operations(5000, pointwise());
+  const auto found = alternatives(operations, accelerator("ethos-u85-256"));
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().text(), "5000 operations, expected at most 4096 for other configurations");
+}
+
 TEST(U85WhatIf, RefusesOtherProducts) {
   const auto found = alternatives({}, accelerator("ethos-u55-128"));
   ASSERT_FALSE(found.ok());
