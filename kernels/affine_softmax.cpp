@@ -27,6 +27,13 @@ constexpr float exp_of(float x) {
   return static_cast<float>(sum);
 }
 constexpr float one_over_one_plus(float x) { return 1.0f / (1.0f + x); }
+// Of x >= 1; below, where nobody asks, 1. Newton's method.
+constexpr float one_over_root(float x) {
+  if (x < 1) return 1;
+  double root = static_cast<double>(x);
+  for (int i = 0; i < 20; ++i) root = (root + static_cast<double>(x) / root) / 2;
+  return static_cast<float>(1 / root);
+}
 
 constexpr std::int16_t entry(float value) {
   return static_cast<std::int16_t>(value < -32768.0f ? -32768.0f : value > 32767.0f ? 32767.0f : value);
@@ -53,6 +60,7 @@ constexpr Table make_table(float scale, std::int32_t zero, float (*function)(flo
 }
 constexpr Table kExp = make_table(10.0f / 65535.0f, 32767, exp_of);
 constexpr Table kOneOverOnePlus = make_table(1.0f / 65535.0f, -32768, one_over_one_plus);
+constexpr Table kOneOverRoot = make_table(4.0f / 65535.0f, -32768, one_over_root);
 
 std::int16_t look_up(const Table& table, std::int16_t value) noexcept {
   const auto index = static_cast<std::size_t>(256 + (value >> 7));
@@ -119,6 +127,7 @@ std::int16_t exp_from_table(std::int16_t value) noexcept { return look_up(kExp, 
 std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept {
   return look_up(kOneOverOnePlus, value);
 }
+std::int16_t one_over_root_from_table(std::int16_t value) noexcept { return look_up(kOneOverRoot, value); }
 
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
   const double scale = static_cast<double>(x_scale), factor = static_cast<double>(beta);

@@ -25,5 +25,7 @@ void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexc
 // linear in between. `value` spans the range as -32768 to 32767.
 std::int16_t exp_from_table(std::int16_t value) noexcept;
 std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept;
+// In the same form, not TensorFlow Lite's: 1 / sqrt(x) of x = (value + 32768) / 16384 from 1 to below 4.
+std::int16_t one_over_root_from_table(std::int16_t value) noexcept;
 
 }  // namespace runnel::kernels

@@ -104,7 +104,10 @@ enum class QuantizerRole : std::uint8_t {
   function,  // the same, by a table where the target wants one
   pair,      // two inputs, each with its scale
   softmax,   // integers in, float32 out
-  recurrent  // GRU, LSTM
+  shares,    // the same, but to integers: parts of 1, whose scale is given
+  recurrent,  // GRU, LSTM
+  attention,  // queries, keys and values with their scales; tables of distances are constants
+  norm        // one input, factors and offsets are constants
 };
 
 // One arithmetic of an operator, in words for docs/operators.md.

@@ -82,7 +82,7 @@ Result<double> search_ranges(const Graph& graph, const ReferenceOutputs& referen
       const bool fixed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) {
         return plan.groups[static_cast<std::size_t>(id)] == groups[g];
       });
-      if (!(start.high > start.low) || fixed) continue;
+      if (!(start.high > start.low) || fixed || plan.has_shares(groups[g])) continue;
       for (const double factor : factors) {
         Plan candidate = plan;
         candidate.range(groups[g]) = {start.low * factor, start.high * factor};
