@@ -14,6 +14,21 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
+template <class T>
+void store_as(const std::vector<std::int32_t>& integers, std::vector<std::byte>& bytes) {
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    const auto integer = kernels::saturate<T>(integers[i]);
+    std::memcpy(bytes.data() + i * sizeof integer, &integer, sizeof integer);
+  }
+}
+void store_all(const std::vector<std::int32_t>& integers, DType type, Tensor& tensor) {
+  tensor.data.emplace(integers.size() * size_of(type));
+  if (type == DType::int16)
+    store_as<std::int16_t>(integers, *tensor.data);
+  else
+    store_as<std::int8_t>(integers, *tensor.data);
+}
+
 class Emission {
  public:
   Emission(const Graph& graph, const Plan& plan)
@@ -270,9 +285,7 @@ class Emission {
         weights.exponents.push_back(static_cast<std::int8_t>(exponent));
       }
     }
-    weights.data.emplace(layer.integers.size() * size_of(type));
-    for (std::size_t i = 0; i < layer.integers.size(); ++i)
-      kernels::store(type, weights.data->data(), i, layer.integers[i]);
+    store_all(layer.integers, type, weights);
     node.inputs[0] = own(node, x, type);
     node.inputs[1] = add(std::move(weights));
     node.inputs.resize(layer.bias.empty() ? 2 : 3);
@@ -339,9 +352,7 @@ class Emission {
   TensorId matrix(TensorId id, const Layer& layer, DType type) {
     Tensor made = before(id);
     set_grid(made, grid_of_exponent(layer.exponents[0], type));
-    made.data.emplace(layer.integers.size() * size_of(type));
-    for (std::size_t i = 0; i < layer.integers.size(); ++i)
-      kernels::store(type, made.data->data(), i, layer.integers[i]);
+    store_all(layer.integers, type, made);
     return add(std::move(made));
   }
 

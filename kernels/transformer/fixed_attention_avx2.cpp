@@ -1,8 +1,6 @@
 // Sums of attention in pairs of 16-bit products. Wider vectors would not help: heads have few channels.
 #include <immintrin.h>
 
-#include <algorithm>
-
 #include "kernels/transformer/fixed_attention_levels.h"
 
 namespace runnel::kernels {
@@ -53,8 +51,8 @@ __m256i widened_sum(__m256i sum, __m256i lanes) noexcept {
 void products16(std::int32_t size, const std::int16_t* q, const std::int16_t* rows, std::int64_t stride,
                 std::int64_t count, std::int64_t* sums) noexcept {
   // Of all pairs of products only those of four times -32768 do not fit into int32.
-  const std::int32_t vectors =
-      std::find(q, q + size, std::int16_t{-32768}) != q + size ? 0 : size / 16 * 16;
+  std::int32_t vectors = size / 16 * 16;
+  for (std::int32_t c = 0; c < size; ++c) vectors = q[c] == -32768 ? 0 : vectors;
   for (std::int64_t i = 0; i < count; ++i, rows += stride) {
     __m256i wide = _mm256_setzero_si256();
     std::int32_t c = 0;
@@ -107,12 +105,12 @@ void mix_eight(std::int64_t first, std::int64_t last, const std::int16_t* weight
 template <class T>
 void mix(std::int64_t count, const std::int16_t* weights, const T* rows, std::int64_t stride,
          std::int32_t size, std::int64_t* sums) noexcept {
-  std::fill_n(sums, size, std::int64_t{0});
+  for (std::int32_t i = 0; i < size; ++i) sums[i] = 0;
   constexpr std::int64_t kRows = 128;
   std::int32_t c = 0;
   for (; c + 8 <= size; c += 8) {
     for (std::int64_t first = 0; first < count; first += kRows)
-      mix_eight(first, std::min(first + kRows, count), weights, rows + c, stride, sums + c);
+      mix_eight(first, first + kRows < count ? first + kRows : count, weights, rows + c, stride, sums + c);
   }
   for (; c < size; ++c) {
     for (std::int64_t i = 0; i < count; ++i)

@@ -93,6 +93,7 @@ template <class T, class U>
 void normalize(const FixedLayerNormSpec& spec, const T* x, U* y) noexcept {
   const std::int32_t count = spec.count;
   const MultiplierLanes result(spec.result);
+  const Multiplier32<true> one_result(spec.result);
   const I lowest = std::numeric_limits<U>::min() - I{}, highest = std::numeric_limits<U>::max() - I{};
   for (std::size_t row = 0; row < spec.rows; ++row, x += count, y += count) {
     std::int64_t sum = 0, squares = 0;
@@ -112,8 +113,8 @@ void normalize(const FixedLayerNormSpec& spec, const T* x, U* y) noexcept {
     for (; i < count; ++i) {
       const std::int64_t d = std::int64_t{count} * x[i] - sum;
       const std::int64_t z = (d * root.factor + half) >> root.shift;
-      const std::int64_t value = (z * spec.gain[i] + (1 << 14)) >> 15;
-      y[i] = saturate<U>(spec.result(value + (spec.offset == nullptr ? 0 : spec.offset[i])) + spec.y_zero);
+      const auto value = static_cast<std::int32_t>((z * spec.gain[i] + (1 << 14)) >> 15);
+      y[i] = saturate<U>(one_result(value + (spec.offset == nullptr ? 0 : spec.offset[i])) + spec.y_zero);
     }
   }
 }
