@@ -1,6 +1,7 @@
 #include "kernels/affine_softmax.h"
 
 #include <array>
+#include <limits>
 
 #include "kernels/arithmetic/fixed_point.h"
 
@@ -121,7 +122,36 @@ void softmax_of_int8(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* 
   }
 }
 
+// The same with a table. Exponentials and the reciprocal are positive, so that both roundings add a half.
+template <class Y>
+void softmax_by_table(const AffineSoftmaxSpec& spec, const std::int8_t* x, Y* y) noexcept {
+  constexpr std::int32_t kLow = std::numeric_limits<Y>::min(), kHigh = std::numeric_limits<Y>::max();
+  for (std::size_t row = 0; row < spec.rows; ++row, x += spec.count, y += spec.count) {
+    std::int32_t largest = -128;
+    for (std::size_t i = 0; i < spec.count; ++i) largest = x[i] > largest ? x[i] : largest;
+    std::int64_t sum = 0;  // Q12
+    for (std::size_t i = 0; i < spec.count; ++i)
+      sum += (std::int64_t{spec.exponentials[largest - x[i]]} + (1 << 11)) >> 12;
+    int bits = 0;
+    const std::int64_t scale = fixed::reciprocal(saturate<std::int32_t>(sum), 12, bits);
+    const int exponent = bits + 31 - 8 * static_cast<int>(sizeof(Y)), shift = exponent < 31 ? exponent : 31;
+    const std::int64_t half = shift > 0 ? std::int64_t{1} << (shift - 1) : 0;
+    for (std::size_t i = 0; i < spec.count; ++i) {
+      const std::int64_t product = (scale * spec.exponentials[largest - x[i]] + (1 << 30)) >> 31;
+      const std::int64_t value = kLow + ((product + half) >> shift);
+      y[i] = static_cast<Y>(value > kHigh ? kHigh : value);
+    }
+  }
+}
+
 }  // namespace
+
+void fill_exponentials(const AffineSoftmaxSpec& spec, std::int32_t* table) noexcept {
+  for (std::int32_t below = 0; below < kExponentials; ++below)
+    table[below] = -below < spec.least_difference
+                       ? 0
+                       : fixed::exp_of_negative(static_cast<std::int32_t>(spec.multiplier(-below)), 5);
+}
 
 std::int16_t exp_from_table(std::int16_t value) noexcept { return look_up(kExp, value); }
 std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept {
@@ -144,6 +174,10 @@ void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept {
   if (spec.from == DType::int16)
     softmax_of_int16(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));
+  else if (spec.exponentials != nullptr && spec.to == DType::int16)
+    softmax_by_table(spec, static_cast<const std::int8_t*>(x), static_cast<std::int16_t*>(y));
+  else if (spec.exponentials != nullptr)
+    softmax_by_table(spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(y));
   else
     softmax_of_int8(spec, static_cast<const std::int8_t*>(x), y);
 }

@@ -15,7 +15,12 @@ struct AffineSoftmaxSpec {
   std::size_t rows = 0, count = 0;
   Multiplier multiplier;
   std::int32_t least_difference = 0;  // int8: values further below the largest become 0
+  const std::int32_t* exponentials = nullptr;  // int8: fill_exponentials(); null: computed as they are needed
 };
+inline constexpr int kExponentials = 256;
+// For int8, after set_scales(): the exponential of every difference from the largest value, a table of
+// kExponentials.
+void fill_exponentials(const AffineSoftmaxSpec& spec, std::int32_t* table) noexcept;
 // Sets the multiplier from the input's scale and beta, the factor of the differences. The caller sets types,
 // rows and count.
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept;

@@ -1,6 +1,9 @@
 #include "compiler/passes/tidy.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "compiler/passes/graph_piece.h"
@@ -59,6 +62,49 @@ void cancel_transpositions(Graph& graph) {
     for (TensorId& id : node.inputs) id = source(id);
   }
   drop_unread(graph);
+}
+
+void fold_constants(Graph& graph) {
+  const std::vector<int> makers = makers_of(graph);
+  std::vector<bool> gone(graph.nodes.size(), false);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const auto constant = [&](TensorId id) {
+      return id < 0 || graph.tensors[static_cast<std::size_t>(id)].data.has_value();
+    };
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [](TensorId id) { return id >= 0; });
+    if (!any || node.outputs.size() != 1 || !std::all_of(node.inputs.begin(), node.inputs.end(), constant) ||
+        node.code == OpCode::assign_variable || node.code == OpCode::custom || node.code == OpCode::delegate)
+      continue;
+    const TensorId y = node.outputs[0];
+    if (graph.tensors[static_cast<std::size_t>(y)].dtype != DType::float32 ||
+        std::find(graph.outputs.begin(), graph.outputs.end(), y) != graph.outputs.end())
+      continue;
+    const auto values = values_inside(graph, makers, y);
+    if (!values.ok()) continue;
+    auto& data = graph.tensors[static_cast<std::size_t>(y)].data.emplace(values->size() * sizeof(float));
+    std::memcpy(data.data(), values->data(), data.size());
+    gone[n] = true;
+  }
+  std::size_t n = 0;
+  std::erase_if(graph.nodes, [&](const Node&) { return gone[n++]; });
+}
+
+void multiply_by_inverses(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    if (node.code != OpCode::div || node.arithmetic != Arithmetic::espdl) continue;
+    const Tensor divisor = graph.tensors[static_cast<std::size_t>(node.inputs[1])];
+    if (!divisor.data || divisor.dtype != DType::float32 || divisor.data->size() != sizeof(float)) continue;
+    float value = 0;
+    std::memcpy(&value, divisor.data->data(), sizeof value);
+    value = 1 / value;
+    if (!std::isnormal(value)) continue;
+    Tensor inverse = divisor;
+    std::memcpy(inverse.data->data(), &value, sizeof value);
+    node.code = OpCode::mul;
+    node.inputs[1] = static_cast<TensorId>(graph.tensors.size());
+    graph.tensors.push_back(std::move(inverse));
+  }
 }
 
 }  // namespace runnel::compiler

@@ -2,6 +2,7 @@
 
 #include "compiler/passes/fuse_norm.h"
 #include "compiler/passes/streamify.h"
+#include "compiler/passes/tidy.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -16,7 +17,11 @@ Result<std::vector<std::string>> take_integer_form(const TargetRules& target, St
       stream.required = true;
     }
   }
-  if (!target.esp_dl) fuse_normalizations(graph);
+  if (!target.esp_dl) {
+    fold_constants(graph);
+    fuse_normalizations(graph);
+    multiply_by_inverses(graph);
+  }
   return notes;
 }
 
