@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -26,7 +27,20 @@ struct BenchCall {
   int threads = 1;
   std::size_t sessions = 1;
   double seconds = 1, frame_rate = 100;
+  std::string isa;
 };
+
+// A level of this machine by its name; empty: the best one.
+Result<Isa> level_named(const std::string& name) {
+  if (name.empty()) return best_isa();
+  std::string known;
+  for (int level = static_cast<int>(Isa::generic); level <= static_cast<int>(best_isa()); ++level) {
+    const auto isa = static_cast<Isa>(level);
+    if (name == name_of(isa)) return isa;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
+  }
+  return Status(Code::invalid_argument) << "--isa " << name << ", expected one of " << known;
+}
 
 Status run_bench(const BenchCall& call) {
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
@@ -34,6 +48,7 @@ Status run_bench(const BenchCall& call) {
   options.mode = owned->model().plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = call.block;
   options.threads = call.threads;
+  RUNNEL_ASSIGN(options.isa, level_named(call.isa));
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, npu::simulating_operators()));
   const Prepared& prepared = engine->prepared();
   if (call.sessions > 1 && (options.mode != RunMode::stream || call.threads > 1)) {
@@ -116,6 +131,10 @@ void add_bench(Verb verb, int& exit_code) {
   verb.option("--sessions", call->sessions, "Streams stepped together; times are per stream")
       .range(1, 100000);
   verb.option("--seconds", call->seconds, "Seconds to measure").positive();
+  verb.option(
+      "--isa", call->isa,
+      "Instructions to use: generic, avx2, avx512, avx512vnni, amx; all compute the same bits (default: the "
+      "best of this machine)");
   verb.option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors").positive();
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

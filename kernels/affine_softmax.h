@@ -14,7 +14,7 @@ struct AffineSoftmaxSpec {
   DType from = DType::int8, to = DType::int8;
   std::size_t rows = 0, count = 0;
   Multiplier multiplier;
-  std::int32_t least_difference = 0;  // int8: values further below the largest become 0
+  std::int32_t least_difference = 0;           // int8: values further below the largest become 0
   const std::int32_t* exponentials = nullptr;  // int8: fill_exponentials(); null: computed as they are needed
 };
 inline constexpr int kExponentials = 256;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/passes/fuse_swoosh.h"
-#include "compiler/passes/tidy.h"
+#include "compiler/passes/simplify/tidy.h"
 
 namespace runnel::compiler {
 namespace {

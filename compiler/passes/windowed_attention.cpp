@@ -8,7 +8,7 @@
 #include "compiler/ir/graph_editor.h"
 #include "compiler/passes/attention_band.h"
 #include "compiler/passes/attention_scores.h"
-#include "compiler/passes/tidy.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "compiler/passes/windowed_statistics.h"
 
 namespace runnel::compiler {

@@ -1,8 +1,8 @@
 #include "compiler/quantize/integer_form.h"
 
-#include "compiler/passes/fuse_norm.h"
+#include "compiler/passes/simplify/fuse_norm.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "compiler/passes/streamify.h"
-#include "compiler/passes/tidy.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -10,8 +10,7 @@ Result<std::vector<std::string>> take_integer_form(const TargetRules& target, St
                                                    Graph& graph) {
   std::vector<std::string> notes;
   if (graph.pipeline.usage == UsageKind::stream) {
-    RUNNEL_ASSIGN(notes,
-                  give_windows(graph, stream, chosen_time_axes(graph, stream, {}), all_operators()));
+    RUNNEL_ASSIGN(notes, give_windows(graph, stream, chosen_time_axes(graph, stream, {}), all_operators()));
     if (stream.attention) {
       stream.attention.reset();
       stream.required = true;

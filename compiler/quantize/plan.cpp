@@ -73,8 +73,8 @@ Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
   if (node.arithmetic != Arithmetic::espdl && role != Role::passive) return Role::real;
   if (role == Role::pair && (node.inputs.size() != 2 || !is_float(node.inputs[1]))) return Role::real;
   if (node.code == OpCode::prelu && !at(graph, node.inputs[1]).data) return Role::real;
-  if (role == Role::shares &&
-      std::get<AxisOptions>(node.options).axis != static_cast<int>(at(graph, node.inputs[0]).shape.size()) - 1)
+  if (role == Role::shares && std::get<AxisOptions>(node.options).axis !=
+                                  static_cast<int>(at(graph, node.inputs[0]).shape.size()) - 1)
     return Role::real;
   if (role == Role::attention && (esp_dl || !has_fixed_point_attention(graph, node))) return Role::real;
   if (role == Role::norm && (esp_dl || !has_fixed_point_norm(graph, node))) return Role::real;

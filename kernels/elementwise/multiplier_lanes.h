@@ -1,5 +1,5 @@
-// Affine multipliers as loops and vectors of 32-bit numbers. Included only by files compiled for one instruction
-// set each; everything is in an unnamed namespace: no copy reaches other files.
+// Affine multipliers as loops and vectors of 32-bit numbers. Included only by files compiled for one
+// instruction set each; everything is in an unnamed namespace: no copy reaches other files.
 #pragma once
 
 #include <cstdint>

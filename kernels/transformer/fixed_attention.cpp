@@ -77,7 +77,8 @@ void attend_typed(const FixedAttentionSpec& spec, std::int64_t count, const T* q
   const std::int32_t channels = spec.key_size + spec.distance_size;
   for (std::int32_t c = 0; c < channels; ++c) q[c] = static_cast<std::int16_t>(query[c] - spec.query_zero);
   multiply(*spec.sums, spec.key_size, q, keys, spec.key_stride, count, sums);
-  for (std::int64_t i = 0; i < count; ++i) scores[i] = static_cast<std::int32_t>(limited(spec.score(sums[i])));
+  for (std::int64_t i = 0; i < count; ++i)
+    scores[i] = static_cast<std::int32_t>(limited(spec.score(sums[i])));
   if (distances != nullptr) {
     multiply(*spec.sums, spec.distance_size, q + spec.key_size, distances, spec.distance_stride, count, sums);
     for (std::int64_t i = 0; i < count; ++i)
@@ -109,9 +110,8 @@ void attend_typed(const FixedAttentionSpec& spec, std::int64_t count, const T* q
   }
 }
 
-constexpr FixedAttentionSums kPlain{products<std::int8_t, std::int32_t>,
-                                    products<std::int16_t, std::int64_t>, mix<std::int8_t>,
-                                    mix<std::int16_t>};
+constexpr FixedAttentionSums kPlain{products<std::int8_t, std::int32_t>, products<std::int16_t, std::int64_t>,
+                                    mix<std::int8_t>, mix<std::int16_t>};
 
 }  // namespace
 

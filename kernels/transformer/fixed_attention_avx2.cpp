@@ -34,8 +34,7 @@ void products8(std::int32_t size, const std::int16_t* q, const std::int8_t* rows
     for (; c + 16 <= size; c += 16)
       wide = _mm256_add_epi32(wide, _mm256_madd_epi16(sixteen(q + c), sixteen(rows + c)));
     __m128i lanes = _mm_add_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
-    for (; c + 8 <= size; c += 8)
-      lanes = _mm_add_epi32(lanes, _mm_madd_epi16(eight(q + c), eight(rows + c)));
+    for (; c + 8 <= size; c += 8) lanes = _mm_add_epi32(lanes, _mm_madd_epi16(eight(q + c), eight(rows + c)));
     std::int32_t sum = sum_of(lanes);
     for (; c < size; ++c) sum += std::int32_t{q[c]} * rows[c];
     sums[i] = sum;
@@ -85,10 +84,10 @@ void mix_eight(std::int64_t first, std::int64_t last, const std::int16_t* weight
   };
   for (std::int64_t i = first; i < last; i += 2) {
     const bool both = i + 1 < last;
-    const __m128i a = eight(rows + i * stride), b = both ? eight(rows + (i + 1) * stride) : _mm_setzero_si128();
+    const __m128i a = eight(rows + i * stride),
+                  b = both ? eight(rows + (i + 1) * stride) : _mm_setzero_si128();
     const __m256i rows_of_two = _mm256_set_m128i(_mm_unpackhi_epi16(a, b), _mm_unpacklo_epi16(a, b));
-    const __m256i products =
-        _mm256_madd_epi16(rows_of_two, _mm256_set1_epi32(pair_of(weights + i, both)));
+    const __m256i products = _mm256_madd_epi16(rows_of_two, _mm256_set1_epi32(pair_of(weights + i, both)));
     if constexpr (kBytes) {
       lanes = _mm256_add_epi32(lanes, products);
     } else {

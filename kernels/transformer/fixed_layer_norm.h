@@ -11,9 +11,9 @@
 
 namespace runnel::kernels {
 
-inline constexpr std::int32_t kMaxFixedNorm = 32767;      // elements that are normalized together
-inline constexpr int kNormBits = 14;                      // fraction of normalized values
-inline constexpr std::int32_t kMaxNormOffset = 1 << 26;   // of offsets
+inline constexpr std::int32_t kMaxFixedNorm = 32767;     // elements that are normalized together
+inline constexpr int kNormBits = 14;                     // fraction of normalized values
+inline constexpr std::int32_t kMaxNormOffset = 1 << 26;  // of offsets
 
 // Rows of `count` elements, each normalized for itself:
 //   d_i = count x_i - sum x                          (count times the difference from the mean)
@@ -23,11 +23,11 @@ inline constexpr std::int32_t kMaxNormOffset = 1 << 26;   // of offsets
 struct FixedLayerNormSpec {
   DType from = DType::int8, to = DType::int8;  // int8 or int16
   std::size_t rows = 0;
-  std::int32_t count = 1;              // 1 to kMaxFixedNorm
-  const std::int16_t* gain = nullptr;  // [count]
+  std::int32_t count = 1;                // 1 to kMaxFixedNorm
+  const std::int16_t* gain = nullptr;    // [count]
   const std::int32_t* offset = nullptr;  // [count], in units of 2^(15 - kNormBits) times gain's; or null
-  std::int64_t epsilon = 0;            // in units of the input's scale squared / count^2; 0 to 2^61
-  Multiplier result;                   // from offset's units to the output's
+  std::int64_t epsilon = 0;              // in units of the input's scale squared / count^2; 0 to 2^61
+  Multiplier result;                     // from offset's units to the output's
   std::int32_t y_zero = 0;
 };
 

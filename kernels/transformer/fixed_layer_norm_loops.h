@@ -1,6 +1,6 @@
-// Layer normalization of integers in vectors, after the specification in fixed_layer_norm.cpp. Included once by each
-// fixed_layer_norm_<level>.cpp, compiled for that level's instructions; everything is in an unnamed namespace: no
-// copy reaches other files.
+// Layer normalization of integers in vectors, after the specification in fixed_layer_norm.cpp. Included once
+// by each fixed_layer_norm_<level>.cpp, compiled for that level's instructions; everything is in an unnamed
+// namespace: no copy reaches other files.
 #pragma once
 
 #include <limits>
@@ -23,16 +23,16 @@ using Register = MultiplierLanes::Register;
   const Register nudge = _mm512_set1_epi64(half);
   const Register even = _mm512_srl_epi64(_mm512_add_epi64(_mm512_mul_epi32(x, y), nudge), by),
                  odd = _mm512_srl_epi64(
-                     _mm512_add_epi64(
-                         _mm512_mul_epi32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(y, 32)), nudge),
+                     _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(y, 32)),
+                                      nudge),
                      by);
   return reinterpret_cast<I>(_mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32)));
 #else
   const Register nudge = _mm256_set1_epi64x(half);
   const Register even = _mm256_srl_epi64(_mm256_add_epi64(_mm256_mul_epi32(x, y), nudge), by),
                  odd = _mm256_srl_epi64(
-                     _mm256_add_epi64(
-                         _mm256_mul_epi32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(y, 32)), nudge),
+                     _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(y, 32)),
+                                      nudge),
                      by);
   return reinterpret_cast<I>(_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa));
 #endif
@@ -54,8 +54,8 @@ void add_rest(std::int32_t from, std::int32_t count, const T* x, std::int64_t& s
   }
 }
 
-// Lanes of int32 hold the sums of this many vectors: of bytes all that there may be, of int16 the values but not
-// their squares.
+// Lanes of int32 hold the sums of this many vectors: of bytes all that there may be, of int16 the values but
+// not their squares.
 void sums_of(std::int32_t count, const std::int8_t* x, std::int64_t& sum, std::int64_t& squares) noexcept {
   I sums{}, products{};
   std::int32_t i = 0;

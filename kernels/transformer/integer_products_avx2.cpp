@@ -1,7 +1,6 @@
 // Products of computed matrices in pairs of 16-bit products.
-#include "kernels/transformer/integer_products.h"
-
 #include "kernels/elementwise/multiplier_lanes.h"
+#include "kernels/transformer/integer_products.h"
 
 namespace runnel::kernels {
 namespace {
@@ -9,9 +8,9 @@ namespace {
 constexpr int kRows = 4;  // of a, side by side
 
 std::int32_t pair_of(const std::int16_t* values, bool both) noexcept {
-  return static_cast<std::int32_t>(static_cast<std::uint16_t>(values[0]) |
-                                   static_cast<std::uint32_t>(static_cast<std::uint16_t>(both ? values[1] : 0))
-                                       << 16);
+  return static_cast<std::int32_t>(
+      static_cast<std::uint16_t>(values[0]) |
+      static_cast<std::uint32_t>(static_cast<std::uint16_t>(both ? values[1] : 0)) << 16);
 }
 
 // sums[row][n] for kCount rows, whose `inner` elements are in `a`, and all columns.
@@ -105,8 +104,7 @@ void finish_bytes(const MatmulSpec& spec, const std::int32_t* sums, std::int32_t
     const MultiplierLanes scale(spec.multiplier);
     const Multiplier32<true> scale_one(spec.multiplier);
     return store_bytes(
-        spec, spec.columns, y,
-        [&](std::int32_t i) { return scale(loaded(sums + i) - offset) + spec.y_zero; },
+        spec, spec.columns, y, [&](std::int32_t i) { return scale(loaded(sums + i) - offset) + spec.y_zero; },
         [&](std::int32_t i) { return scale_one(sums[i] - offset) + spec.y_zero; });
   }
   // floor((x + 2^(s-1)) / 2^s), to even: half less one, and the lowest bit that stays.
@@ -157,10 +155,10 @@ void sum_words(std::int32_t inner, std::int32_t columns, const std::int16_t* a, 
                     second = both ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(line + columns))
                                   : _mm_setzero_si128();
       const __m128i pair = _mm_set1_epi32(pair_of(a + k, both));
-      low = _mm256_add_epi64(
-          low, _mm256_cvtepi32_epi64(_mm_madd_epi16(_mm_unpacklo_epi16(first, second), pair)));
-      high = _mm256_add_epi64(
-          high, _mm256_cvtepi32_epi64(_mm_madd_epi16(_mm_unpackhi_epi16(first, second), pair)));
+      low = _mm256_add_epi64(low,
+                             _mm256_cvtepi32_epi64(_mm_madd_epi16(_mm_unpacklo_epi16(first, second), pair)));
+      high = _mm256_add_epi64(high,
+                              _mm256_cvtepi32_epi64(_mm_madd_epi16(_mm_unpackhi_epi16(first, second), pair)));
     }
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + n), low);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + n + 4), high);

@@ -44,8 +44,9 @@ struct Case {
 TEST(SpeechConformersOfIntegers, StreamBitForBitWithAllTheirDecibels) {
   RUNNEL_NEEDS_DATA();
   for (const char* name : kVariants) {
-    for (const Case& made_as : {Case{Scheme::affine, DType::int8, 40}, Case{Scheme::pow2, DType::int8, 36},
-                                Case{Scheme::affine, DType::int16, 80}, Case{Scheme::pow2, DType::int16, 80}}) {
+    for (const Case& made_as :
+         {Case{Scheme::affine, DType::int8, 40}, Case{Scheme::pow2, DType::int8, 36},
+          Case{Scheme::affine, DType::int16, 80}, Case{Scheme::pow2, DType::int16, 80}}) {
       SCOPED_TRACE(name);
       compiler::LoadOptions load;
       auto imported = compiler::import_file(

@@ -40,8 +40,8 @@ FixedNormConstants fixed_norm_constants(const Tensor& gain, const Tensor* offset
   const std::vector<float> gains = floats_of(gain),
                            offsets = offset == nullptr ? std::vector<float>() : floats_of(*offset);
   constexpr double kUnits = 1 << (15 - kernels::kNormBits);  // of an offset, in steps of the gains
-  const double step = std::max(largest_of(gains) / 32767,
-                               largest_of(offsets) / (kernels::kMaxNormOffset / 2 * kUnits));
+  const double step =
+      std::max(largest_of(gains) / 32767, largest_of(offsets) / (kernels::kMaxNormOffset / 2 * kUnits));
   Grid grid = grid_of_exponent(step > 0 ? static_cast<int>(std::ceil(std::log2(step))) : -15, DType::int16);
   if (scheme == Scheme::affine && step > 0) {
     grid.affine = true;

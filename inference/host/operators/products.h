@@ -62,17 +62,18 @@ inline constexpr OperatorTraits kProductTraits[] = {
      .shapes = Shapes::attention,
      .role = QuantizerRole::attention,
      .affine_role = QuantizerRole::attention,
-     .arithmetics = {{Arithmetic::espdl,
-                      "queries, keys, values [1, time, heads, C], bias of distances or absent, table of "
-                      "distances or absent",
-                      kAll, "keys and values: history around the query's chunk",
-                      "products as matmul, softmax as softmax; f32: in order"},
-                     {Arithmetic::fixed_point,
-                      "queries, keys, values [1, time, heads, C], bias of distances (i32) or absent, table of "
-                      "distances or absent",
-                      "i8 i16, also with scales", "keys and values: history around the query's chunk",
-                      "exact sums; exponentials and 1 / sum by tables of 513, linear; one multiplier of 31 "
-                      "bits for scores, one for the result"}}},
+     .arithmetics =
+         {{Arithmetic::espdl,
+           "queries, keys, values [1, time, heads, C], bias of distances or absent, table of "
+           "distances or absent",
+           kAll, "keys and values: history around the query's chunk",
+           "products as matmul, softmax as softmax; f32: in order"},
+          {Arithmetic::fixed_point,
+           "queries, keys, values [1, time, heads, C], bias of distances (i32) or absent, table of "
+           "distances or absent",
+           "i8 i16, also with scales", "keys and values: history around the query's chunk",
+           "exact sums; exponentials and 1 / sum by tables of 513, linear; one multiplier of 31 "
+           "bits for scores, one for the result"}}},
 };
 
 }  // namespace runnel::operators

@@ -81,8 +81,7 @@ void run(const BoundAttention& op, const RunContext& context) noexcept {
                   Distances distances;
                   if (op.bias != nullptr) distances.bias = op.bias + h * op.bias_stride + first;
                   if (op.distances != nullptr)
-                    distances.rows =
-                        op.distances + first * op.distance_stride + h * op.distance_head_stride;
+                    distances.rows = op.distances + first * op.distance_stride + h * op.distance_head_stride;
                   attend(op, query, keys, values, distances, count, y, context.scratch);
                 });
 }

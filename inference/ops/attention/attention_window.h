@@ -1,6 +1,6 @@
 // What operators of attention over a window of frames share: every query sees the keys around its chunk, per
-// head. The keys and values of earlier frames are the histories of those tensors; frames that are not data are
-// not seen. Scores may depend on how far the key is from the query, through constants with one row per
+// head. The keys and values of earlier frames are the histories of those tensors; frames that are not data
+// are not seen. Scores may depend on how far the key is from the query, through constants with one row per
 // distance.
 #pragma once
 

@@ -21,13 +21,13 @@ void run(const BoundFixedAttention& op, const RunContext& context) noexcept {
   each_query<T>(op, context,
                 [&](const T* query, const T* keys, const T* values, std::int32_t h, std::int64_t first,
                     std::int64_t count, T* y) {
-                  const T* const rows =
-                      op.distances == nullptr ? nullptr
-                                              : reinterpret_cast<const T*>(op.distances) +
-                                                    first * op.spec.distance_stride + h * op.distance_head_stride;
+                  const T* const rows = op.distances == nullptr ? nullptr
+                                                                : reinterpret_cast<const T*>(op.distances) +
+                                                                      first * op.spec.distance_stride +
+                                                                      h * op.distance_head_stride;
                   kernels::attend(op.spec, count, query, keys, values,
-                                  op.bias == nullptr ? nullptr : op.bias + h * op.bias_stride + first, rows, y,
-                                  context.scratch);
+                                  op.bias == nullptr ? nullptr : op.bias + h * op.bias_stride + first, rows,
+                                  y, context.scratch);
                 });
 }
 
@@ -86,8 +86,8 @@ Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept
   spec.value_zero = v.zero_point();
   spec.y_zero = y.zero_point();
   spec.score = kernels::multiplier_of(score_factor(scale_of(q), scale_of(k), factor));
-  spec.result = kernels::multiplier_of(scale_of(v) / scale_of(y) /
-                                       static_cast<double>(1 << kernels::kMixBits));
+  spec.result =
+      kernels::multiplier_of(scale_of(v) / scale_of(y) / static_cast<double>(1 << kernels::kMixBits));
   spec.sums = &kernels::fixed_attention_sums(context.isa());
   if (has_input(op, kBias)) {
     const TensorView table = input(model, op, kBias);

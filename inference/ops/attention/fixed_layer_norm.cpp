@@ -19,7 +19,9 @@ void run_norm(const BoundOperator& self, const RunContext& context) noexcept {
   op.normalize(op.spec, op.x.at(context), context.data[op.y]);
 }
 
-bool has_offset(const fb::Operator& op) noexcept { return op.inputs()->size() > 2 && input_index(op, 2) >= 0; }
+bool has_offset(const fb::Operator& op) noexcept {
+  return op.inputs()->size() > 2 && input_index(op, 2) >= 0;
+}
 
 Status check_norm(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 3));
@@ -42,13 +44,13 @@ Status check_norm(const Model& model, const fb::Operator& op) noexcept {
     const TensorView offset = input(model, op, 2);
     RUNNEL_TRY(check_plain_int32(offset, "the bias"));
     if (offset.shape.elements() != count)
-      return Status(Code::unsupported) << "the bias has " << offset.shape.elements() << " elements, expected "
-                                       << count;
+      return Status(Code::unsupported)
+             << "the bias has " << offset.shape.elements() << " elements, expected " << count;
     const auto* const values = reinterpret_cast<const std::int32_t*>(offset.data.data());
     for (std::int64_t i = 0; i < count; ++i) {
       if (values[i] < -kernels::kMaxNormOffset || values[i] > kernels::kMaxNormOffset)
-        return Status(Code::invalid_data) << "a bias of " << values[i] << ", expected at most "
-                                          << kernels::kMaxNormOffset;
+        return Status(Code::invalid_data)
+               << "a bias of " << values[i] << ", expected at most " << kernels::kMaxNormOffset;
     }
   }
   return expect_shape(y.shape, x.shape, "the output");
@@ -84,8 +86,7 @@ Result<const BoundOperator*> prepare_norm(PrepareContext& context) noexcept {
   spec.gain = reinterpret_cast<const std::int16_t*>(gain.data.data());
   RUNNEL_TRY(context.read_constant(input_index(op, 1), &spec.gain));
   if (has_offset(op)) {
-    spec.offset =
-        reinterpret_cast<const std::int32_t*>(input(context.model(), op, 2).data.data());
+    spec.offset = reinterpret_cast<const std::int32_t*>(input(context.model(), op, 2).data.data());
     RUNNEL_TRY(context.read_constant(input_index(op, 2), &spec.offset));
   }
   spec.result = kernels::multiplier_of(scale_of(gain) * static_cast<double>(1 << (15 - kernels::kNormBits)) /
@@ -99,8 +100,8 @@ Result<const BoundOperator*> prepare_norm(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition kFixedLayerNorm{OpCode::layer_norm, Arithmetic::fixed_point, "layer_norm",
-                                         check_norm,         stream_norm,             prepare_norm,
-                                         InPlace::first};
+const OperatorDefinition kFixedLayerNorm{
+    OpCode::layer_norm, Arithmetic::fixed_point, "layer_norm", check_norm, stream_norm,
+    prepare_norm,       InPlace::first};
 
 }  // namespace runnel::ops

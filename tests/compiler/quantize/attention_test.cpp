@@ -28,7 +28,8 @@ compiler::Graph block() {
   norm.epsilon = 1e-5f;
   const Id normal = like({1, kFrames, kWidth});
   b.node(OpCode::layer_norm,
-         {x, b.constant({kWidth}, DType::float32, {}, -1, 100), b.constant({kWidth}, DType::float32, {}, -1, 100)},
+         {x, b.constant({kWidth}, DType::float32, {}, -1, 100),
+          b.constant({kWidth}, DType::float32, {}, -1, 100)},
          {normal}, norm);
   const auto heads = [&](bool keys) {
     return b.transpose(b.reshape(b.conv(normal, kWidth, {}), {1, kFrames, kHeads, kChannels}),
@@ -118,8 +119,8 @@ TEST_P(QuantizeAttention, StaysInIntegersAndStreams) {
   EXPECT_TRUE(report->differences.empty()) << report->differences[0].run;
 }
 
-// Without a window: products, softmax and all stay integers with free scales; with powers of two ESP-DL's softmax
-// gives floats.
+// Without a window: products, softmax and all stay integers with free scales; with powers of two ESP-DL's
+// softmax gives floats.
 TEST_P(QuantizeAttention, OfTheWholeClipStaysInIntegersToo) {
   compiler::Graph graph = block();
   compiler::StreamOptions stream;
@@ -136,7 +137,8 @@ TEST_P(QuantizeAttention, OfTheWholeClipStaysInIntegersToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SchemesAndWidths, QuantizeAttention,
-                         testing::Values(Case{Scheme::affine, DType::int8, 30}, Case{Scheme::pow2, DType::int8, 25},
+                         testing::Values(Case{Scheme::affine, DType::int8, 30},
+                                         Case{Scheme::pow2, DType::int8, 25},
                                          Case{Scheme::affine, DType::int16, 75},
                                          Case{Scheme::pow2, DType::int16, 70}));
 
@@ -155,7 +157,8 @@ TEST(QuantizeAttentionTargets, AWindowThatCannotBeIsRefusedByName) {
   stream.attention = compiler::AttentionWindow{6, 1, 1};
   const auto refused = take_integer_form(*target_rules("generic"), stream, plain.graph());
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(std::string(refused.status().text()), testing::HasSubstr("an attention window, but no product"));
+  EXPECT_THAT(std::string(refused.status().text()),
+              testing::HasSubstr("an attention window, but no product"));
 }
 
 }  // namespace

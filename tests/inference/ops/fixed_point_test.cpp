@@ -50,7 +50,8 @@ class FixedPoint : public testing::TestWithParam<std::pair<DType, bool>> {
 
 TEST_P(FixedPoint, LayerNormIsTheFunction) {
   constexpr std::size_t kFrames = 7, kChannels = 21;
-  const Id x = test_.input(dtype(), {1, kFrames, kChannels}), y = test_.tensor(dtype(), {1, kFrames, kChannels}),
+  const Id x = test_.input(dtype(), {1, kFrames, kChannels}),
+           y = test_.tensor(dtype(), {1, kFrames, kChannels}),
            gain = test_.random_constant(DType::int16, {kChannels}, -15, 30000),
            offset = test_.random_constant(DType::int32, {kChannels}, 0, 20000);
   const Scaled from = give_scale(x, step(), 13), to = give_scale(y, step(), -7);
@@ -62,7 +63,8 @@ TEST_P(FixedPoint, LayerNormIsTheFunction) {
   test_.graph.outputs = {y};
   const Bytes data = test_.random_values(dtype(), kFrames * kChannels, largest());
   const Bytes found = test_.whole({data})[0];
-  const auto gains = test::from_bytes<std::int16_t>(*test_.graph.tensors[static_cast<std::size_t>(gain)].data);
+  const auto gains =
+      test::from_bytes<std::int16_t>(*test_.graph.tensors[static_cast<std::size_t>(gain)].data);
   const auto offsets =
       test::from_bytes<std::int32_t>(*test_.graph.tensors[static_cast<std::size_t>(offset)].data);
   for (std::size_t t = 0; t < kFrames; ++t) {
@@ -74,7 +76,8 @@ TEST_P(FixedPoint, LayerNormIsTheFunction) {
     for (std::size_t c = 0; c < kChannels; ++c) squares += (value(c) - mean) * (value(c) - mean) / kChannels;
     for (std::size_t c = 0; c < kChannels; ++c) {
       const double unit = std::ldexp(1.0, -15);
-      const double real = (value(c) - mean) / std::sqrt(squares + 1e-3) * gains[c] * unit + offsets[c] * 2 * unit;
+      const double real =
+          (value(c) - mean) / std::sqrt(squares + 1e-3) * gains[c] * unit + offsets[c] * 2 * unit;
       const double limited = std::clamp(real / to.scale + to.zero, dtype() == DType::int8 ? -128.0 : -32768.0,
                                         dtype() == DType::int8 ? 127.0 : 32767.0);
       EXPECT_NEAR(integer(found, t * kChannels + c), limited, 0.51 + 2e-4 / to.scale);
@@ -108,8 +111,9 @@ TEST_P(FixedPoint, AttentionIsTheFunction) {
               ks = test_.random_values(dtype(), kFrames * kHeads * kKey, largest() / 2),
               vs = test_.random_values(dtype(), kFrames * kHeads * kValue, largest());
   const Bytes found = test_.whole({qs, ks, vs})[0];
-  const Bytes &ds = *test_.graph.tensors[static_cast<std::size_t>(distances)].data;
-  const auto biases = test::from_bytes<std::int32_t>(*test_.graph.tensors[static_cast<std::size_t>(bias)].data);
+  const Bytes& ds = *test_.graph.tensors[static_cast<std::size_t>(distances)].data;
+  const auto biases =
+      test::from_bytes<std::int32_t>(*test_.graph.tensors[static_cast<std::size_t>(bias)].data);
   for (std::size_t t = 0; t < kFrames; ++t) {
     const std::size_t start = t / 2 * 2, from = start < 6 ? 0 : start - 6, to = std::min(start + 3, kFrames);
     for (std::size_t h = 0; h < kHeads; ++h) {
@@ -131,9 +135,11 @@ TEST_P(FixedPoint, AttentionIsTheFunction) {
       for (std::size_t c = 0; c < kValue; ++c) {
         double mean = 0;
         for (std::size_t i = from; i < to; ++i)
-          mean += weights[i - from] / total * (integer(vs, (i * kHeads + h) * kValue + c) - of_v.zero) * of_v.scale;
-        const double limited = std::clamp(mean / of_y.scale + of_y.zero, dtype() == DType::int8 ? -128.0 : -32768.0,
-                                          dtype() == DType::int8 ? 127.0 : 32767.0);
+          mean += weights[i - from] / total * (integer(vs, (i * kHeads + h) * kValue + c) - of_v.zero) *
+                  of_v.scale;
+        const double limited =
+            std::clamp(mean / of_y.scale + of_y.zero, dtype() == DType::int8 ? -128.0 : -32768.0,
+                       dtype() == DType::int8 ? 127.0 : 32767.0);
         EXPECT_NEAR(integer(found, (t * kHeads + h) * kValue + c), limited, 0.51 + 1e-3 / of_y.scale);
       }
     }
@@ -150,7 +156,8 @@ TEST(FixedPointRefusals, LayerNormNamesWhatDoesNotFit) {
     StreamCase test;
     const Id x = test.input(DType::int8, {1, 6, 4}, -4), y = test.tensor(DType::int8, {1, 6, 4}, -4);
     test.node(OpCode::layer_norm,
-              {x, test.random_constant(DType::int16, {4}, -14, 900), test.random_constant(DType::int32, {4}, 0, 900)},
+              {x, test.random_constant(DType::int16, {4}, -14, 900),
+               test.random_constant(DType::int32, {4}, 0, 900)},
               {y}, NormOptions{2, 1e-5f, 2});
     test.graph.nodes[0].arithmetic = Arithmetic::fixed_point;
     test.graph.outputs = {y};
@@ -158,11 +165,11 @@ TEST(FixedPointRefusals, LayerNormNamesWhatDoesNotFit) {
     return test.refusal();
   };
   EXPECT_EQ(refusal([](StreamCase&) {}), "");
-  EXPECT_THAT(refusal([](StreamCase& t) { t.graph.tensors[2].dtype = DType::int8, t.graph.tensors[2].data->resize(4); }),
-              HasSubstr("the scale is not a constant of 4 int16"));
   EXPECT_THAT(refusal([](StreamCase& t) {
-                std::get<NormOptions>(t.graph.nodes[0].options).axis = 1;
+                t.graph.tensors[2].dtype = DType::int8, t.graph.tensors[2].data->resize(4);
               }),
+              HasSubstr("the scale is not a constant of 4 int16"));
+  EXPECT_THAT(refusal([](StreamCase& t) { std::get<NormOptions>(t.graph.nodes[0].options).axis = 1; }),
               HasSubstr("the scale is not a constant of 24 int16"));
   EXPECT_THAT(refusal([](StreamCase& t) {
                 const std::int32_t far = (1 << 26) + 1;
@@ -194,7 +201,8 @@ TEST(FixedPointRefusals, AttentionNamesWhatDoesNotFit) {
   EXPECT_EQ(refusal([](StreamCase&, AttentionOptions&) {}), "");
   EXPECT_THAT(refusal([](StreamCase&, AttentionOptions& o) { o.real_scale = 0; }),
               HasSubstr("a factor of scores that is not above 0"));
-  EXPECT_THAT(refusal([](StreamCase&, AttentionOptions& o) { o.right = 70000; }), HasSubstr("a row for each of"));
+  EXPECT_THAT(refusal([](StreamCase&, AttentionOptions& o) { o.right = 70000; }),
+              HasSubstr("a row for each of"));
   EXPECT_THAT(refusal([](StreamCase& t, AttentionOptions& o) {
                 o.right = 70000;
                 t.graph.nodes[0].inputs.resize(3);

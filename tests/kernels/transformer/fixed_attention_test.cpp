@@ -88,7 +88,9 @@ class FixedAttentionTest : public testing::Test {
     const int kind = pick(0, 4);
     std::vector<T> out(static_cast<std::size_t>(count));
     for (T& value : out)
-      value = static_cast<T>(kind == 0 ? kLow : kind == 1 ? pick(0, 1) * (kHigh - kLow) + kLow : pick(kLow, kHigh));
+      value = static_cast<T>(kind == 0   ? kLow
+                             : kind == 1 ? pick(0, 1) * (kHigh - kLow) + kLow
+                                         : pick(kLow, kHigh));
     return out;
   }
 

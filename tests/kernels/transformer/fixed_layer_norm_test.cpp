@@ -50,18 +50,17 @@ class FixedLayerNormTest : public testing::Test {
         while ((spread >> (2 * half)) >= 4) ++half;  // spread = f 4^half with f in [1, 4)
         // f in 14 bits after the point, to nearest.
         const int down = 2 * half - 14;
-        const auto f = static_cast<std::int64_t>(
-            down > 0 ? (spread + (std::int64_t{1} << (down - 1))) >> down : spread << -down);
-        root = one_over_root_from_table(
-            static_cast<std::int16_t>(std::min<std::int64_t>(f - 32768, 32767)));
+        const auto f = static_cast<std::int64_t>(down > 0 ? (spread + (std::int64_t{1} << (down - 1))) >> down
+                                                          : spread << -down);
+        root = one_over_root_from_table(static_cast<std::int16_t>(std::min<std::int64_t>(f - 32768, 32767)));
       }
       for (std::size_t i = 0; i < n; ++i) {
         const std::int64_t d = std::int64_t{spec.count} * x[row * n + i] - sum;
         const std::int64_t z =
             round_shift(d * root, root == 0 ? 1 : 15 + half - kNormBits, Rounding::half_up);
         const std::int64_t scaled = round_shift(z * spec.gain[i], 15, Rounding::half_up);
-        y.push_back(saturate<U>(spec.result(scaled + (spec.offset == nullptr ? 0 : spec.offset[i])) +
-                                spec.y_zero));
+        y.push_back(
+            saturate<U>(spec.result(scaled + (spec.offset == nullptr ? 0 : spec.offset[i])) + spec.y_zero));
       }
     }
     return y;
@@ -147,11 +146,13 @@ TEST_F(FixedLayerNormTest, IsCloseToLayerNormalizationOfRealNumbers) {
   for (int round = 0; round < 200; ++round) {
     std::vector<std::int16_t> x(kCount), y(kCount);
     const int size = 1 << pick(6, 15);
-    for (auto& value : x) value = static_cast<std::int16_t>(pick(-size, size - 1) / 2 + pick(0, size - 1) / 2);
+    for (auto& value : x)
+      value = static_cast<std::int16_t>(pick(-size, size - 1) / 2 + pick(0, size - 1) / 2);
     fixed_layer_norm_for(spec, best_isa())(spec, x.data(), y.data());
     double mean = 0, squares = 0;
     for (const std::int16_t value : x) mean += value / static_cast<double>(kCount);
-    for (const std::int16_t value : x) squares += (value - mean) * (value - mean) / static_cast<double>(kCount);
+    for (const std::int16_t value : x)
+      squares += (value - mean) * (value - mean) / static_cast<double>(kCount);
     for (std::size_t i = 0; i < kCount; ++i) {
       const double real = (x[i] - mean) / std::sqrt(squares) * gain[i] * gain_scale / y_scale;
       noise += (y[i] - real) * (y[i] - real);

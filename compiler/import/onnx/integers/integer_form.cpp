@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/passes/non_negative.h"
-#include "compiler/passes/tidy.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {

@@ -1,4 +1,4 @@
-#include "compiler/passes/tidy.h"
+#include "compiler/passes/simplify/tidy.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,9 +25,8 @@ void drop_unread(Graph& graph) {
     // What a session keeps is read in the next call.
     const bool acts = node->code == OpCode::assign_variable || node->code == OpCode::custom ||
                       node->code == OpCode::delegate;
-    if (!acts && std::none_of(node->outputs.begin(), node->outputs.end(), [&](TensorId id) {
-          return id >= 0 && read[static_cast<std::size_t>(id)];
-        }))
+    if (!acts && std::none_of(node->outputs.begin(), node->outputs.end(),
+                              [&](TensorId id) { return id >= 0 && read[static_cast<std::size_t>(id)]; }))
       continue;
     std::for_each(node->inputs.begin(), node->inputs.end(), mark);
     kept.push_back(std::move(*node));

@@ -1,4 +1,4 @@
-#include "compiler/passes/fuse_norm.h"
+#include "compiler/passes/simplify/fuse_norm.h"
 
 #include <cmath>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/passes/graph_piece.h"
-#include "compiler/passes/tidy.h"
+#include "compiler/passes/simplify/tidy.h"
 
 namespace runnel::compiler {
 namespace {
@@ -74,8 +74,7 @@ class Normalizations {
   std::optional<std::pair<TensorId, float>> beside(const Node* node) const {
     if (node == nullptr) return std::nullopt;
     for (const std::size_t which : {0u, 1u}) {
-      if (const auto value = scalar(node->inputs[which]))
-        return std::pair{node->inputs[1 - which], *value};
+      if (const auto value = scalar(node->inputs[which])) return std::pair{node->inputs[1 - which], *value};
     }
     return std::nullopt;
   }

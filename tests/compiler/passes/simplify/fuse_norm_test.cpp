@@ -1,12 +1,12 @@
 // What quantization makes of float graphs first: single operators for what files spell out.
-#include "compiler/passes/fuse_norm.h"
+#include "compiler/passes/simplify/fuse_norm.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "compiler/passes/tidy.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "compiler/run_whole.h"
 #include "tests/inference/graph_builder.h"
 
@@ -35,7 +35,8 @@ class Spelled {
     return constant({kChannels}, values);
   }
   Id pair(OpCode code, Id a, Id b) {
-    const Id y = builder.tensor(builder.shape(a).size() >= builder.shape(b).size() ? builder.shape(a) : builder.shape(b), 0);
+    const Id y = builder.tensor(
+        builder.shape(a).size() >= builder.shape(b).size() ? builder.shape(a) : builder.shape(b), 0);
     builder.node(code, {a, b}, {y}, compiler::BinaryOptions{});
     return y;
   }
@@ -90,7 +91,8 @@ class Spelled {
 TEST(FuseNormalizations, LayerNormAndSwishBecomeOneOperatorEach) {
   Spelled g;
   const Id x = g.builder.input({1, kFrames, kChannels});
-  const Id full = g.pair(OpCode::add, g.pair(OpCode::mul, g.normalized(x), g.channels(0.9f)), g.channels(-0.2f));
+  const Id full =
+      g.pair(OpCode::add, g.pair(OpCode::mul, g.normalized(x), g.channels(0.9f)), g.channels(-0.2f));
   const Id bare = g.normalized(full);
   g.builder.output(g.pair(OpCode::mul, bare, g.function(OpCode::sigmoid, bare)));
   g.expect_same(compiler::fuse_normalizations, 1e-5f);
