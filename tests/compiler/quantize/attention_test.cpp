@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "compiler/quantize/integer_form.h"

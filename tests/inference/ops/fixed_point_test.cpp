@@ -1,5 +1,7 @@
 // Attention and layer normalization of integers in fixed point: against the real functions, in both kinds of
 // scales; streamed equals whole; refusals.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cmath>
 
