@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "apps/npu/npu_cycles.h"
 #include "apps/support.h"
@@ -15,6 +17,7 @@
 #include "base/host/heap_memory.h"
 #include "inference/host/engine.h"
 #include "inference/session_group.h"
+#include "inference/stepped_group.h"
 #include "npu/host/simulator/simulated_npu.h"
 
 namespace runnel::apps {
@@ -27,7 +30,20 @@ struct BenchCall {
   int threads = 1;
   std::size_t sessions = 1;
   double seconds = 1, frame_rate = 100;
+  std::string isa;
 };
+
+// A level of this machine by its name; empty: the best one.
+Result<Isa> level_named(const std::string& name) {
+  if (name.empty()) return best_isa();
+  std::string known;
+  for (int level = static_cast<int>(Isa::generic); level <= static_cast<int>(best_isa()); ++level) {
+    const auto isa = static_cast<Isa>(level);
+    if (name == name_of(isa)) return isa;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
+  }
+  return Status(Code::invalid_argument) << "--isa " << name << ", expected one of " << known;
+}
 
 Status run_bench(const BenchCall& call) {
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
@@ -35,20 +51,28 @@ Status run_bench(const BenchCall& call) {
   options.mode = owned->model().plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = call.block;
   options.threads = call.threads;
+  RUNNEL_ASSIGN(options.isa, level_named(call.isa));
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, npu::simulating_operators()));
   const Prepared& prepared = engine->prepared();
-  if (call.sessions > 1 && (options.mode != RunMode::stream || call.threads > 1)) {
+  RUNNEL_ASSIGN(const ModelUsage usage, usage_of(owned->model()));
+  const bool steps = options.mode == RunMode::whole && usage.kind == UsageKind::step;
+  if (call.sessions > 1 && (!(steps || options.mode == RunMode::stream) || call.threads > 1)) {
     return Status(Code::unsupported) << "--sessions steps streams together in one thread: it needs a model "
-                                        "that can be streamed, and no --threads";
+                                        "that can be streamed or runs in steps, and no --threads";
   }
   HeapMemory memory;
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   std::optional<SessionGroup> group;
-  if (call.sessions > 1) {
+  std::optional<SteppedGroup> stepped;  // with the copying of their states
+  std::vector<std::uint32_t> all(call.sessions);
+  std::iota(all.begin(), all.end(), 0u);
+  if (call.sessions > 1 && steps) {
+    RUNNEL_ASSIGN(stepped, SteppedGroup::make(prepared, usage, call.sessions, memory));
+  } else if (call.sessions > 1) {
     RUNNEL_ASSIGN(group, SessionGroup::make(prepared, call.sessions, memory));
   }
   const auto session_of = [&](std::size_t i) -> Session& {
-    return group ? group->session(i) : runner->session();
+    return group ? group->session(i) : stepped ? stepped->stream(i).session() : runner->session();
   };
   std::mt19937 random(1);
   std::vector<double> times;
@@ -70,6 +94,8 @@ Status run_bench(const BenchCall& call) {
     for (std::int64_t i = 0; i < batch; ++i) {
       if (group)
         group->run();
+      else if (stepped)
+        stepped->run(all);
       else
         runner->session().run(prepared.block());
     }
@@ -116,9 +142,14 @@ void add_bench(Verb verb, int& exit_code) {
   verb.option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")
       .non_negative();
   add_threads_flag(verb, call->threads);
-  verb.option("--sessions", call->sessions, "Streams stepped together; times are per stream")
+  verb.option("--sessions", call->sessions,
+              "Streams stepped together, of models for streams or steps; times are per stream")
       .range(1, 100000);
   verb.option("--seconds", call->seconds, "Seconds to measure").positive();
+  verb.option(
+      "--isa", call->isa,
+      "Instructions to use: generic, avx2, avx512, avx512vnni, amx; all compute the same bits (default: the "
+      "best of this machine)");
   verb.option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors").positive();
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

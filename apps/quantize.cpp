@@ -17,6 +17,7 @@
 #include "compiler/passes/frames_first.h"
 #include "compiler/quantize/calibrate/calibration_table.h"
 #include "compiler/quantize/choose/evaluate.h"
+#include "compiler/quantize/integer_form.h"
 #include "compiler/quantize/report.h"
 #include "pipeline/host/text.h"
 #include "services/calibrate/calibrated_model.h"
@@ -181,12 +182,23 @@ Status check_stream(const QuantizeCall& call, const compiler::Graph& graph,
   return {};
 }
 
-Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptions& load) {
+// Files for ESP-DL keep its operators.
+Status take_form(const QuantizeCall& call, const quantizer::TargetRules& target, compiler::LoadOptions& load,
+                 compiler::Graph& graph) {
+  if (is_espdl(call.output)) return {};
+  const auto notes = quantizer::take_integer_form(target, load.stream, graph);
+  if (!notes.ok()) return notes.status().at(call.input);
+  for (const std::string& note : *notes) say(call.input + ": " + note);
+  return {};
+}
+
+Result<Made> from_recordings(const QuantizeCall& call, compiler::LoadOptions& load) {
   Made made;
   RUNNEL_ASSIGN(made.options, options_of(call));
   RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
   RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, usage, load));
   for (const std::string& note : loaded.notes) say(call.input + ": " + note);
+  RUNNEL_TRY(take_form(call, made.options.target, load, loaded.graph));
   RUNNEL_TRY(check_stream(call, loaded.graph, load.stream));
   auto quantized = quantizer::quantize(loaded.graph, *loaded.clips, made.options);
   if (!quantized.ok()) return quantized.status().at(call.input);
@@ -202,7 +214,7 @@ Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptio
 }
 
 // Repeats the decisions of an earlier calibration, without recordings.
-Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
+Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions& load) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.table));
   const auto table =
       quantizer::CalibrationTable::from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -217,9 +229,10 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
   RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
-  RUNNEL_TRY(check_stream(call, imported.graph, load.stream));
   Made made;
   made.options = table->options();
+  RUNNEL_TRY(take_form(call, made.options.target, load, imported.graph));
+  RUNNEL_TRY(check_stream(call, imported.graph, load.stream));
   auto quantized = table->quantize(imported.graph);
   if (!quantized.ok()) return quantized.status().at(call.table);
   made.quantized = std::move(*quantized);

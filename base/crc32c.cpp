@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/cpu.h"
+
 namespace runnel {
 namespace {
 
@@ -49,10 +51,29 @@ std::uint32_t add_byte(std::uint32_t crc, std::byte byte) noexcept {
 }
 #endif
 
+#if defined(__linux__) && defined(__x86_64__)
+// The processor's own instruction, eight bytes at a time.
+[[gnu::target("sse4.2")]] std::uint32_t crc32c_of_processor(std::span<const std::byte> bytes,
+                                                            std::uint32_t crc) noexcept {
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    crc = static_cast<std::uint32_t>(__builtin_ia32_crc32di(crc, word));
+  }
+  for (; left > 0; --left, ++at) crc = __builtin_ia32_crc32qi(crc, static_cast<unsigned char>(*at));
+  return crc;
+}
+#endif
+
 }  // namespace
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed) noexcept {
   std::uint32_t crc = ~seed;
+#if defined(__linux__) && defined(__x86_64__)
+  if (best_isa() >= Isa::avx2) return ~crc32c_of_processor(bytes, crc);  // which includes it
+#endif
   const std::byte *at = bytes.data(), *const end = at + bytes.size();
   if constexpr (std::endian::native == std::endian::little) {
     for (; at != end && reinterpret_cast<std::uintptr_t>(at) % 4 != 0; ++at) crc = add_byte(crc, *at);

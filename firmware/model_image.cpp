@@ -57,6 +57,8 @@ constexpr const OperatorDefinition* kOperators[] = {
     &ops::kSoftmax,
     &ops::kSoftmaxTflite,
     &ops::kSigmoidTflite,
+    &ops::kFixedAttention,
+    &ops::kFixedLayerNorm,
     &ops::kStreamingCache,
     &ops::kReadVariable,
     &ops::kAssignVariable,

@@ -62,6 +62,7 @@ const char* name_of(OpCode code, Arithmetic arithmetic) noexcept {
     case 2:
       if (code == OpCode::svdf) return "shifts";
       if (code == OpCode::mod) return "floored";
+      if (code == OpCode::attention || code == OpCode::layer_norm) return "fixed_point";
       return is_reduction(code) ? "windows" : "exact";
     case 3:
       if (code == OpCode::lstm) return "stateful_tflite";

@@ -129,7 +129,8 @@ enum class Arithmetic : std::uint8_t {
   tflite = 3,  // any scale and zero point, as TensorFlow Lite's reference kernels compute
   only = 1,    // of an operator that has one arithmetic, which is not ESP-DL's
 
-  floored = 2,  // mod: the result has the sign of b, not of a
+  floored = 2,      // mod: the result has the sign of b, not of a
+  fixed_point = 2,  // attention, layer_norm: integers with any scales, computed without floats
 
   hybrid =
       3,  // conv, fully_connected: float32 activations, int8 weights; the input is quantized while running

@@ -36,26 +36,36 @@ PrepareOptions prepare_options(const Model& model, const ModelUsage& usage, Prep
 
 Result<SteppedSession> SteppedSession::make(const Prepared& prepared, const ModelUsage& usage,
                                             Memory& memory) noexcept {
-  const Model& model = prepared.model();
+  RUNNEL_ASSIGN(Workspace * workspace, Workspace::make(prepared, memory));
+  auto* state = static_cast<std::byte*>(memory.allocate(prepared.state_bytes(), 64));
+  if (state == nullptr) {
+    return Status(Code::out_of_memory)
+           << "a session of usage " << name_of(usage.kind) << " needs " << prepared.state_bytes() << " bytes";
+  }
+  RUNNEL_ASSIGN(const Session session, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
+  return make(session, usage, memory);
+}
+
+Result<SteppedSession> SteppedSession::make(const Session& session, const ModelUsage& usage,
+                                            Memory& memory) noexcept {
+  const Model& model = session.prepared().model();
   SteppedSession made;
+  made.session_ = session;
   made.usage_ = usage;
   made.input_ = model.tensor(model.inputs()[static_cast<std::size_t>(usage.input)]);
   made.frame_bytes_ = static_cast<std::size_t>(usage.frame_values) * size_of(made.input_.dtype);
-  RUNNEL_ASSIGN(Workspace * workspace, Workspace::make(prepared, memory));
   std::size_t states = 0, frames = 0;
   for_each_pair(usage, model, [&](const fb::StatePair&, const TensorView& input, std::size_t offset) {
     states = offset + input.bytes();
   });
   if (!checked_mul(made.frame_bytes_, static_cast<std::size_t>(usage.frames), frames))
     return Status(Code::invalid_argument, "the frames of a run do not fit into memory");
-  auto* state = static_cast<std::byte*>(memory.allocate(prepared.state_bytes(), 64));
   made.kept_ = static_cast<std::byte*>(memory.allocate(frames, 64));
   made.states_ = states == 0 ? nullptr : static_cast<std::byte*>(memory.allocate(states, kStateAlignment));
-  if (state == nullptr || made.kept_ == nullptr || (states > 0 && made.states_ == nullptr)) {
-    return Status(Code::out_of_memory) << "a session of usage " << name_of(usage.kind) << " needs "
-                                       << prepared.state_bytes() + frames + states << " bytes";
+  if (made.kept_ == nullptr || (states > 0 && made.states_ == nullptr)) {
+    return Status(Code::out_of_memory)
+           << "a session of usage " << name_of(usage.kind) << " needs " << frames + states << " bytes";
   }
-  RUNNEL_ASSIGN(made.session_, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
   made.reset();
   return made;
 }
@@ -115,16 +125,25 @@ void SteppedSession::place_input() noexcept {
 }
 
 void SteppedSession::run() noexcept {
+  begin_run();
+  session_.run(session_.prepared().block());
+  end_run();
+}
+
+void SteppedSession::begin_run() noexcept {
   const Model& model = session_.prepared().model();
   if (usage_.kind != UsageKind::step) session_.reset();
   place_input();
   for_each_pair(usage_, model, [&](const fb::StatePair& pair, const TensorView& input, std::size_t offset) {
     std::memcpy(session_.input(position_of(model, pair.input())).data(), states_ + offset, input.bytes());
   });
-  session_.run(session_.prepared().block());
-  for_each_pair(usage_, model, [&](const fb::StatePair& pair, const TensorView& input, std::size_t offset) {
-    std::memcpy(states_ + offset, session_.tensor(pair.output()).data(), input.bytes());
-  });
+}
+
+void SteppedSession::end_run() noexcept {
+  for_each_pair(usage_, session_.prepared().model(),
+                [&](const fb::StatePair& pair, const TensorView& input, std::size_t offset) {
+                  std::memcpy(states_ + offset, session_.tensor(pair.output()).data(), input.bytes());
+                });
   ran_ = true;
   fresh_ = 0;
   over_ = usage_.kind == UsageKind::whole;

@@ -32,6 +32,9 @@ class SteppedSession {
   // Session and its memory.
   static Result<SteppedSession> make(const Prepared& prepared, const ModelUsage& usage,
                                      Memory& memory) noexcept;
+  // With a session that exists, one of a group for example, which outlives this object.
+  static Result<SteppedSession> make(const Session& session, const ModelUsage& usage,
+                                     Memory& memory) noexcept;
 
   // As new: zeros for context and state.
   void reset() noexcept;
@@ -48,6 +51,9 @@ class SteppedSession {
   [[nodiscard]] bool due() const noexcept { return !over_ && filled_ == usage_.frames; }
   // Runs the model on what is there. Outputs are those of session() until the next run.
   void run() noexcept;
+  // The same around a block that session() runs in between, together with others (stepped_group.h).
+  void begin_run() noexcept;
+  void end_run() noexcept;
   // The stream has ended: a run may be due, and after it more of them. Again: nothing.
   void finish() noexcept;
 

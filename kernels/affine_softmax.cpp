@@ -1,6 +1,7 @@
 #include "kernels/affine_softmax.h"
 
 #include <array>
+#include <limits>
 
 #include "kernels/arithmetic/fixed_point.h"
 
@@ -27,6 +28,13 @@ constexpr float exp_of(float x) {
   return static_cast<float>(sum);
 }
 constexpr float one_over_one_plus(float x) { return 1.0f / (1.0f + x); }
+// Of x >= 1; below, where nobody asks, 1. Newton's method.
+constexpr float one_over_root(float x) {
+  if (x < 1) return 1;
+  double root = static_cast<double>(x);
+  for (int i = 0; i < 20; ++i) root = (root + static_cast<double>(x) / root) / 2;
+  return static_cast<float>(1 / root);
+}
 
 constexpr std::int16_t entry(float value) {
   return static_cast<std::int16_t>(value < -32768.0f ? -32768.0f : value > 32767.0f ? 32767.0f : value);
@@ -53,6 +61,7 @@ constexpr Table make_table(float scale, std::int32_t zero, float (*function)(flo
 }
 constexpr Table kExp = make_table(10.0f / 65535.0f, 32767, exp_of);
 constexpr Table kOneOverOnePlus = make_table(1.0f / 65535.0f, -32768, one_over_one_plus);
+constexpr Table kOneOverRoot = make_table(4.0f / 65535.0f, -32768, one_over_root);
 
 std::int16_t look_up(const Table& table, std::int16_t value) noexcept {
   const auto index = static_cast<std::size_t>(256 + (value >> 7));
@@ -113,12 +122,42 @@ void softmax_of_int8(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* 
   }
 }
 
+// The same with a table. Exponentials and the reciprocal are positive, so that both roundings add a half.
+template <class Y>
+void softmax_by_table(const AffineSoftmaxSpec& spec, const std::int8_t* x, Y* y) noexcept {
+  constexpr std::int32_t kLow = std::numeric_limits<Y>::min(), kHigh = std::numeric_limits<Y>::max();
+  for (std::size_t row = 0; row < spec.rows; ++row, x += spec.count, y += spec.count) {
+    std::int32_t largest = -128;
+    for (std::size_t i = 0; i < spec.count; ++i) largest = x[i] > largest ? x[i] : largest;
+    std::int64_t sum = 0;  // Q12
+    for (std::size_t i = 0; i < spec.count; ++i)
+      sum += (std::int64_t{spec.exponentials[largest - x[i]]} + (1 << 11)) >> 12;
+    int bits = 0;
+    const std::int64_t scale = fixed::reciprocal(saturate<std::int32_t>(sum), 12, bits);
+    const int exponent = bits + 31 - 8 * static_cast<int>(sizeof(Y)), shift = exponent < 31 ? exponent : 31;
+    const std::int64_t half = shift > 0 ? std::int64_t{1} << (shift - 1) : 0;
+    for (std::size_t i = 0; i < spec.count; ++i) {
+      const std::int64_t product = (scale * spec.exponentials[largest - x[i]] + (1 << 30)) >> 31;
+      const std::int64_t value = kLow + ((product + half) >> shift);
+      y[i] = static_cast<Y>(value > kHigh ? kHigh : value);
+    }
+  }
+}
+
 }  // namespace
+
+void fill_exponentials(const AffineSoftmaxSpec& spec, std::int32_t* table) noexcept {
+  for (std::int32_t below = 0; below < kExponentials; ++below)
+    table[below] = -below < spec.least_difference
+                       ? 0
+                       : fixed::exp_of_negative(static_cast<std::int32_t>(spec.multiplier(-below)), 5);
+}
 
 std::int16_t exp_from_table(std::int16_t value) noexcept { return look_up(kExp, value); }
 std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept {
   return look_up(kOneOverOnePlus, value);
 }
+std::int16_t one_over_root_from_table(std::int16_t value) noexcept { return look_up(kOneOverRoot, value); }
 
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
   const double scale = static_cast<double>(x_scale), factor = static_cast<double>(beta);
@@ -135,6 +174,10 @@ void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept {
   if (spec.from == DType::int16)
     softmax_of_int16(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));
+  else if (spec.exponentials != nullptr && spec.to == DType::int16)
+    softmax_by_table(spec, static_cast<const std::int8_t*>(x), static_cast<std::int16_t*>(y));
+  else if (spec.exponentials != nullptr)
+    softmax_by_table(spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(y));
   else
     softmax_of_int8(spec, static_cast<const std::int8_t*>(x), y);
 }

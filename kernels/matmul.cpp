@@ -69,12 +69,18 @@ void floats(const MatmulSpec& spec, const float* a, const float* b, float* __res
 
 std::size_t matmul_scratch(const MatmulSpec& spec) noexcept {
   if (spec.dtype == DType::float32) return 0;
+  // Sums of four rows, and the rows as 16 bits.
+  if (spec.vectors != nullptr && spec.dtype == DType::int8)
+    return 4 * (static_cast<std::size_t>(spec.columns) * sizeof(std::int32_t) +
+                static_cast<std::size_t>(spec.inner) * sizeof(std::int16_t));
   return static_cast<std::size_t>(spec.columns) *
          (spec.dtype == DType::int8 && !spec.affine ? sizeof(std::int32_t) : sizeof(std::int64_t));
 }
 
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept {
-  if (spec.affine && spec.dtype == DType::int8) {
+  if (spec.vectors != nullptr) {
+    spec.vectors(spec, a, b, y, scratch);
+  } else if (spec.affine && spec.dtype == DType::int8) {
     affine(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b),
            static_cast<std::int8_t*>(y), static_cast<std::int64_t*>(scratch));
   } else if (spec.affine) {

@@ -11,6 +11,10 @@
 
 namespace runnel::kernels {
 
+struct MatmulSpec;
+using MatmulVectors = void (*)(const MatmulSpec& spec, const void* a, const void* b, void* y,
+                               void* scratch) noexcept;
+
 struct MatmulSpec {
   DType dtype = DType::int8;                      // of a, b and y: int8, int16 or float32
   std::int32_t rows = 1, inner = 1, columns = 1;  // M, K, N
@@ -25,6 +29,7 @@ struct MatmulSpec {
   std::int32_t low = -128, high = 127;
   bool relu = false;                      // float32: negative results become 0
   const FloatKernels* kernels = nullptr;  // float32; null: plain loops
+  MatmulVectors vectors = nullptr;        // integers (matmul_vectors()); null: plain loops
 };
 
 // Bytes of scratch memory (64-byte aligned) that matmul needs.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/passes/fuse_swoosh.h"
+#include "compiler/passes/simplify/tidy.h"
 
 namespace runnel::compiler {
 namespace {
@@ -41,9 +42,9 @@ class Fusion {
       else if (node.code == OpCode::mul || node.code == OpCode::add || node.code == OpCode::sub)
         take_constant(i);
     }
-    drop_unread();
     std::size_t i = 0;
     std::erase_if(graph_.nodes, [&](const Node&) { return removed_[i++]; });
+    drop_unread(graph_);
   }
 
  private:
@@ -151,23 +152,6 @@ class Fusion {
     for (std::size_t k = 0; k < bias.size(); ++k) bias[k] += sign * summands[k];
     maker.inputs[2] =
         add_constant(tensor(maker.inputs[given ? 2 : 1]), {static_cast<std::int32_t>(bias.size())}, bias);
-  }
-
-  void drop_unread() {
-    std::vector<bool> read(graph_.tensors.size(), false);
-    for (const TensorId id : graph_.outputs) read[static_cast<std::size_t>(id)] = true;
-    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
-      const Node& node = graph_.nodes[i];
-      if (removed_[i]) continue;
-      // What a session keeps is read in the next call.
-      removed_[i] = node.code != OpCode::assign_variable &&
-                    std::none_of(node.outputs.begin(), node.outputs.end(),
-                                 [&](TensorId id) { return read[static_cast<std::size_t>(id)]; });
-      if (removed_[i]) continue;
-      for (const TensorId id : node.inputs) {
-        if (id >= 0) read[static_cast<std::size_t>(id)] = true;
-      }
-    }
   }
 
   Graph& graph_;

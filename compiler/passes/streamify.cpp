@@ -155,6 +155,25 @@ std::vector<int> chosen_time_axes(const Graph& graph, const StreamOptions& optio
   return axes;
 }
 
+Result<std::vector<std::string>> give_windows(Graph& graph, const StreamOptions& options,
+                                              const std::vector<int>& time_axes, OperatorTable operators) {
+  std::vector<std::string> notes;
+  if (options.attention) {
+    StreamOptions windows = options;
+    windows.pool_window = 0;
+    RUNNEL_TRY(apply_windows(graph, windows, time_axes, operators, notes));
+    return notes;
+  }
+  RUNNEL_ASSIGN(const View view, view_of(graph, time_axes, operators));
+  if (view.refusals.empty()) return notes;
+  Graph masked = graph;
+  RUNNEL_ASSIGN(WindowedGraph done, window_attention(masked, view.time_axes, {}));
+  if (done.notes.empty()) return notes;
+  masked.vectors.clear();
+  graph = std::move(masked);
+  return std::move(done.notes);
+}
+
 Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
                               const std::vector<int>& time_axes, OperatorTable operators) {
   Streamified out;

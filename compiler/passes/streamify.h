@@ -25,6 +25,12 @@ struct Streamified {
 Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
                               const std::vector<int>& time_axes, OperatorTable operators);
 
+// The part of it that gives attention its windows, those of the options or of masks in the file, for a graph
+// that is rewritten further before it is written; the window is not to be asked for again then. Returns a
+// note for each. Errors: as streamify().
+Result<std::vector<std::string>> give_windows(Graph& graph, const StreamOptions& options,
+                                              const std::vector<int>& time_axes, OperatorTable operators);
+
 // Which axis of an input is taken for time and why, as the start of a sentence: what comes after it may be
 // wrong because of that. Empty where an option says it, or where there is no other. `input_axes`: per input,
 // -1: no stream.

@@ -8,6 +8,7 @@
 #include "compiler/ir/graph_editor.h"
 #include "compiler/passes/attention_band.h"
 #include "compiler/passes/attention_scores.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "compiler/passes/windowed_statistics.h"
 
 namespace runnel::compiler {
@@ -49,6 +50,7 @@ class Attention {
       out.same_clip = false;
       out.notes.push_back(note(*found, node.name));
     }
+    cancel_transpositions(graph_);
     return out;
   }
 

@@ -7,11 +7,27 @@
 #include <tuple>
 
 #include "compiler/passes/non_negative.h"
+#include "compiler/quantize/round/fixed_constants.h"
 #include "compiler/quantize/round/function_table.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
+
+template <class T>
+void store_as(const std::vector<std::int32_t>& integers, std::vector<std::byte>& bytes) {
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    const auto integer = kernels::saturate<T>(integers[i]);
+    std::memcpy(bytes.data() + i * sizeof integer, &integer, sizeof integer);
+  }
+}
+void store_all(const std::vector<std::int32_t>& integers, DType type, Tensor& tensor) {
+  tensor.data.emplace(integers.size() * size_of(type));
+  if (type == DType::int16)
+    store_as<std::int16_t>(integers, *tensor.data);
+  else
+    store_as<std::int8_t>(integers, *tensor.data);
+}
 
 class Emission {
  public:
@@ -135,6 +151,10 @@ class Emission {
         return emit_recurrent(node, type);
       case Role::function:
         return emit_function(node, type);
+      case Role::attention:
+        return emit_attention(node, type);
+      case Role::norm:
+        return emit_norm(node, type);
       default:
         return emit_plain(node, type);
     }
@@ -202,6 +222,44 @@ class Emission {
     return {};
   }
 
+  Status emit_attention(Node node, DType type) {
+    for (std::size_t i = 0; i < 3; ++i) node.inputs[i] = own(node, node.inputs[i], type);
+    if (node.inputs.size() > 3 && node.inputs[3] >= 0)
+      node.inputs[3] = add(fixed_bias(before(node.inputs[3])));
+    if (node.inputs.size() > 4 && node.inputs[4] >= 0)
+      node.inputs[4] = constant(node.inputs[4], symmetric_grid(node.inputs[4], type));
+    return emit_fixed(std::move(node));
+  }
+  Status emit_norm(Node node, DType type) {
+    node.inputs[0] = own(node, node.inputs[0], type);
+    const bool has_offset = node.inputs.size() > 2 && node.inputs[2] >= 0;
+    FixedNormConstants made = fixed_norm_constants(
+        before(node.inputs[1]), has_offset ? &before(node.inputs[2]) : nullptr, plan_.scheme);
+    node.inputs[1] = add(std::move(made.gain));
+    if (has_offset) node.inputs[2] = add(std::move(made.offset));
+    return emit_fixed(std::move(node));
+  }
+  Status emit_fixed(Node node) {
+    node.arithmetic = Arithmetic::fixed_point;
+    node.rounding = plan_.target.rounding;
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+  // Of a constant, without a zero point.
+  Grid symmetric_grid(TensorId id, DType type) const {
+    Range range;
+    for (const float value : floats_of(before(id))) {
+      range.high = std::max(range.high, std::abs(static_cast<double>(value)));
+      range.low = -range.high;
+    }
+    Grid made = grid_of(range, type, plan_.scheme);
+    if (made.affine) {
+      made.zero = 0;
+      made.step = static_cast<double>(static_cast<float>(range.high / kernels::highest(type)));
+    }
+    return made;
+  }
+
   Status emit_weighted(Node node, DType type) {
     const TensorId x = node.inputs[0];
     const Grid in = grid(x, type), out = grid(node.outputs[0], type);
@@ -227,9 +285,7 @@ class Emission {
         weights.exponents.push_back(static_cast<std::int8_t>(exponent));
       }
     }
-    weights.data.emplace(layer.integers.size() * size_of(type));
-    for (std::size_t i = 0; i < layer.integers.size(); ++i)
-      kernels::store(type, weights.data->data(), i, layer.integers[i]);
+    store_all(layer.integers, type, weights);
     node.inputs[0] = own(node, x, type);
     node.inputs[1] = add(std::move(weights));
     node.inputs.resize(layer.bias.empty() ? 2 : 3);
@@ -296,9 +352,7 @@ class Emission {
   TensorId matrix(TensorId id, const Layer& layer, DType type) {
     Tensor made = before(id);
     set_grid(made, grid_of_exponent(layer.exponents[0], type));
-    made.data.emplace(layer.integers.size() * size_of(type));
-    for (std::size_t i = 0; i < layer.integers.size(); ++i)
-      kernels::store(type, made.data->data(), i, layer.integers[i]);
+    store_all(layer.integers, type, made);
     return add(std::move(made));
   }
 

@@ -6,6 +6,8 @@
 
 #include "inference/host/operator_traits.h"
 #include "kernels/elementwise/affine.h"
+#include "kernels/transformer/fixed_attention.h"
+#include "kernels/transformer/fixed_layer_norm.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -40,6 +42,23 @@ Status check_weights(const Graph& graph) {
   return failure;
 }
 
+// ESP-DL has no such operators; runnel's own are in fixed point.
+bool has_fixed_point_attention(const Graph& graph, const Node& node) {
+  const auto& options = std::get<AttentionOptions>(node.options);
+  return std::all_of(node.inputs.begin(), node.inputs.begin() + 3,
+                     [&](TensorId id) { return !at(graph, id).data; }) &&
+         options.real_scale > 0 &&
+         std::int64_t{options.left} + options.chunk + options.right <= kernels::kMaxFixedKeys;
+}
+bool has_fixed_point_norm(const Graph& graph, const Node& node) {
+  const auto& shape = at(graph, node.inputs[0]).shape;
+  const auto axis = static_cast<std::ptrdiff_t>(std::get<NormOptions>(node.options).axis);
+  std::int64_t count = 1;
+  for (auto dim = shape.begin() + axis; dim != shape.end(); ++dim) count *= *dim;
+  return node.inputs.size() > 1 && node.inputs[1] >= 0 && at(graph, node.inputs[1]).data &&
+         count <= kernels::kMaxFixedNorm;
+}
+
 }  // namespace
 
 Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
@@ -54,6 +73,11 @@ Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
   if (node.arithmetic != Arithmetic::espdl && role != Role::passive) return Role::real;
   if (role == Role::pair && (node.inputs.size() != 2 || !is_float(node.inputs[1]))) return Role::real;
   if (node.code == OpCode::prelu && !at(graph, node.inputs[1]).data) return Role::real;
+  if (role == Role::shares && std::get<AxisOptions>(node.options).axis !=
+                                  static_cast<int>(at(graph, node.inputs[0]).shape.size()) - 1)
+    return Role::real;
+  if (role == Role::attention && (esp_dl || !has_fixed_point_attention(graph, node))) return Role::real;
+  if (role == Role::norm && (esp_dl || !has_fixed_point_norm(graph, node))) return Role::real;
   if (node.code == OpCode::matmul && at(graph, node.inputs[0]).data) return Role::real;
   // Groups that are neither one nor one per channel are unknown to ESP-DL.
   if (const auto* conv = std::get_if<ConvOptions>(&node.options);
@@ -200,6 +224,12 @@ Result<Plan> make_plan(const Graph& graph, const Options& options) {
   for (const auto& state : graph.pipeline.states) join(plan.groups, state.first, state.second);
   for (std::size_t i = 0; i < plan.groups.size(); ++i)
     plan.groups[i] = root(plan.groups, static_cast<TensorId>(i));
+  plan.shares.assign(graph.tensors.size(), false);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (plan.roles[n] == Role::shares)
+      plan.shares[static_cast<std::size_t>(
+          plan.groups[static_cast<std::size_t>(graph.nodes[n].outputs[0])])] = true;
+  }
   return plan;
 }
 

@@ -32,6 +32,7 @@ struct Plan {
   std::vector<DType> types;           // per node: int8, int16, float32 (as it is)
   std::vector<TensorId> groups;       // per tensor: whose range it shares
   std::vector<Range> ranges;          // per tensor; that of its group counts
+  std::vector<bool> shares;           // per tensor; that of its group counts: parts of 1, with their own grid
   std::map<int, Layer> layers;        // per node: weights that were decided; others are rounded to nearest
   std::map<int, int> gate_exponents;  // of recurrent nodes
   std::map<std::pair<int, int>, Layer>
@@ -43,7 +44,12 @@ struct Plan {
   [[nodiscard]] Range& range(TensorId id) {
     return ranges[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])];
   }
-  [[nodiscard]] Grid grid(TensorId id, DType type) const { return grid_of(range(id), type, scheme); }
+  [[nodiscard]] bool has_shares(TensorId id) const {
+    return shares[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])];
+  }
+  [[nodiscard]] Grid grid(TensorId id, DType type) const {
+    return has_shares(id) ? grid_of_shares(type) : grid_of(range(id), type, scheme);
+  }
 };
 
 // Roles and types by the rules of the target, groups of tensors that share a scale; ranges are still empty.

@@ -46,18 +46,13 @@ Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options
   return made;
 }
 
-Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips,
-                           std::span<const std::size_t> which, int threads) {
+Result<double> sensitivity(const Quantized& quantized, std::size_t node, const ReferenceOutputs& reference) {
   Plan plan = quantized.plan;
   for (std::size_t n = 0; n < plan.types.size(); ++n) {
     if (n != node) plan.types[n] = DType::float32;
   }
   RUNNEL_ASSIGN(const Graph form, emit_integer_graph(quantized.real, plan));
-  RUNNEL_ASSIGN(const std::vector<QuantizationNoise> noises,
-                compare_forms(quantized.real, form, clips, which, threads));
-  double sum = 0;
-  for (const QuantizationNoise& noise : noises) sum += noise.ratio();
-  return sum / static_cast<double>(noises.size());
+  return reference.error(form);
 }
 
 }  // namespace runnel::compiler::quantizer

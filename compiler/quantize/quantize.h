@@ -40,9 +40,9 @@ struct Quantized {
 // emit_integer_graph; unsupported when the requested error cannot be reached.
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options);
 
-// QuantizationNoise at the outputs when only this operator is quantized. Errors: those of the runs.
-Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips,
-                           std::span<const std::size_t> which, int threads);
+// QuantizationNoise at the outputs when only this operator is quantized; `reference`: those of
+// quantized.real. Errors: those of the runs.
+Result<double> sensitivity(const Quantized& quantized, std::size_t node, const ReferenceOutputs& reference);
 
 // At most `most` of `count` clips, spread evenly.
 std::vector<std::size_t> some_of(std::size_t count, std::size_t most);

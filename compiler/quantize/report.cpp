@@ -68,6 +68,8 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
           slices[slice][i].add(noise);
         }
       }));
+  RUNNEL_ASSIGN(const ReferenceOutputs reference,
+                ReferenceOutputs::make(quantized.real, clips, which, options.threads));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     QuantizationNoise noise;
     for (const auto& slice : slices) noise.add(slice[i]);
@@ -83,7 +85,7 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
     if (entry.type != DType::float32) {
       if (options.progress)
         options.progress("report", static_cast<double>(i) / static_cast<double>(ids.size()));
-      RUNNEL_ASSIGN(entry.alone, sensitivity(quantized, nodes[i], clips, which, options.threads));
+      RUNNEL_ASSIGN(entry.alone, sensitivity(quantized, nodes[i], reference));
     }
     report.operators.push_back(std::move(entry));
   }

@@ -96,15 +96,18 @@ enum class Products : std::uint8_t {
 
 // What quantization of a float operator means (compiler/quantize).
 enum class QuantizerRole : std::uint8_t {
-  real,      // stays float32 (or works on plain integers)
-  weighted,  // convolution, fully connected: constant weights with scales of their own
-  passive,   // moves values: the result has the input's scale
-  concat,    // all inputs get the result's scale
-  value,     // one input and a scale of its own for the result: pools, reductions, activations
-  function,  // the same, by a table where the target wants one
-  pair,      // two inputs, each with its scale
-  softmax,   // integers in, float32 out
-  recurrent  // GRU, LSTM
+  real,       // stays float32 (or works on plain integers)
+  weighted,   // convolution, fully connected: constant weights with scales of their own
+  passive,    // moves values: the result has the input's scale
+  concat,     // all inputs get the result's scale
+  value,      // one input and a scale of its own for the result: pools, reductions, activations
+  function,   // the same, by a table where the target wants one
+  pair,       // two inputs, each with its scale
+  softmax,    // integers in, float32 out
+  shares,     // the same, but to integers: parts of 1, whose scale is given
+  recurrent,  // GRU, LSTM
+  attention,  // queries, keys and values with their scales; tables of distances are constants
+  norm        // one input, factors and offsets are constants
 };
 
 // One arithmetic of an operator, in words for docs/operators.md.

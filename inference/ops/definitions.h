@@ -72,7 +72,9 @@
   X(kReduceMeanWindows) X(kReduceSumWindows) X(kReduceMaxWindows) X(kReduceMinWindows) \
   X(kReduceMeanTfliteWindows) X(kReduceMeanPoolWindows) X(kReduceMeanTflitePoolWindows) \
   /* attention/attention.cpp */ \
-  X(kAttention)
+  X(kAttention) \
+  /* attention/fixed_attention.cpp, attention/fixed_layer_norm.cpp */ \
+  X(kFixedAttention) X(kFixedLayerNorm)
 // clang-format on
 
 namespace runnel::ops {

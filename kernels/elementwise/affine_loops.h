@@ -6,71 +6,13 @@
 
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise_loops.h"
+#include "kernels/elementwise/multiplier_lanes.h"
 #include "kernels/integer_lanes.h"
 
 namespace runnel::kernels {
 namespace {
 
-// Multiplier::operator() for 32-bit values and shifts of 0 to 31. kSmall: results before the shift are below
-// 2^30, so that rounding a quotient's ties away from zero may add half, less 1 below 0.
-template <bool kSmall>
-struct Multiplier32 {
-  std::int32_t value, shift, mask, half, sign;
-  explicit Multiplier32(const Multiplier& of) noexcept
-      : value(of.value),
-        shift(of.shift),
-        mask(static_cast<std::int32_t>((std::int64_t{1} << of.shift) - 1)),
-        half((mask >> 1) + (of.shift > 0 ? 1 : 0)),
-        sign(of.shift > 0 ? -1 : 0) {}
-  [[gnu::always_inline]] std::int32_t operator()(std::int32_t x) const noexcept {
-    // Of the shifted product only the low half is used: a logical shift, which AVX2 has, gives the same.
-    const auto nudged = static_cast<std::uint64_t>(std::int64_t{x} * value + (std::int64_t{1} << 30));
-    const auto high = static_cast<std::int32_t>(static_cast<std::uint32_t>(nudged >> 31));
-    if constexpr (kSmall) return (high + half + ((high >> 31) & sign)) >> shift;
-    const std::int32_t threshold = (mask >> 1) + (high < 0 ? 1 : 0);
-    return (high >> shift) + ((high & mask) > threshold ? 1 : 0);
-  }
-};
-
 #if defined(__AVX512F__) || defined(__AVX2__)
-// Multiplier32<true> of vectors: compilers would multiply 64 by 64 bits.
-struct MultiplierLanes {
-#if defined(__AVX512F__)
-  using Register = __m512i;
-#else
-  using Register = __m256i;
-#endif
-  using I = IntLanes;
-  I half, sign;
-  std::int32_t value, shift;
-  explicit MultiplierLanes(const Multiplier& of) noexcept
-      : half(Multiplier32<true>(of).half - I{}),
-        sign(Multiplier32<true>(of).sign - I{}),
-        value(of.value),
-        shift(of.shift) {}
-  // Before the shift.
-  [[gnu::always_inline]] I doubled_high(I x) const noexcept {
-    const auto in = reinterpret_cast<Register>(x);
-#if defined(__AVX512F__)
-    const Register by = _mm512_set1_epi32(value), nudge = _mm512_set1_epi64(std::int64_t{1} << 30);
-    const Register even = _mm512_add_epi64(_mm512_mul_epi32(in, by), nudge),
-                   odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(in, 32), by), nudge);
-    return reinterpret_cast<I>(
-        _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1)));
-#else
-    const Register by = _mm256_set1_epi32(value), nudge = _mm256_set1_epi64x(std::int64_t{1} << 30);
-    const Register even = _mm256_add_epi64(_mm256_mul_epi32(in, by), nudge),
-                   odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(in, 32), by), nudge);
-    return reinterpret_cast<I>(
-        _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
-#endif
-  }
-  [[gnu::always_inline]] I operator()(I x) const noexcept {
-    const I high = doubled_high(x);
-    return (high + half + ((high >> 31) & sign)) >> shift;
-  }
-};
-
 // Room for precision in sums of bytes (set_scales()).
 constexpr int kByteRoom = 20;
 

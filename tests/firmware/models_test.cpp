@@ -8,6 +8,7 @@
 
 #include "inference/host/engine.h"
 #include "tests/firmware/image.h"
+#include "tests/inference/graph_builder.h"
 
 namespace runnel {
 namespace {
@@ -112,10 +113,8 @@ ImageOutput run_there(const char* board, const std::filesystem::path& model, con
   return output;
 }
 
-void compare(const ModelCase& one, const std::vector<const char*>& boards) {
-  SCOPED_TRACE(one.path);
-  const TemporaryFolder folder;
-  const std::filesystem::path model = import(folder, one.path);
+void compare(const std::filesystem::path& model, const ModelCase& one,
+             const std::vector<const char*>& boards) {
   const auto engine = prepare(model, one, one.whole, one.block);
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(1);
@@ -129,6 +128,54 @@ void compare(const ModelCase& one, const std::vector<const char*>& boards) {
     Bytes found;
     const ImageOutput output = run_there(board, model, input, found, options);
     EXPECT_EQ(found, expected) << board << ": " << output.said;
+  }
+}
+
+void compare(const ModelCase& one, const std::vector<const char*>& boards) {
+  SCOPED_TRACE(one.path);
+  const TemporaryFolder folder;
+  compare(import(folder, one.path), one, boards);
+}
+
+// Attention of two heads over a window, with tables of distances, and a normalization, in fixed point.
+Bytes attention_model(DType dtype) {
+  GraphBuilder b(6, dtype);
+  const auto x = b.input({1, 40, 8});
+  const int exponent = dtype == DType::int8 ? -4 : -11;
+  const auto heads = [&](int channels) {
+    return b.reshape(b.conv(x, 2 * channels, {}), {1, 40, 2, channels});
+  };
+  const auto q = heads(13), k = heads(10), v = heads(9), y = b.tensor({1, 40, 2, 9}, exponent);
+  compiler::AttentionOptions options;
+  options.left = 9;
+  options.right = 1;
+  options.chunk = 2;
+  options.real_scale = 0.3f;
+  b.node(OpCode::attention,
+         {q, k, v, b.constant({2, 13}, DType::int32, {}, -1, 20000),
+          b.constant({13, 2, 3}, dtype, {exponent}, -1, 100)},
+         {y}, options, Arithmetic::fixed_point);
+  compiler::NormOptions norm;
+  norm.axis = 2;
+  norm.epsilon = 1e-5f;
+  const auto flat = b.reshape(y, {1, 40, 18}), z = b.tensor({1, 40, 18}, exponent - 1);
+  b.node(
+      OpCode::layer_norm,
+      {flat, b.constant({18}, DType::int16, {-14}, -1, 20000), b.constant({18}, DType::int32, {}, -1, 5000)},
+      {z}, norm, Arithmetic::fixed_point);
+  b.output(z);
+  const auto written = compiler::write_model(b.graph());
+  EXPECT_TRUE(written.ok()) << written.status().text();
+  return written.ok() ? written->bytes : Bytes();
+}
+
+TEST(Firmware, AttentionInFixedPointGivesTheBytesOfThisMachine) {
+  if (without_images()) GTEST_SKIP() << "SKIPPED WITHOUT IMAGES: run scripts/firmware_tests.sh";
+  for (const DType dtype : {DType::int8, DType::int16}) {
+    SCOPED_TRACE(name_of(dtype));
+    const TemporaryFolder folder;
+    write_file(folder.path() / "model.rnl", attention_model(dtype));
+    compare(folder.path() / "model.rnl", {"attention", 60}, {kM4F, kM55});
   }
 }
 

@@ -74,7 +74,7 @@ class StreamStages {
     return y;
   }
 
-  // Self-attention of one head over projections of x.
+  // Self-attention of one head over projections of x; of integers also in fixed point, normalized.
   Id attention(Id x, int left, int right, int chunk) {
     const auto shape = b.shape(x);
     const auto projected = [&] { return b.reshape(b.conv(x, shape[2], {}), {1, shape[1], 1, shape[2]}); };
@@ -86,8 +86,20 @@ class StreamStages {
     options.score_exponent = -4;
     options.weight_exponent = b.dtype() == DType::int16 ? -15 : -7;
     options.real_scale = 0.5f;
-    b.node(OpCode::attention, {q, k, v}, {y}, options);
-    return b.reshape(y, shape);
+    if (b.dtype() == DType::float32 || (left + chunk) % 2 == 0) {
+      b.node(OpCode::attention, {q, k, v}, {y}, options);
+      return b.reshape(y, shape);
+    }
+    b.node(OpCode::attention, {q, k, v}, {y}, options, Arithmetic::fixed_point);
+    compiler::NormOptions norm;
+    norm.axis = 2;
+    norm.epsilon = 1e-3f;
+    const Id flat = b.reshape(y, shape), z = like(x, shape);
+    b.node(OpCode::layer_norm,
+           {flat, b.constant({shape[2]}, DType::int16, {-14}, -1, 20000),
+            b.constant({shape[2]}, DType::int32, {}, -1, 5000)},
+           {z}, norm, Arithmetic::fixed_point);
+    return z;
   }
 
   Id nearest(Id x, int factor) {

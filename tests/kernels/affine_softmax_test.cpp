@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <vector>
 
 namespace runnel::kernels {
@@ -20,6 +21,26 @@ TEST(AffineSoftmax, OfBytesSumsToOne) {
   for (const std::int8_t v : x) sum += std::exp(0.1 * v);
   for (std::size_t i = 0; i < x.size(); ++i)
     EXPECT_NEAR(y[i] + 128, 256 * std::exp(0.1 * x[i]) / sum, 0.6) << i;
+}
+
+TEST(AffineSoftmax, OfBytesIsTheSameWithATableOfExponentials) {
+  std::mt19937 random(3);
+  std::vector<std::int32_t> table(kExponentials);
+  for (int repeat = 0; repeat < 500; ++repeat) {
+    AffineSoftmaxSpec spec;
+    spec.to = repeat % 2 == 0 ? DType::int8 : DType::int16;
+    spec.rows = 1 + random() % 4;
+    spec.count = repeat == 0 ? 70000 : 1 + random() % 90;
+    set_scales(spec, static_cast<float>(1 + random() % 1000) * (repeat % 3 == 0 ? 1e-5f : 1e-3f), 0.7f);
+    std::vector<std::int8_t> x(spec.rows * spec.count);
+    for (auto& value : x) value = static_cast<std::int8_t>(repeat % 5 == 0 ? 7 : random());
+    std::vector<std::byte> plain(2 * x.size()), fast(2 * x.size());
+    affine_softmax(spec, x.data(), plain.data());
+    fill_exponentials(spec, table.data());
+    spec.exponentials = table.data();
+    affine_softmax(spec, x.data(), fast.data());
+    ASSERT_EQ(plain, fast) << repeat;
+  }
 }
 
 // FNV-1a over 16-bit values.

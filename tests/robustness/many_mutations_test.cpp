@@ -35,7 +35,8 @@ std::vector<Subject> subjects() {
   std::vector<Subject> all = {
       {"tiny.espdl", tiny_conv().file(), espdl}, {"tiny.rnl", written(tiny_conv().file()), model},
       {"digits.espdl", digits_espdl(), espdl},   {"digits.rnl", digits_rnl(), model},
-      {"attention.rnl", attention_rnl(), model}, {"steps.rnl", steps_rnl(), model}};
+      {"attention.rnl", attention_rnl(), model}, {"integer_attention.rnl", integer_attention_rnl(), model},
+      {"steps.rnl", steps_rnl(), model}};
   const auto pte = [](const Bytes& bytes) { return feed_foreign(bytes); };
   all.push_back({"tiny.pte", tiny_program().file(), pte});
   // With recordings of other operators, and caches that stay operators, if the test data is present.

@@ -97,6 +97,32 @@ std::vector<std::byte> attention_rnl() {
   return written(builder.graph());
 }
 
+std::vector<std::byte> integer_attention_rnl() {
+  GraphBuilder builder(5, DType::int8);
+  const auto x = builder.input({1, 12, 4});
+  const auto heads = [&](int channels) {
+    return builder.reshape(builder.conv(x, 2 * channels, {}), {1, 12, 2, channels});
+  };
+  const auto q = heads(5), k = heads(3), v = heads(2), y = builder.tensor({1, 12, 2, 2}, -5);
+  const auto bias = builder.constant({2, 8}, DType::int32, {}, -1, 100),
+             distances = builder.constant({8, 1, 2}, DType::int8, {-6}, -1, 100);
+  compiler::AttentionOptions options;
+  options.left = 4;
+  options.right = 1;
+  options.chunk = 2;
+  builder.node(OpCode::attention, {q, k, v, bias, distances}, {y}, options, Arithmetic::fixed_point);
+  const auto flat = builder.reshape(y, {1, 12, 4}), z = builder.tensor({1, 12, 4}, -5);
+  compiler::NormOptions norm;
+  norm.axis = 2;
+  norm.epsilon = 1e-5f;
+  builder.node(OpCode::layer_norm,
+               {flat, builder.constant({4}, DType::int16, {-14}, -1, 20000),
+                builder.constant({4}, DType::int32, {}, -1, 5000)},
+               {z}, norm, Arithmetic::fixed_point);
+  builder.output(z);
+  return written(builder.graph());
+}
+
 std::vector<std::byte> steps_rnl() {
   GraphBuilder builder(4, DType::float32);
   const auto x = builder.input({1, 6, 2}), y = builder.slice(x, 1, 1, 2, 2);

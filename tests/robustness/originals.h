@@ -13,6 +13,8 @@ std::vector<std::byte> digits_rnl();
 // Attention of floats over a window, with tables by distance; a step that looks ahead, with a counter as
 // state.
 std::vector<std::byte> attention_rnl();
+// The same of int8 in fixed point, and a layer normalization.
+std::vector<std::byte> integer_attention_rnl();
 std::vector<std::byte> steps_rnl();
 // A tenth of a second, 16 bit, mono; and the same as 32-bit floats.
 std::vector<std::byte> short_wav();

@@ -97,6 +97,8 @@ class Widening {
 
   // Which operators may become int16, in their order.
   Status rank_wide() {
+    RUNNEL_ASSIGN(const ReferenceOutputs reference,
+                  ReferenceOutputs::make(start_.real, clips_, few_, options_.threads));
     for (std::size_t n = 0; n < start_.plan.types.size(); ++n) {
       if (start_.plan.types[n] != DType::int8 || start_.plan.roles[n] == Role::passive ||
           options_.target.int8_weights)
@@ -104,7 +106,7 @@ class Widening {
       if (options_.progress)
         options_.progress("sensitivity",
                           static_cast<double>(n) / static_cast<double>(start_.plan.types.size()));
-      RUNNEL_ASSIGN(const double error, sensitivity(start_, n, clips_, few_, options_.threads));
+      RUNNEL_ASSIGN(const double error, sensitivity(start_, n, reference));
       wide_.push_back({n, error, products_of(start_.real, start_.real.nodes[n])});
     }
     sort_by_rank(wide_);

@@ -1,5 +1,7 @@
 #include "compiler/quantize/choose/quantization_run.h"
 
+#include <algorithm>
+
 #include "compiler/quantize/calibrate/calibrate.h"
 #include "compiler/quantize/choose/search_ranges.h"
 #include "compiler/quantize/choose/unify_sum_ranges.h"
@@ -11,7 +13,19 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr std::size_t kSearched = 40;  // clips that ranges are searched with
+constexpr std::size_t kSearched = 40;  // clips that ranges are searched with, at most
+constexpr std::size_t kFewest = 4;     // and at least, where that many would take too long
+constexpr double kSearchWork = 3e10;   // multiply-adds of trying one change of every range
+
+// A search runs the model a few times for every tensor: with a network of a million weights and a hundred
+// tensors fewer clips have to do. The changes that it is to find are much larger than their chance.
+std::size_t searched_clips(const Graph& graph) {
+  double products = 0;
+  for (const Node& node : graph.nodes) products += static_cast<double>(products_of(graph, node));
+  const double of_a_clip = std::max(1.0, products * static_cast<double>(graph.nodes.size()));
+  return static_cast<std::size_t>(
+      std::clamp(kSearchWork / of_a_clip, static_cast<double>(kFewest), static_cast<double>(kSearched)));
+}
 
 }  // namespace
 
@@ -110,7 +124,8 @@ Status QuantizationRun::tie(const Methods& methods, const ReferenceOutputs& refe
 
 Result<ReferenceOutputs> QuantizationRun::quick(const Quantized& made,
                                                 const std::vector<std::size_t>& which) const {
-  return ReferenceOutputs::make(made.real, clips_, some_of(which, kSearched), options_.threads);
+  return ReferenceOutputs::make(made.real, clips_, some_of(which, searched_clips(made.real)),
+                                options_.threads);
 }
 
 }  // namespace runnel::compiler::quantizer

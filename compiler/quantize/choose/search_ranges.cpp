@@ -4,7 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "compiler/quantize/integer_graph.h"
+#include "compiler/quantize/choose/integer_forms.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -54,8 +54,9 @@ void avoid_left_shifts(const Graph& graph, Plan& plan) {
 
 Result<double> search_ranges(const Graph& graph, const ReferenceOutputs& reference, int passes,
                              const Progress& progress, Plan& plan) {
+  IntegerForms forms(graph);
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
-    RUNNEL_ASSIGN(const Graph form, emit_integer_graph(graph, candidate));
+    RUNNEL_ASSIGN(const Graph form, forms.of(candidate));
     return reference.error(form);
   };
   RUNNEL_ASSIGN(double best, error_of(plan));
@@ -82,7 +83,7 @@ Result<double> search_ranges(const Graph& graph, const ReferenceOutputs& referen
       const bool fixed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) {
         return plan.groups[static_cast<std::size_t>(id)] == groups[g];
       });
-      if (!(start.high > start.low) || fixed) continue;
+      if (!(start.high > start.low) || fixed || plan.has_shares(groups[g])) continue;
       for (const double factor : factors) {
         Plan candidate = plan;
         candidate.range(groups[g]) = {start.low * factor, start.high * factor};

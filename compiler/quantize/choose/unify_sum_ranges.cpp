@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/quantize/choose/integer_forms.h"
 #include "compiler/quantize/choose/search_ranges.h"
-#include "compiler/quantize/integer_graph.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -50,8 +50,9 @@ Plan tied(const Node& node, double factor, Plan plan) {
 Result<int> unify_sum_ranges(const Graph& graph, const ReferenceOutputs& reference, double slack,
                              const Progress& progress, Plan& plan) {
   if (plan.scheme != Scheme::pow2) return 0;
+  IntegerForms forms(graph);
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
-    RUNNEL_ASSIGN(const Graph form, emit_integer_graph(graph, candidate));
+    RUNNEL_ASSIGN(const Graph form, forms.of(candidate));
     return reference.error(form);
   };
   int count = 0;

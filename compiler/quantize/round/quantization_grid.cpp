@@ -43,6 +43,15 @@ Grid grid_of(const Range& range, DType dtype, Scheme scheme) {
   return grid;
 }
 
+Grid grid_of_shares(DType dtype) {
+  Grid grid;
+  grid.dtype = dtype;
+  grid.affine = true;
+  grid.step = dtype == DType::int8 ? 1.0 / 256 : 1.0 / 32768;
+  grid.zero = dtype == DType::int8 ? -128 : 0;
+  return grid;
+}
+
 Range halved(const Range& range) { return {range.low / 2, range.high / 2}; }
 
 double rounded(const Grid& grid, kernels::Rounding rounding, double value) {

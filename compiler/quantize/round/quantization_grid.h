@@ -34,6 +34,8 @@ inline constexpr int kLowestExponent = -60, kHighestExponent = 60;
 
 // The finest grid that holds the range. A range of nothing gets a step of 2^-7 (int16: 2^-15).
 Grid grid_of(const Range& range, DType dtype, Scheme scheme);
+// That of parts of 1 in TensorFlow Lite's arithmetic: 256 of them as int8, 32768 as int16.
+Grid grid_of_shares(DType dtype);
 // Half the step (pow2): everything beyond the new range is clipped.
 Range halved(const Range& range);
 Grid grid_of_exponent(int exponent, DType dtype);

@@ -41,6 +41,7 @@ inline constexpr OperatorTraits kProductTraits[] = {
      .zeros = Zeros::zero,
      .products = Products::inner,
      .role = QuantizerRole::pair,
+     .affine_role = QuantizerRole::pair,
      .arithmetics = {{Arithmetic::espdl, "a [.., M, K], b [.., K, N]", kAll,
                       "time is M beside a fixed b, or a leading axis",
                       "exact sums, one rounding; f32: in order of K"},
@@ -59,11 +60,20 @@ inline constexpr OperatorTraits kProductTraits[] = {
     {.code = OpCode::attention,
      .family = Family::product,
      .shapes = Shapes::attention,
-     .arithmetics = {{Arithmetic::espdl,
-                      "queries, keys, values [1, time, heads, C], bias of distances or absent, table of "
-                      "distances or absent",
-                      kAll, "keys and values: history around the query's chunk",
-                      "products as matmul, softmax as softmax; f32: in order"}}},
+     .role = QuantizerRole::attention,
+     .affine_role = QuantizerRole::attention,
+     .arithmetics =
+         {{Arithmetic::espdl,
+           "queries, keys, values [1, time, heads, C], bias of distances or absent, table of "
+           "distances or absent",
+           kAll, "keys and values: history around the query's chunk",
+           "products as matmul, softmax as softmax; f32: in order"},
+          {Arithmetic::fixed_point,
+           "queries, keys, values [1, time, heads, C], bias of distances (i32) or absent, table of "
+           "distances or absent",
+           "i8 i16, also with scales", "keys and values: history around the query's chunk",
+           "exact sums; exponentials and 1 / sum by tables of 513, linear; one multiplier of 31 "
+           "bits for scores, one for the result"}}},
 };
 
 }  // namespace runnel::operators

@@ -77,6 +77,13 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
   bound->spec.rows = static_cast<std::size_t>(shape.product(0, shape.rank - 1));
   bound->spec.count = static_cast<std::size_t>(shape[shape.rank - 1]);
   kernels::set_scales(bound->spec, input(context.model(), op, 0).scales[0], beta_of(op));
+  if (context.isa() >= Isa::avx2 && bound->spec.from == DType::int8) {
+    auto* const table = context.memory().array<std::int32_t>(kernels::kExponentials);
+    if (table == nullptr) return Status(Code::out_of_memory) << "no memory for a table of exponentials";
+    kernels::fill_exponentials(bound->spec, table);
+    bound->spec.exponentials = table;
+    context.chose_kernel({Isa::generic, "table"});
+  }
   return static_cast<const BoundOperator*>(bound);
 }
 

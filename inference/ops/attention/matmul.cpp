@@ -5,6 +5,7 @@
 #include "inference/ops/binary/broadcast.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
+#include "kernels/transformer/integer_products.h"
 
 namespace runnel::ops {
 namespace {
@@ -162,6 +163,10 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   if (out.dtype == DType::float32 && context.isa() >= Isa::avx2) {
     spec.kernels = &kernels::float_kernels(context.isa());
     context.chose_kernel({vector_level(context.isa()), "two inputs"});
+  }
+  if (out.dtype != DType::float32) {
+    spec.vectors = kernels::matmul_vectors(spec, context.isa());
+    if (spec.vectors != nullptr) context.chose_kernel({Isa::avx2, "pairs of 16-bit products"});
   }
   context.request_scratch(kernels::matmul_scratch(spec));
   const std::size_t element = size_of(out.dtype);

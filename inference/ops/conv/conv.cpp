@@ -320,7 +320,14 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   }
   bound.conv.scratch_bytes = align_up(bound.conv.scratch_bytes, 64);
   context.request_scratch(bound.conv.scratch_bytes * static_cast<std::size_t>(bound.parts));
-  if (bound.conv.run_rows != nullptr && bound.batch == 1 && context.streamed()) {
+  // Rows have no padding: of a stream it is in the history.
+  const auto inside = [](std::int64_t size, std::int64_t kernel, std::int64_t dilation, std::int64_t pad) {
+    return pad == 0 && (kernel - 1) * dilation < size;
+  };
+  const bool unpadded =
+      context.streamed() || (inside(spec.in_height, spec.kernel_height, spec.dilation_height, spec.pad_top) &&
+                             inside(spec.in_width, spec.kernel_width, spec.dilation_width, spec.pad_left));
+  if (bound.conv.run_rows != nullptr && bound.batch == 1 && unpadded) {
     bound.run_together = spec.add ? run_conv_together<true> : run_conv_together<false>;
   }
   bound.x = operand(context, 0);

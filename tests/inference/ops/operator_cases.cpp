@@ -268,6 +268,19 @@ OperatorCase attention_case(Case c) {
   const TensorId bias = c.constant(c.type, {1, 7}), distances = c.constant(c.type, {7, 1, 2});
   return c.node({q, k, v, bias, distances}, options).done();
 }
+// Bytes have scales and zero points, int16 has powers of two.
+OperatorCase fixed_attention_case(Case c) {
+  c.scaled = c.type == DType::int8;
+  const auto stream = [&](int more) { return c.input(c.type, {1, kFrames, 1, kChannels + more}); };
+  const TensorId q = stream(2), k = stream(0), v = stream(0);
+  const TensorId bias = c.constant(DType::int32, {1, 7}, 0, 30000), distances = c.constant(c.type, {7, 1, 2});
+  if (c.scaled) c.at(distances).zero_points = {0};
+  compiler::AttentionOptions options;
+  options.left = 4;
+  options.chunk = 2;
+  options.real_scale = c.type == DType::int8 ? 0.5f : 0.01f;
+  return c.node({q, k, v, bias, distances}, options).done();
+}
 OperatorCase lut_case(Case c) {
   const TensorId x = c.x(), table = c.constant(c.type, {c.type == DType::int8 ? 256 : 257}, -4, 127);
   return c.node({x, table}, compiler::LutOptions{}).done();
@@ -342,6 +355,14 @@ OperatorCase norm_case(Case c, OpCode code) {
   std::vector<TensorId> inputs = {c.x()};
   if (code != OpCode::lp_norm) inputs.push_back(c.constant(DType::float32, {kChannels}));
   return c.node(std::move(inputs), options).done();
+}
+OperatorCase fixed_norm_case(Case c) {
+  c.scaled = c.type == DType::int8;
+  compiler::NormOptions options;
+  options.axis = 2;
+  options.epsilon = 1e-5f;
+  const TensorId x = c.x(), gain = c.constant(DType::int16, {kChannels}, -13, 9000);
+  return c.node({x, gain, c.constant(DType::int32, {kChannels}, 0, 9000)}, options).done();
 }
 OperatorCase softmax_case(Case c) {
   c.node({c.x()}, compiler::AxisOptions{2});
@@ -439,7 +460,8 @@ OperatorCase special_case(const OperatorDefinition& definition, DType type) {
     case OpCode::transposed_conv:
       return transposed_conv_case(std::move(c));
     case OpCode::attention:
-      return attention_case(std::move(c));
+      return arithmetic == Arithmetic::fixed_point ? fixed_attention_case(std::move(c))
+                                                   : attention_case(std::move(c));
     case OpCode::lut:
       return lut_case(std::move(c));
     case OpCode::clip:
@@ -499,7 +521,8 @@ OperatorCase special_case(const OperatorDefinition& definition, DType type) {
     case OpCode::layer_norm:
     case OpCode::rms_norm:
     case OpCode::lp_norm:
-      return norm_case(std::move(c), definition.code);
+      return arithmetic == Arithmetic::fixed_point ? fixed_norm_case(std::move(c))
+                                                   : norm_case(std::move(c), definition.code);
     case OpCode::gru:
       return recurrent_case(std::move(c), definition.code);
     case OpCode::lstm:

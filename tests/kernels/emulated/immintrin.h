@@ -255,6 +255,10 @@ inline __m512i slli_epi64(__m512i a, int n) {
 inline __m512i srli_epi32(__m512i a, int n) {
   return each<u32>(a, [n](u32 x) { return x >> n; });
 }
+inline __m512i srl_epi64(__m512i a, __m128i n) {
+  const auto shift = static_cast<u64>(_mm_cvtsi128_si64(n));
+  return each<u64>(a, [shift](u64 x) { return shift > 63 ? u64{0} : x >> shift; });
+}
 inline __m512i srli_epi64(__m512i a, int n) {
   return each<u64>(a, [n](u64 x) { return x >> n; });
 }
@@ -449,6 +453,8 @@ inline __m128i cvtepi32_epi8(__m512i a) {
 #define _mm512_sllv_epi32 emulated::sllv_epi32
 #undef _mm512_srav_epi64
 #define _mm512_srav_epi64 emulated::srav_epi64
+#undef _mm512_srl_epi64
+#define _mm512_srl_epi64 emulated::srl_epi64
 #undef _mm512_srli_epi32
 #define _mm512_srli_epi32 emulated::srli_epi32
 #undef _mm512_srli_epi64

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/passes/non_negative.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "inference/host/operator_traits.h"
 
 namespace runnel::compiler {
@@ -21,23 +22,6 @@ Uses::Uses(const Graph& graph) : maker(graph.tensors.size(), -1), readers(graph.
 bool moves_data(const Node& node) { return traits_of(node.code).moves; }
 
 std::size_t moved_inputs(const Node& node) { return node.code == OpCode::concat ? node.inputs.size() : 1; }
-
-void drop_unread(Graph& graph) {
-  std::vector<bool> read(graph.tensors.size(), false);
-  for (const TensorId id : graph.outputs) read[static_cast<std::size_t>(id)] = true;
-  std::vector<Node> kept;
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (std::none_of(node->outputs.begin(), node->outputs.end(),
-                     [&](TensorId id) { return read[static_cast<std::size_t>(id)]; }))
-      continue;
-    for (const TensorId id : node->inputs) {
-      if (id >= 0) read[static_cast<std::size_t>(id)] = true;
-    }
-    kept.push_back(std::move(*node));
-  }
-  std::reverse(kept.begin(), kept.end());
-  graph.nodes = std::move(kept);
-}
 
 void to_signed(Graph& graph) {
   constexpr int kShift = 128;

@@ -36,6 +36,5 @@ struct Uses {
 bool moves_data(const Node& node);
 // How many inputs of it are moved (others are indices).
 std::size_t moved_inputs(const Node& node);
-void drop_unread(Graph& graph);
 
 }  // namespace runnel::compiler

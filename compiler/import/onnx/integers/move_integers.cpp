@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "compiler/import/onnx/integers/integer_form.h"
+#include "compiler/passes/simplify/tidy.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler {
