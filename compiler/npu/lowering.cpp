@@ -107,6 +107,11 @@ void Lowering::step_histories() {
 }
 
 Status Lowering::lower(const Node& node) {
+  RUNNEL_TRY(lower_by_kind(node));
+  return program_.status();
+}
+
+Status Lowering::lower_by_kind(const Node& node) {
   for (const TensorId id : node.inputs) {
     if (id >= 0 && !at(id).data && at(id).exponents.size() + at(id).scales.size() != 1)
       return refuse() << "values without one scale";

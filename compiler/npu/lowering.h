@@ -111,6 +111,7 @@ class Lowering {
   static void set_limits(npu::Operation& op, const Operand& y, Activation activation);
 
   // ---- kinds of nodes
+  Status lower_by_kind(const Node& node);
   Status convolution(const Node& node);
   Status fully_connected(const Node& node);
   Status weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step,

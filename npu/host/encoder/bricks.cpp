@@ -24,7 +24,7 @@ bool same_shape(const FeatureMap& a, const FeatureMap& b) {
 }
 // Copies count bytes; sums over channels and broadcasts need rows.
 bool takes_bricks(const Operation& op) {
-  return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0;
+  return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0 && op.u85.first_broadcast == 0;
 }
 
 }  // namespace

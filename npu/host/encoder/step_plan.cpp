@@ -17,17 +17,17 @@ using Cost = std::tuple<double, double>;
 
 class Planner {
  public:
-  Planner(std::span<const Operation> previous, double weight_bytes, const CycleModel& model)
-      : model_(model),
+  Planner(std::span<const Operation> previous, double weight_bytes, const Generation& generation)
+      : generation_(generation),
         weight_bytes_(weight_bytes),
         operations_(previous.begin(), previous.end()),
-        before_(cost_of(estimate(operations_, model))) {}
+        before_(cost_of(generation.estimate(operations_))) {}
 
   Status consider(Operation op, bool exchanged, bool copied) {
     op.weight_region = op.scale_region =
-        copied ? (model_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
-    if (convolves(op)) set_lengths(op, op.ofm.depth);
-    RUNNEL_TRY(choose_block(op, model_));
+        copied ? (generation_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
+    if (reads_weights(op)) set_lengths(op, op.ofm.depth);
+    RUNNEL_TRY(generation_.choose_block(op));
     take({op, exchanged, copied, {op.ofm.depth}});
     // In slices, the first one arrives sooner, and the others while it is used.
     const std::int32_t step =
@@ -56,10 +56,10 @@ class Planner {
     std::int32_t first = 0;
     for (const std::int32_t channels : plan.slices) {
       operations_.push_back(slice_of(plan.op, first, channels));
-      if (convolves(plan.op)) set_lengths(operations_.back(), plan.op.ofm.depth);
+      if (reads_weights(plan.op)) set_lengths(operations_.back(), plan.op.ofm.depth);
       first += channels;
     }
-    const Cost all = cost_of(estimate(operations_, model_)),
+    const Cost all = cost_of(generation_.estimate(operations_)),
                cost{std::get<0>(all) - std::get<0>(before_), std::get<1>(all) - std::get<1>(before_)};
     operations_.resize(kept);
     if (found_ && cost >= least_) return;
@@ -68,7 +68,7 @@ class Planner {
     best_ = std::move(plan);
   }
 
-  const CycleModel& model_;
+  const Generation& generation_;
   double weight_bytes_;
   std::vector<Operation> operations_;
   Cost before_, least_;
@@ -102,11 +102,11 @@ double expected_bytes(std::span<const std::int16_t> weights) {
 }
 
 Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,
-                           const CycleModel& model) {
-  Planner planner(previous, weight_bytes, model);
+                           const Generation& generation) {
+  Planner planner(previous, weight_bytes, generation);
   Status status;
   const bool turns = can_exchange(op) && (op.ofm.height > 1 || op.ofm.width > 1),
-             copies = convolves(op) && model.mode().constants_outside;
+             copies = reads_weights(op) && generation.mode().constants_outside;
   for (const bool exchanged : {false, true}) {
     if (exchanged && !turns) break;
     Operation tried = op;

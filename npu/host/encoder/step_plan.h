@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "npu/host/cycles/cycles.h"
+#include "npu/host/encoder/generation.h"
 #include "npu/operation.h"
 
 namespace runnel::npu {
@@ -18,11 +18,11 @@ struct StepPlan {
   std::vector<std::int32_t> slices;  // output channels of each resulting operation; one entry: not cut
 };
 
-// The quickest plan by the cycle model after `previous`, the preceding operations; among equals the one that
-// reads least from the second memory. `weight_bytes`: approximate size of the weights. Errors: not_found when
-// no block fits.
+// The quickest plan by the generation's cycle model after `previous`, the preceding operations; among equals
+// the one that reads least from the second memory. `weight_bytes`: approximate size of the weights. Errors:
+// not_found when no block fits.
 Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,
-                           const CycleModel& model);
+                           const Generation& generation);
 
 // The operation for channels [first, first + count) of the output.
 Operation slice_of(const Operation& op, std::int32_t first, std::int32_t count) noexcept;

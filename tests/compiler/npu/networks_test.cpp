@@ -18,15 +18,15 @@ compiler::Graph graph_of(const std::filesystem::path& path) {
   return loaded.ok() ? compiler::graph_of(loaded->model->model()) : compiler::Graph();
 }
 
-class CompiledNetworks : public testing::TestWithParam<const char*> {};
+class CompiledNetworks : public testing::TestWithParam<std::tuple<const char*, Generation>> {};
 
 TEST_P(CompiledNetworks, GiveTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
-  const compiler::Graph graph =
-      graph_of(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"));
+  const auto& [file, generation] = GetParam();
+  const compiler::Graph graph = graph_of(data_folder() / "ethosu/models" / (std::string(file) + ".tflite"));
   // Every accelerator, and the memory modes in turn.
-  std::size_t mode = std::string(GetParam()).size();
-  for (const char* accelerator : kAccelerators) {
+  std::size_t mode = std::string(file).size();
+  for (const char* accelerator : generation.accelerators) {
     const char* const name = kMemoryModes[mode++ % 3];
     const Status status = compare_whole(graph, npu_options(accelerator, name), 3, 1);
     EXPECT_TRUE(status.ok()) << accelerator << ' ' << name << ": " << status.text();
@@ -36,10 +36,12 @@ TEST_P(CompiledNetworks, GiveTheBytesOfTheCpu) {
 TEST(CompiledStream, OfTheWakewordEqualsTheCpu) {
   RUNNEL_NEEDS_DATA();
   const compiler::Graph graph = graph_of(data_folder() / "ethosu/models/str_ww_ref_model.tflite");
-  auto options = npu_options("ethos-u55-128");
-  options.block = 1;
-  const Status status = compare_streamed(graph, options, 60, 1);
-  EXPECT_TRUE(status.ok()) << status.text();
+  for (const char* accelerator : {"ethos-u55-128", "ethos-u85-256"}) {
+    auto options = npu_options(accelerator);
+    options.block = 1;
+    const Status status = compare_streamed(graph, options, 60, 1);
+    EXPECT_TRUE(status.ok()) << accelerator << ": " << status.text();
+  }
 }
 
 // No more cycles than Arm's compiler reported for its own streams, by the same model, in the configuration of
@@ -63,10 +65,11 @@ TEST(CompiledHere, TakesNoMoreCyclesThanRecorded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CompiledNetworks,
-                         testing::Values("ad01_int8", "hello_world_int8", "kws_ref_model",
-                                         "micro_speech_quantized", "person_detect", "seanet_add0_int16",
-                                         "str_ww_ref_model", "keyword_scrambled_8bit",
-                                         "dtln_noise_suppression"));
+                         testing::Combine(testing::Values("ad01_int8", "hello_world_int8", "kws_ref_model",
+                                                          "micro_speech_quantized", "person_detect",
+                                                          "seanet_add0_int16", "str_ww_ref_model",
+                                                          "keyword_scrambled_8bit", "dtln_noise_suppression"),
+                                          testing::Values(kU55AndU65, kU85)));
 
 }  // namespace
 }  // namespace runnel::test
