@@ -82,25 +82,12 @@ double stored(const Block& shape, Layout layout) noexcept {
 Result<CycleModel> CycleModel::make(const Accelerator& accelerator, const SystemConfiguration& system,
                                     const MemoryMode& mode) {
   if (accelerator.product == Product::u85)
-    return Status(Code::unsupported) << accelerator.name << ": there is no model of its cycles here";
+    return Status(Code::unsupported) << accelerator.name << ": its cycles have another model";
   return CycleModel(accelerator, system, mode);
 }
 
-MemoryArea CycleModel::area_of(std::uint8_t region) const noexcept {
-  if (region == 0) return mode_->constants_outside ? system_->second : MemoryArea::on_chip_flash;
-  return region != 2 && mode_->arena_outside ? system_->second : MemoryArea::sram;
-}
-const MemoryTiming& CycleModel::timing(MemoryArea area) const noexcept {
-  static constexpr MemoryTiming kNone;
-  if (area == MemoryArea::internal) return kNone;
-  return area == system_->second ? system_->other : system_->sram;
-}
-double CycleModel::bytes_per_cycle(MemoryArea area) const noexcept {
-  return (accelerator_->product == Product::u55 ? 8 : 16) * timing(area).clock_scale;
-}
-
 double CycleModel::copy_cycles(MemoryArea from, MemoryArea to, double bytes) const noexcept {
-  return std::max(std::floor(bytes / bytes_per_cycle(from)) + timing(from).read_latency,
+  return std::max(std::floor(bytes / bytes_per_cycle(from)) + memories_.timing(from).read_latency,
                   std::floor(bytes / bytes_per_cycle(to)));
 }
 
@@ -118,7 +105,7 @@ double CycleModel::with_bursts(const FeatureMap& map, const Operation& op, bool 
     burst = element * block.depth;
     if (!read) burst = std::min<std::int64_t>({64, 16 * element * accelerator_->cores, burst});
   }
-  const int full = timing(area).burst;
+  const int full = memories_.timing(area).burst;
   return bytes * (static_cast<double>(full) /
                   static_cast<double>(std::min<std::int64_t>(full, std::max<std::int64_t>(burst, 1))));
 }
@@ -127,7 +114,7 @@ double CycleModel::with_bursts(const FeatureMap& map, const Operation& op, bool 
 double CycleModel::block_memory_cycles(const Operation& op) const noexcept {
   const auto cycles = [&](const FeatureMap& map, const Block& block, bool read) {
     const MemoryArea area = area_of(map.region);
-    const int latency = read ? timing(area).read_latency : timing(area).write_latency;
+    const int latency = read ? memories_.timing(area).read_latency : memories_.timing(area).write_latency;
     return latency +
            with_bursts(map, op, read, area, elements(smaller(shape_of(map), block))) / bytes_per_cycle(area);
   };
@@ -192,7 +179,8 @@ double CycleModel::convolution(const Operation& op, MemoryArea scales) const noe
   double arithmetic = static_cast<double>(sum) / accelerator_->cores;
   double out = std::ceil(output_cycles(op) * elements(output));
   if (op.has_scales)
-    out = std::max(out, static_cast<double>(10 * output.depth) * timing(scales).read_latency / kScaleBurst);
+    out = std::max(
+        out, static_cast<double>(10 * output.depth) * memories_.timing(scales).read_latency / kScaleBurst);
   const double least = (block_memory_cycles(op) + out + arithmetic) / 4;
   arithmetic = std::max(arithmetic, least);
   out = std::max(out, least);

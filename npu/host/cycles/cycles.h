@@ -3,11 +3,11 @@
 // measured on silicon.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "npu/host/cycles/estimate.h"
 #include "npu/host/cycles/memory_system.h"
 #include "npu/operation.h"
 
@@ -17,35 +17,6 @@ namespace runnel::npu {
 // for each block.
 struct ElementAccess {
   double ifm = 0, ifm2 = 0, ofm = 0, weights = 0, scales = 0;
-};
-
-// Payload bytes, without the waste of short bursts.
-struct Traffic {
-  double read = 0, written = 0;
-};
-
-// One operation as a compiler sees it: depth slices of a convolution, whose weights arrive one by one,
-// count as one.
-struct OperationEstimate {
-  std::uint32_t first = 0, last = 0;  // indices of operations in the stream
-  OperationKind kind = OperationKind::conv;
-  std::uint8_t mode = 0;
-  std::int64_t macs = 0;
-  double npu = 0;  // cycles: arithmetic, and transfers of weights and tables that are not hidden
-  std::array<double, kMemoryAreas> access{};  // cycles that each memory is busy (MemoryArea)
-  double total = 0;                           // the largest of them
-  std::array<Traffic, kMemoryAreas> traffic{};
-  double utilisation = 0;  // multiply-adds as a share of the possible ones in this time; 0 to 1
-};
-
-struct Estimate {
-  std::vector<OperationEstimate> operations;
-  std::int64_t macs = 0;
-  double npu = 0, total = 0;  // cycles, sums over operations
-  std::array<double, kMemoryAreas> access{};
-  std::array<Traffic, kMemoryAreas> traffic{};
-  double seconds = 0;  // total at the system's clock
-  double utilisation = 0;
 };
 
 class CycleModel {
@@ -62,9 +33,10 @@ class CycleModel {
   [[nodiscard]] std::int64_t macs(const Operation& op) const noexcept;
   [[nodiscard]] ElementAccess access(const Operation& op) const noexcept;
 
-  // Region 0: constants, 2: cache; all others: arena.
-  [[nodiscard]] MemoryArea area_of(std::uint8_t region) const noexcept;
-  [[nodiscard]] double bytes_per_cycle(MemoryArea area) const noexcept;
+  [[nodiscard]] MemoryArea area_of(std::uint8_t region) const noexcept { return memories_.area_of(region); }
+  [[nodiscard]] double bytes_per_cycle(MemoryArea area) const noexcept {
+    return memories_.bytes_per_cycle(area);
+  }
   // Cycles of a copy.
   [[nodiscard]] double copy_cycles(MemoryArea from, MemoryArea to, double bytes) const noexcept;
   // `bytes` plus the waste of short bursts for this map's blocks.
@@ -72,21 +44,19 @@ class CycleModel {
                                    double bytes) const noexcept;
 
   [[nodiscard]] const Accelerator& accelerator() const noexcept { return *accelerator_; }
-  [[nodiscard]] const SystemConfiguration& system() const noexcept { return *system_; }
-  [[nodiscard]] const MemoryMode& mode() const noexcept { return *mode_; }
+  [[nodiscard]] const SystemConfiguration& system() const noexcept { return memories_.system(); }
+  [[nodiscard]] const MemoryMode& mode() const noexcept { return memories_.mode(); }
 
  private:
   CycleModel(const Accelerator& accelerator, const SystemConfiguration& system,
              const MemoryMode& mode) noexcept
-      : accelerator_(&accelerator), system_(&system), mode_(&mode) {}
-  [[nodiscard]] const MemoryTiming& timing(MemoryArea area) const noexcept;
+      : accelerator_(&accelerator), memories_(accelerator.product, system, mode) {}
   [[nodiscard]] double convolution(const Operation& op, MemoryArea scales) const noexcept;
   [[nodiscard]] double output_cycles(const Operation& op) const noexcept;
   [[nodiscard]] double block_memory_cycles(const Operation& op) const noexcept;
 
   const Accelerator* accelerator_;
-  const SystemConfiguration* system_;
-  const MemoryMode* mode_;
+  Memories memories_;
 };
 
 // Bytes of a convolution's weights and scales compressed as one stream, where its channels are cut into

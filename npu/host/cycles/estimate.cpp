@@ -1,228 +1,47 @@
+#include "npu/host/cycles/estimate.h"
+
 #include <algorithm>
 
-#include "npu/bounds.h"
 #include "npu/host/cycles/cycles.h"
+#include "npu/host/cycles/u85/cycle_model.h"
 
 namespace runnel::npu {
 namespace {
 
-bool same_map(const FeatureMap& a, const FeatureMap& b) noexcept {
-  return a.height == b.height && a.width == b.width && a.element == b.element && a.layout == b.layout &&
-         a.region == b.region && a.stride_y == b.stride_y && a.stride_x == b.stride_x &&
-         a.stride_c == b.stride_c && a.zero_point == b.zero_point;
-}
-bool same_kernel(const Kernel& a, const Kernel& b) noexcept {
-  return a.height == b.height && a.width == b.width && a.stride_y == b.stride_y && a.stride_x == b.stride_x &&
-         a.dilation_y == b.dilation_y && a.dilation_x == b.dilation_x && a.part_kernel == b.part_kernel &&
-         a.top == b.top && a.left == b.left && a.bottom == b.bottom && a.right == b.right;
-}
-std::int64_t channel(const FeatureMap& map, std::int32_t c) noexcept {
-  return map.base[0] + (map.layout == Layout::nhwc ? std::int64_t{c} * map.element
-                                                   : c / 16 * map.stride_c + c % 16 * map.element);
-}
-// Whether `next` computes the channels that follow those of `op` in the same convolution.
-bool continues(const Operation& op, const Operation& next) noexcept {
-  if (op.kind != next.kind || (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise))
-    return false;
-  if (!same_map(op.ofm, next.ofm) || !same_map(op.ifm, next.ifm) || !same_kernel(op.kernel, next.kernel))
-    return false;
-  if (op.block_height != next.block_height || op.block_width != next.block_width ||
-      op.block_depth != next.block_depth)
-    return false;
-  if (op.weight_region != next.weight_region || op.activation.function != next.activation.function)
-    return false;
-  if (next.ofm.base[0] != channel(op.ofm, op.ofm.depth)) return false;
-  return op.kind == OperationKind::conv ? next.ifm.base[0] == op.ifm.base[0] && next.ifm.depth == op.ifm.depth
-                                        : next.ifm.base[0] == channel(op.ifm, op.ofm.depth);
-}
-
-double stream_bytes(const Operation& op) noexcept {
-  double bytes = 0;
-  for (const Bytes& stream : op.weights) bytes += static_cast<double>(stream.length);
-  for (const Bytes& stream : op.scales) bytes += static_cast<double>(stream.length);
-  return bytes;
-}
-
-class Estimator {
- public:
-  Estimator(const CycleModel& model, std::span<const UncutWeights> uncut, Estimate& out) noexcept
-      : model_(model), uncut_(uncut), out_(out) {}
-
-  void add(std::span<const Operation> slices) {
-    Operation whole = slices.front();
-    for (const Operation& slice : slices.subspan(1)) {
-      whole.ofm.depth += slice.ofm.depth;
-      if (whole.kind == OperationKind::depthwise) whole.ifm.depth += slice.ifm.depth;
-    }
-    OperationEstimate one;
-    one.first = slices.front().index;
-    one.last = slices.back().index;
-    one.kind = whole.kind;
-    one.mode = whole.mode;
-    one.macs = model_.macs(whole);
-    transfers(whole, slices, one);
-    memories(whole, slices, one);
-    finish(one);
-  }
-
-  // A copy of other data than weights and tables counts as an operation.
-  void add_copy(const Operation& op) {
-    OperationEstimate one;
-    one.first = one.last = op.index;
-    one.kind = op.kind;
-    const double bytes = static_cast<double>(op.dma.length) * static_cast<double>(op.dma.rows) *
-                         static_cast<double>(op.dma.planes);
-    const MemoryArea from = model_.area_of(op.dma.source.region), to = model_.area_of(op.dma.target.region);
-    one.npu = std::max(model_.copy_cycles(from, to, bytes) - slack_, 0.0);
-    traffic(one, from).read += bytes;
-    traffic(one, to).written += bytes;
-    slack_ = 0;
-    finish(one);
-  }
-
- private:
-  static Traffic& traffic(OperationEstimate& one, MemoryArea area) noexcept {
-    return one.traffic[static_cast<std::size_t>(area)];
-  }
-
-  // Arithmetic, and copies as far as they take longer than the previous operation, which hides them.
-  void transfers(const Operation& whole, std::span<const Operation> slices, OperationEstimate& one) {
-    const bool weighs = whole.kind == OperationKind::conv || whole.kind == OperationKind::depthwise;
-    const bool copied = weighs && whole.weight_region != 0;
-    // Time that can hide the next operation's copies, as known before maps move from the arena into the
-    // cache; scales are there already.
-    const auto alone = [&](std::int32_t depth) {
-      Operation part = whole;
-      part.ofm.depth = depth;
-      if (weighs) part.weight_region = 2;
-      for (FeatureMap* map : {&part.ifm, &part.ofm}) {
-        if (map->region == 2) map->region = 1;
-      }
-      return static_cast<double>(model_.cycles(part));
-    };
-    const MemoryArea constants = model_.area_of(0);
-    double table = 0;
-    if (whole.activation.table()) {
-      const double bytes = table_bytes(whole.ofm.element);
-      table = model_.copy_cycles(constants, MemoryArea::internal, bytes);
-      traffic(one, constants).read += bytes;
-    }
-    const auto compute = static_cast<double>(model_.cycles(whole));
-    const double slack = alone(slices.back().ofm.depth);
-    if (!copied) {
-      one.npu = compute + std::max(table - slack_, 0.0);
-    } else {
-      double bytes = 0;
-      for (const Operation& slice : slices) bytes += stream_bytes(slice);
-      const MemoryArea to = model_.area_of(whole.weight_region);
-      const auto known = std::find_if(uncut_.begin(), uncut_.end(), [&](const UncutWeights& weights) {
-        return weights.first == one.first;
-      });
-      const double first = model_.copy_cycles(constants, to, stream_bytes(slices.front()));
-      const double full = model_.copy_cycles(constants, to, known == uncut_.end() ? bytes : known->bytes);
-      traffic(one, constants).read += bytes;
-      traffic(one, to).written += bytes;
-      one.npu = slices.size() > 1 ? std::max(full - slack_ + slack, compute + std::max(first - slack_, 0.0))
-                                  : compute + full - std::min(first, slack_);
-      one.npu += table;
-    }
-    slack_ = slack;
-  }
-
-  void memories(const Operation& whole, std::span<const Operation> slices, OperationEstimate& one) {
-    const ElementAccess access = model_.access(whole);
-    const auto count = [&](const FeatureMap& map, MemoryArea area, bool read, double elements) {
-      const double bytes = elements * map.element;
-      (read ? traffic(one, area).read : traffic(one, area).written) += bytes;
-      one.access[static_cast<std::size_t>(area)] +=
-          model_.with_bursts(map, whole, read, area, bytes) / model_.bytes_per_cycle(area);
-    };
-    count(whole.ofm, model_.area_of(whole.ofm.region), false, access.ofm);
-    count(whole.ifm, model_.area_of(whole.ifm.region), true, access.ifm);
-    if (whole.has_ifm2)
-      count(whole.ifm2, model_.area_of(whole.scalar ? 0 : whole.ifm2.region), true, access.ifm2);
-    if (access.weights <= 0) return;
-    double stored = 0;
-    for (const Operation& slice : slices) stored += stream_bytes(slice);
-    const bool once = whole.kind == OperationKind::depthwise;
-    const double original = static_cast<double>(whole.kernel.taps_y()) * whole.kernel.taps_x() *
-                            (once ? 1 : whole.ifm.depth) * whole.ofm.depth;
-    const double scales = access.scales * static_cast<double>(kScaleRecord),
-                 bytes = access.weights * ((stored - scales) / original) + scales;
-    const MemoryArea area = model_.area_of(whole.weight_region);
-    traffic(one, area).read += bytes;
-    // Weights copied into SRAM are read in parallel with the arithmetic.
-    if (whole.weight_region == 0)
-      one.access[static_cast<std::size_t>(area)] += bytes / model_.bytes_per_cycle(area);
-  }
-
-  void finish(OperationEstimate& one) {
-    one.total = one.npu;
-    for (int area = 0; area < kMemoryAreas; ++area) {
-      const auto i = static_cast<std::size_t>(area);
-      one.total = std::max(one.total, one.access[i]);
-      out_.access[i] += one.access[i];
-      out_.traffic[i].read += one.traffic[i].read;
-      out_.traffic[i].written += one.traffic[i].written;
-    }
-    if (one.total > 0)
-      one.utilisation = static_cast<double>(one.macs) / (one.total * model_.accelerator().macs);
-    out_.macs += one.macs;
-    out_.npu += one.npu;
-    out_.total += one.total;
-    out_.operations.push_back(one);
-  }
-
-  const CycleModel& model_;
-  std::span<const UncutWeights> uncut_;
-  Estimate& out_;
-  double slack_ = 0;
-};
-
-// Whether one of the `following` operations reads this copy's data as weights or scales.
-bool brings_weights(const Dma& dma, std::span<const Operation> following) noexcept {
-  if (dma.source.region != 0 || dma.source.internal) return false;
-  for (const Operation& op : following) {
-    if (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise) continue;
-    if (op.weight_region != dma.target.region) continue;
-    for (const Bytes* stream : {&op.weights[0], &op.scales[0]}) {
-      if (stream->length > 0 && stream->base >= dma.target.address &&
-          stream->base < dma.target.address + dma.length)
-        return true;
-    }
-  }
-  return false;
+double utilisation(std::int64_t macs, double cycles, const Accelerator& accelerator) noexcept {
+  return cycles > 0 ? static_cast<double>(macs) / (cycles * accelerator.macs) : 0;
 }
 
 }  // namespace
 
-Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
-                  std::span<const UncutWeights> uncut) {
-  Estimate out;
-  Estimator estimator(model, uncut, out);
-  std::vector<Operation> slices;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& op = operations[i];
-    if (op.kind == OperationKind::dma) {
-      // Double buffers are filled one or two operations ahead.
-      const auto following = operations.subspan(i + 1, std::min<std::size_t>(operations.size() - i - 1, 16));
-      if (op.dma.target.internal || brings_weights(op.dma, following)) continue;
-    }
-    if (!op.computes() && op.kind != OperationKind::dma) continue;
-    if (!slices.empty() && (op.kind == OperationKind::dma || !continues(slices.back(), op))) {
-      estimator.add(slices);
-      slices.clear();
-    }
-    if (op.kind == OperationKind::dma) {
-      estimator.add_copy(op);
-    } else {
-      slices.push_back(op);
-    }
+void append(Estimate& estimate, OperationEstimate one, const Accelerator& accelerator) {
+  one.total = one.npu;
+  for (std::size_t area = 0; area < kMemoryAreas; ++area) {
+    one.total = std::max(one.total, one.access[area]);
+    estimate.access[area] += one.access[area];
+    estimate.traffic[area].read += one.traffic[area].read;
+    estimate.traffic[area].written += one.traffic[area].written;
   }
-  if (!slices.empty()) estimator.add(slices);
-  out.seconds = out.total / model.system().clock;
-  if (out.total > 0) out.utilisation = static_cast<double>(out.macs) / (out.total * model.accelerator().macs);
-  return out;
+  one.utilisation = utilisation(one.macs, one.total, accelerator);
+  estimate.macs += one.macs;
+  estimate.npu += one.npu;
+  estimate.total += one.total;
+  estimate.operations.push_back(one);
+}
+
+void close(Estimate& estimate, const Accelerator& accelerator, const SystemConfiguration& system) noexcept {
+  estimate.seconds = estimate.total / system.clock;
+  estimate.utilisation = utilisation(estimate.macs, estimate.total, accelerator);
+}
+
+Result<Estimate> estimate_stream(std::span<const Operation> operations, const Accelerator& accelerator,
+                                 const SystemConfiguration& system, const MemoryMode& mode) {
+  if (accelerator.product == Product::u85) {
+    RUNNEL_ASSIGN(const u85::CycleModel model, u85::CycleModel::make(accelerator, system, mode));
+    return u85::estimate(operations, model);
+  }
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(accelerator, system, mode));
+  return estimate(operations, model);
 }
 
 }  // namespace runnel::npu
