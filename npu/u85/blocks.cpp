@@ -53,21 +53,16 @@ std::int32_t input_depth(const Operation& op, const Accelerator& accelerator) no
   return narrow ? kByDepthOfNarrow : op.u85.sparse_weights && op.ifm.element == 1 ? kSparse : kByDepth;
 }
 
-MicroBlock input_block(const Operation& op, const Accelerator& accelerator) noexcept {
+std::int64_t input_bytes(const Operation& op, const Accelerator& accelerator) noexcept {
   const std::int32_t depth = input_depth(op, accelerator);
   const MicroBlock unit = input_unit(accelerator, op.microblock, depth, op.ifm.element);
   const Kernel& k = op.kernel;
-  return {static_cast<std::int32_t>(input_of(op.block_height, k.stride_y, k.height, unit.height, op.upscale)),
-          static_cast<std::int32_t>(input_of(op.block_width, k.stride_x, k.width, unit.width, op.upscale)),
-          static_cast<std::int32_t>(round_up(depth, unit.depth))};
-}
-
-std::int64_t input_bytes(const Operation& op, const Accelerator& accelerator) noexcept {
-  const std::int32_t depth = input_depth(op, accelerator);
-  const MicroBlock unit = input_unit(accelerator, op.microblock, depth, op.ifm.element),
-                   block = input_block(op, accelerator);
-  return std::min<std::int64_t>(block.height, round_up(op.ifm.height, unit.height)) *
-         std::min<std::int64_t>(block.width, round_up(op.ifm.width, unit.width)) *
+  const auto along = [&](std::int32_t block, std::int32_t stride, std::int32_t taps, std::int32_t units,
+                         std::int32_t size) {
+    return std::min(input_of(block, stride, taps, units, op.upscale), round_up(size, units));
+  };
+  return along(op.block_height, k.stride_y, k.height, unit.height, op.ifm.height) *
+         along(op.block_width, k.stride_x, k.width, unit.width, op.ifm.width) *
          round_up(std::min(depth, op.ifm.depth), unit.depth) * op.ifm.element;
 }
 

@@ -18,8 +18,6 @@ bool sums_channels(const Operation& op) noexcept;
 unsigned usable_microblocks(const Operation& op, const Accelerator& accelerator) noexcept;
 // Channels of the input that a block reads at a time, from the operation's micro-block, block and weights.
 std::int32_t input_depth(const Operation& op, const Accelerator& accelerator) noexcept;
-// The memory for one block of an input without an end: rows, columns, channels.
-MicroBlock input_block(const Operation& op, const Accelerator& accelerator) noexcept;
 // Bytes of one block of the input, as far as there is input.
 std::int64_t input_bytes(const Operation& op, const Accelerator& accelerator) noexcept;
 // Bytes of one block of accumulators; those of 48 bits take 64.

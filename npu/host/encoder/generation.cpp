@@ -1,6 +1,7 @@
 #include "npu/host/encoder/generation.h"
 
 #include "npu/bounds.h"
+#include "npu/host/cycles/cycles.h"
 #include "npu/host/encoder/block_choice.h"
 #include "npu/host/encoder/u85/generation.h"
 #include "npu/host/encoder/weight_encoder.h"

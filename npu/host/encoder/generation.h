@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "npu/host/cycles/cycles.h"
+#include "npu/host/cycles/estimate.h"
 #include "npu/host/encoder/step.h"
 
 namespace runnel::npu {

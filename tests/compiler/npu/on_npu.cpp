@@ -7,7 +7,7 @@
 #include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
-#include "npu/host/cycles/cycles.h"
+#include "npu/host/cycles/estimate.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "npu/validate.h"
 
@@ -111,9 +111,6 @@ Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
   for (int i = 0; i < owned->model().operator_count(); ++i) {
     if (code_of(owned->model().op(i)) != OpCode::delegate) continue;
     RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(owned->model(), owned->model().op(i)));
-    RUNNEL_ASSIGN(
-        const npu::CycleModel model,
-        npu::CycleModel::make(*segment.accelerator, *program.options().system, *program.options().mode));
     std::vector<npu::Operation> operations;
     npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
     for (npu::Operation op;;) {
@@ -121,7 +118,10 @@ Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
       if (!more) break;
       operations.push_back(op);
     }
-    cycles += npu::estimate(operations, model).total;
+    RUNNEL_ASSIGN(const npu::Estimate estimate,
+                  npu::estimate_stream(operations, *segment.accelerator, *program.options().system,
+                                       *program.options().mode));
+    cycles += estimate.total;
   }
   return cycles;
 }

@@ -1,6 +1,7 @@
 #include "npu/host/encoder/u85/block_choice.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/checked.h"
 #include "npu/u85/blocks.h"
@@ -16,8 +17,11 @@ std::int32_t up_to(std::int32_t size, std::int32_t step, std::int32_t most) {
 
 class Search {
  public:
-  Search(const Operation& op, const Accelerator& accelerator, const BlockCost& cost)
-      : op_(op), accelerator_(accelerator), memories_(blocks_of(accelerator)), cost_(cost) {}
+  Search(const Operation& op, const CycleModel& model)
+      : op_(op),
+        accelerator_(model.accelerator()),
+        memories_(blocks_of(model.accelerator())),
+        model_(model) {}
 
   Status run(Operation& out) {
     // Twice each, or once.
@@ -99,30 +103,32 @@ class Search {
   }
 
   void offer(const Operation& op) {
-    const double cycles = cost_(op);
-    const std::int64_t size = std::int64_t{op.block_height} * op.block_width * op.block_depth;
-    if (found_ && (cycles > least_ || (cycles == least_ && size <= size_))) return;
+    const OperationEstimate found = model_.cost({&op, 1});
+    double bytes = 0;
+    for (const Traffic& traffic : found.traffic) bytes += traffic.read + traffic.written;
+    const Cost cost{found.total, found.npu, bytes,
+                    -(std::int64_t{op.block_height} * op.block_width * op.block_depth)};
+    if (found_ && cost >= least_) return;
     found_ = true;
-    least_ = cycles;
-    size_ = size;
+    least_ = cost;
     best_ = op;
   }
 
+  using Cost = std::tuple<double, double, double, std::int64_t>;
   const Operation& op_;
   const Accelerator& accelerator_;
   const Blocks& memories_;
-  const BlockCost& cost_;
+  const CycleModel& model_;
   Operation best_;
   bool found_ = false;
-  double least_ = 0;
-  std::int64_t size_ = 0;
+  Cost least_;
 };
 
 }  // namespace
 
-Status choose_block(Operation& op, const Accelerator& accelerator, const BlockCost& cost) {
+Status choose_block(Operation& op, const CycleModel& model) {
   const Operation asked = op;
-  return Search(asked, accelerator, cost).run(op);
+  return Search(asked, model).run(op);
 }
 
 }  // namespace runnel::npu::u85

@@ -1,31 +1,27 @@
 #include "npu/host/encoder/u85/generation.h"
 
-#include <algorithm>
-
-#include "base/checked.h"
 #include "npu/bounds.h"
+#include "npu/host/cycles/u85/cycle_model.h"
 #include "npu/host/encoder/u85/adapt.h"
 #include "npu/host/encoder/u85/block_choice.h"
 #include "npu/host/encoder/u85/weight_encoder.h"
-#include "npu/u85/blocks.h"
 
 namespace runnel::npu::u85 {
 namespace {
 
 class NewestGeneration final : public Generation {
  public:
-  explicit NewestGeneration(const ProgramOptions& options) : Generation(options) {}
+  NewestGeneration(const ProgramOptions& options, const CycleModel& model)
+      : Generation(options), model_(model) {}
 
   Status adapt(Step& step, std::span<const std::byte> second) const override {
     return u85::adapt(step, second);
   }
   Status choose_block(Operation& op) const override {
-    return u85::choose_block(op, accelerator(), [&](const Operation& tried) { return cycles(tried); });
+    return u85::choose_block(op, model_);
   }
   Estimate estimate(std::span<const Operation> operations) const override {
-    Estimate out;
-    for (const Operation& op : operations) out.total += cycles(op);
-    return out;
+    return u85::estimate(operations, model_);
   }
 
   // Scales of all channels, then weights, decoder by decoder.
@@ -49,39 +45,15 @@ class NewestGeneration final : public Generation {
   }
 
  private:
-  // A rough one: products or outputs of all blocks, and the bytes of weights.
-  [[nodiscard]] double cycles(const Operation& op) const {
-    if (!op.computes()) return 0;
-    const double elements = static_cast<double>(op.ofm.height) * op.ofm.width * op.ofm.depth * op.ofm.element;
-    const double out = 64.0 * elements / accelerator().macs;
-    if (!has_window(op)) return out;
-    const MicroBlock micro = microblock(accelerator(), op.microblock);
-    const auto blocks = [](std::int32_t size, std::int32_t block) {
-      return static_cast<double>(ceil_div(size, block));
-    };
-    const double positions = blocks(op.ofm.height, micro.height) * blocks(op.ofm.width, micro.width) *
-                             blocks(op.ofm.depth, micro.depth);
-    const double taps = static_cast<double>(op.kernel.taps_y()) * op.kernel.taps_x();
-    double products = positions * std::max(taps, 4.0) * 4;
-    if (op.kind == OperationKind::depthwise) products = positions * blocks(static_cast<int>(taps), 4) * 4;
-    if (sums_channels(op)) {
-      const std::int32_t depth = input_depth(op, accelerator());
-      products =
-          op.kernel.part_kernel
-              ? positions * blocks(static_cast<int>(taps), 4) * 4 * blocks(op.ifm.depth, 8)
-              : positions * taps * blocks(op.ifm.depth, depth) * (std::min(depth, op.ifm.depth) + 7) / 8;
-      if (op.u85.sparse_weights) products /= 2;
-    }
-    const double around = blocks(op.ofm.height, op.block_height) * blocks(op.ofm.width, op.block_width) *
-                          blocks(op.ofm.depth, op.block_depth);
-    return std::max(products, out) + 40 * around + static_cast<double>(op.weights[0].length) / 12;
-  }
+  CycleModel model_;
 };
 
 }  // namespace
 
 Result<std::shared_ptr<const Generation>> make_generation(const ProgramOptions& options) {
-  return std::shared_ptr<const Generation>(std::make_shared<NewestGeneration>(options));
+  RUNNEL_ASSIGN(const CycleModel model,
+                CycleModel::make(*options.accelerator, *options.system, *options.mode));
+  return std::shared_ptr<const Generation>(std::make_shared<NewestGeneration>(options, model));
 }
 
 }  // namespace runnel::npu::u85
