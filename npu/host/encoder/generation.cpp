@@ -25,6 +25,8 @@ class FirstGeneration final : public Generation {
     return npu::estimate(operations, model_);
   }
 
+  bool expects_cache() const override { return false; }
+
   // Scales, then weights, core by core.
   PackedStreams pack(Step& step) const override {
     const Operation& op = step.op;

@@ -33,6 +33,8 @@ class Generation {
   virtual Status choose_block(Operation& op) const = 0;
   // Of all operations of a run, planned or final ones.
   [[nodiscard]] virtual Estimate estimate(std::span<const Operation> operations) const = 0;
+  // Whether steps are planned for maps in the cache, as far as it has room for them; else for the arena.
+  [[nodiscard]] virtual bool expects_cache() const = 0;
   // Of a planned convolution; may set the format of its weights.
   [[nodiscard]] virtual PackedStreams pack(Step& step) const = 0;
 

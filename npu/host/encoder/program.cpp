@@ -75,7 +75,7 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps) const {
     const std::pair<FeatureMap*, BufferId> maps[] = {
         {&op.ofm, step.ofm}, {&op.ifm, step.ifm}, {&op.ifm2, step.ifm2}};
     for (const auto& [map, buffer] : maps) {
-      if (buffer != kNoBuffer) map->region = region_or_scratch(buffer);
+      if (buffer != kNoBuffer) map->region = expected_region(buffer);
     }
     RUNNEL_ASSIGN(const StepPlan plan, plan_step(op, previous, expected_bytes(step.weights), *generation_));
     if (plan.exchanged && reads_weights(op)) step.weights = exchange_weights(op, step.weights);
@@ -116,8 +116,7 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps) const {
 // Candidate sets of buffers in bricks: all that could be, and those whose steps alone are quicker with them.
 std::vector<std::vector<bool>> Program::layouts() const {
   std::vector<bool> inside;
-  for (const Buffer& buffer : buffers_)
-    inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
+  for (const Buffer& buffer : buffers_) inside.push_back(is_inside(buffer));
   const std::vector<bool> possible = could_be_bricks(steps_, inside);
   if (std::count(possible.begin(), possible.end(), true) == 0) return {};
   std::vector<bool> quicker(possible.size());
@@ -141,9 +140,25 @@ std::vector<std::vector<bool>> Program::layouts() const {
   return out;
 }
 
-// Takes the variant with the fewest cycles in total: rows, or one of the brick candidates.
 Result<CompiledProgram> Program::finish() {
   RUNNEL_TRY(status_);
+  expected_fast_.assign(buffers_.size(), false);
+  if (!options_.mode->arena_outside || !generation_->expects_cache()) return best_layout();
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    expected_fast_[i] =
+        is_inside(buffers_[i]) && buffers_[i].bytes <= static_cast<std::size_t>(options_.mode->cache);
+  RUNNEL_ASSIGN(CompiledProgram best, best_layout());
+  // Where the cache has no room for all of them, once more for those that it holds.
+  const std::vector<bool> expected = expected_fast_;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) expected_fast_[i] = best.regions[i] == kFastScratch;
+  if (expected_fast_ == expected) return best;
+  RUNNEL_ASSIGN(CompiledProgram other, best_layout());
+  const bool quicker = generation_->estimate(other.operations).total < generation_->estimate(best.operations).total;
+  return quicker ? std::move(other) : std::move(best);
+}
+
+// Takes the variant with the fewest cycles in total: rows, or one of the brick candidates.
+Result<CompiledProgram> Program::best_layout() const {
   const auto compiled = [&](const std::vector<bool>& bricks) -> Result<CompiledProgram> {
     Program program(*this);
     lay_in_bricks(program.steps_, bricks);
@@ -176,6 +191,11 @@ void Program::pack(Step& step, Streams& streams) {
 std::uint8_t Program::region_of(BufferId id) const {
   const auto index = static_cast<std::size_t>(id);
   return buffers_[index].own == 0 && fast_[index] ? std::uint8_t{kFastScratch} : region_or_scratch(id);
+}
+std::uint8_t Program::expected_region(BufferId id) const {
+  const auto index = static_cast<std::size_t>(id);
+  return index < expected_fast_.size() && expected_fast_[index] ? std::uint8_t{kFastScratch}
+                                                                : region_or_scratch(id);
 }
 // The region, without the fast memory.
 std::uint8_t Program::region_or_scratch(BufferId id) const {

@@ -63,11 +63,17 @@ class Program {
   };
   Result<Planned> plan(std::vector<Step> steps) const;
   [[nodiscard]] std::vector<std::vector<bool>> layouts() const;
+  [[nodiscard]] Result<CompiledProgram> best_layout() const;
   Result<CompiledProgram> emit();
   void pack(Step& step, Streams& streams);
   std::size_t append(std::span<const std::byte> bytes);
   void allocate();
+  // Only the program's steps use it.
+  [[nodiscard]] static bool is_inside(const Buffer& buffer) {
+    return !buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end;
+  }
   [[nodiscard]] std::uint8_t region_of(BufferId id) const;
+  [[nodiscard]] std::uint8_t expected_region(BufferId id) const;
   [[nodiscard]] std::uint8_t region_or_scratch(BufferId id) const;
   void place(FeatureMap& map, BufferId id) const;
 
@@ -79,7 +85,8 @@ class Program {
   std::vector<Streams> streams_;
   std::map<std::string, std::size_t> known_;  // offsets of constants by their bytes
   std::uint8_t next_own_ = kFirstOwn;
-  std::vector<bool> fast_;  // buffers in the fast memory
+  // Buffers in the fast memory, and those that are expected there while steps are planned.
+  std::vector<bool> fast_, expected_fast_;
   CompiledProgram out_;
 };
 

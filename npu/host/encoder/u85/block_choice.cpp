@@ -103,10 +103,13 @@ class Search {
   }
 
   void offer(const Operation& op) {
+    // Copies of weights are hidden or not, whatever the block is.
     const OperationEstimate found = model_.cost({&op, 1});
-    double bytes = 0;
+    const double arithmetic = model_.cycles(op);
+    double most = arithmetic, bytes = 0;
+    for (const double access : found.access) most = std::max(most, access);
     for (const Traffic& traffic : found.traffic) bytes += traffic.read + traffic.written;
-    const Cost cost{found.total, found.npu, bytes,
+    const Cost cost{most, arithmetic, bytes,
                     -(std::int64_t{op.block_height} * op.block_width * op.block_depth)};
     if (found_ && cost >= least_) return;
     found_ = true;

@@ -24,6 +24,8 @@ class NewestGeneration final : public Generation {
     return u85::estimate(operations, model_);
   }
 
+  bool expects_cache() const override { return true; }
+
   // Scales of all channels, then weights, decoder by decoder.
   PackedStreams pack(Step& step) const override {
     Operation& op = step.op;
