@@ -115,6 +115,10 @@ class Lowering {
   static Status flatten(const std::vector<const Operand*>& operands, std::vector<npu::FeatureMap>& maps);
   // One operation for each piece of the output that the hardware's strides and dilations reach.
   Status window(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out, const Window& window);
+  static Result<std::vector<npu::Step>> pieces(const npu::Step& step, const npu::FeatureMap& in,
+                                               const npu::FeatureMap& out, const Window& window);
+  // Columns of a stride become channels where that takes fewer steps.
+  Status folded(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out, const Window& window);
   static void set_limits(npu::Operation& op, const Operand& y, Activation activation);
 
   // ---- kinds of nodes

@@ -45,6 +45,17 @@ std::vector<bool> could_be_bricks(std::span<const Step> steps, const std::vector
 
 void lay_in_bricks(std::span<Step> steps, const std::vector<bool>& buffers) {
   for (Step& step : steps) {
+    std::erase_if(step.others, [&](Step& other) {
+      bool fits = true;
+      each_use(other, [&](std::size_t buffer, const FeatureMap& map) {
+        each_use(step, [&](std::size_t same, const FeatureMap& whole) {
+          if (same == buffer && buffers[buffer] && !(whole_bricks(map) && same_shape(map, whole)))
+            fits = false;
+        });
+      });
+      return !fits;
+    });
+    lay_in_bricks(step.others, buffers);
     each_use(step, [&](std::size_t buffer, FeatureMap& map) {
       if (!buffers[buffer]) return;
       map.layout = Layout::nhcwb16;

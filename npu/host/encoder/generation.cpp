@@ -21,6 +21,7 @@ class FirstGeneration final : public Generation {
     return {};
   }
   Status choose_block(Operation& op) const override { return npu::choose_block(op, model_); }
+  std::int64_t scale_bytes(const Operation& op) const override { return kScaleRecord * op.ofm.depth; }
   Estimate estimate(std::span<const Operation> operations) const override {
     return npu::estimate(operations, model_);
   }

@@ -31,6 +31,8 @@ class Generation {
   // Sets block, order and format of weights of an otherwise complete operation (weights: kernel and length
   // suffice): the quickest. Errors: not_found when no block fits.
   virtual Status choose_block(Operation& op) const = 0;
+  // Bytes of the scales of a planned convolution.
+  [[nodiscard]] virtual std::int64_t scale_bytes(const Operation& op) const = 0;
   // Of all operations of a run, planned or final ones.
   [[nodiscard]] virtual Estimate estimate(std::span<const Operation> operations) const = 0;
   // Whether steps are planned for maps in the cache, as far as it has room for them; else for the arena.

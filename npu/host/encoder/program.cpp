@@ -25,6 +25,9 @@ void Program::add(Step step) {
   std::span<const std::byte> second;
   if (step.ifm2 != kNoBuffer) second = buffers_[static_cast<std::size_t>(step.ifm2)].data;
   status_ = generation_->adapt(step, second);
+  for (Step& other : step.others) {
+    if (status_.ok()) status_ = generation_->adapt(other, second);
+  }
   steps_.push_back(std::move(step));
 }
 
@@ -67,17 +70,27 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps) const {
   std::vector<Step> planned;
   std::vector<Operation> previous, all;
   for (Step& step : steps) {
-    Operation& op = step.op;
-    if (!op.computes()) {
+    if (!step.op.computes()) {
       planned.push_back(std::move(step));
       continue;
     }
-    const std::pair<FeatureMap*, BufferId> maps[] = {
-        {&op.ofm, step.ofm}, {&op.ifm, step.ifm}, {&op.ifm2, step.ifm2}};
-    for (const auto& [map, buffer] : maps) {
-      if (buffer != kNoBuffer) map->region = expected_region(buffer);
+    const auto plan_one = [&](Step& one) -> Result<StepPlan> {
+      Operation& op = one.op;
+      const std::pair<FeatureMap*, BufferId> maps[] = {
+          {&op.ofm, one.ofm}, {&op.ifm, one.ifm}, {&op.ifm2, one.ifm2}};
+      for (const auto& [map, buffer] : maps) {
+        if (buffer != kNoBuffer) map->region = expected_region(buffer);
+      }
+      return plan_step(op, previous, expected_bytes(one.weights), *generation_);
+    };
+    RUNNEL_ASSIGN(StepPlan plan, plan_one(step));
+    for (Step& other : std::exchange(step.others, {})) {
+      auto quicker = plan_one(other);
+      if (!quicker.ok() || quicker->cost >= plan.cost) continue;
+      plan = *std::move(quicker);
+      step = std::move(other);
     }
-    RUNNEL_ASSIGN(const StepPlan plan, plan_step(op, previous, expected_bytes(step.weights), *generation_));
+    const Operation& op = step.op;
     if (plan.exchanged && reads_weights(op)) step.weights = exchange_weights(op, step.weights);
     previous.clear();
     std::size_t first = 0;

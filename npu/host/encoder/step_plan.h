@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -16,6 +17,8 @@ struct StepPlan {
   bool exchanged = false;
   bool copied = false;               // weights and scales are copied into on-chip memory first
   std::vector<std::int32_t> slices;  // output channels of each resulting operation; one entry: not cut
+  // Cycles that it adds to those of the preceding operations, and bytes that pass the second memory.
+  std::pair<double, double> cost;
 };
 
 // The quickest plan by the generation's cycle model after `previous`, the preceding operations; among equals

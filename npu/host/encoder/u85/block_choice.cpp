@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/checked.h"
+#include "npu/host/encoder/u85/weight_encoder.h"
 #include "npu/u85/blocks.h"
 
 namespace runnel::npu::u85 {
@@ -58,6 +59,7 @@ class Search {
   void blocks(Operation op, int times) {
     const MicroBlock micro = microblock(accelerator_, op.microblock);
     if (op.kind == OperationKind::resize) return resize(op);
+    if (reads_weights(op)) set_lengths(op);
     // Bricks of the stored output begin with whole bricks of the block.
     const bool bricks = op.ofm.layout == Layout::nhcwb16;
     const Transpose as = op.u85.transpose;
@@ -83,6 +85,16 @@ class Search {
       }
     }
   }
+  // Zeros that fill micro-blocks up take about an eighth of a bit each.
+  void set_lengths(Operation& op) const {
+    constexpr std::int64_t kZerosInByte = 64;
+    op.block_depth = std::max(microblock(accelerator_, op.microblock).depth, kBrick);
+    const std::int64_t depth = op.kind == OperationKind::depthwise ? 1 : op.ifm.depth,
+                       weights = depth * op.ofm.depth * op.kernel.taps_y() * op.kernel.taps_x();
+    op.weights[0].length += (streamed_weights(op, accelerator_) - weights) / kZerosInByte;
+    op.scales[0].length = scale_bytes(op, accelerator_);
+  }
+
   void resize(Operation op) {
     op.block_height = 1;
     op.block_depth = kBrick;

@@ -1,6 +1,5 @@
 #include "npu/host/encoder/u85/generation.h"
 
-#include "npu/bounds.h"
 #include "npu/host/cycles/u85/cycle_model.h"
 #include "npu/host/encoder/u85/adapt.h"
 #include "npu/host/encoder/u85/block_choice.h"
@@ -20,6 +19,9 @@ class NewestGeneration final : public Generation {
   Status choose_block(Operation& op) const override {
     return u85::choose_block(op, model_);
   }
+  std::int64_t scale_bytes(const Operation& op) const override {
+    return u85::scale_bytes(op, accelerator());
+  }
   Estimate estimate(std::span<const Operation> operations) const override {
     return u85::estimate(operations, model_);
   }
@@ -32,9 +34,7 @@ class NewestGeneration final : public Generation {
     PackedStreams out;
     const WeightOrder order = weight_order(op, accelerator());
     for (const ScaleRecord& record : step.scales) append_scale_record(record, op.acc_format != 0, out.bytes);
-    const auto together = static_cast<std::size_t>(records_together(order));
-    out.bytes.resize(align_stream((step.scales.size() + together - 1) / together * together *
-                                  static_cast<std::size_t>(kScaleRecord)));
+    out.bytes.resize(static_cast<std::size_t>(scale_bytes(op)));
     out.scales = {{0, static_cast<std::int64_t>(out.bytes.size())}};
     const PackedWeights packed = pack_weights(order, step.weights);
     op.u85.fast_weights = packed.fast;

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/checked.h"
+#include "npu/bounds.h"
+#include "npu/host/encoder/generation.h"
 #include "npu/host/encoder/weight_encoder.h"
+#include "npu/u85/blocks.h"
 
 namespace runnel::npu::u85 {
 namespace {
@@ -121,6 +125,29 @@ void append_scale_record(const ScaleRecord& record, bool wide, std::vector<std::
     to.push_back(static_cast<std::byte>(record.multiplier >> 8 * i & 0xff));
   to.push_back(static_cast<std::byte>(record.shift & 63));
   to.push_back(std::byte{0});
+}
+
+std::int64_t scale_bytes(const Operation& op, const Accelerator& accelerator) noexcept {
+  const std::int64_t together = ceil_div(microblock(accelerator, op.microblock).depth, kBrick) * kBrick;
+  return static_cast<std::int64_t>(align_stream(
+      static_cast<std::size_t>(ceil_div(op.ofm.depth, together) * together * kScaleRecord)));
+}
+
+std::int64_t streamed_weights(const Operation& op, const Accelerator& accelerator) noexcept {
+  constexpr std::int32_t kSub = 8;
+  const WeightOrder order = weight_order(op, accelerator);
+  const std::int32_t sub_height = kSub / order.dilation_y, sub_width = kSub / order.dilation_x;
+  std::int64_t taps = 0;
+  for (std::int32_t y = 0; y < order.height; y += sub_height) {
+    for (std::int32_t x = 0; x < order.width; x += sub_width) {
+      const std::int32_t here = std::min(sub_height, order.height - y) * std::min(sub_width, order.width - x);
+      const std::int64_t groups = ceil_div(here, order.rounding());
+      taps += groups * (order.rounding() + (order.depthwise ? order.depthwise_filler : 0));
+    }
+  }
+  const std::int64_t outs = ceil_div(order.outs, order.unit) * order.unit,
+                     step = order.part_kernel ? order.input_unit() : order.input_depth;
+  return outs * taps * (order.depthwise ? 1 : ceil_div(order.depth, step) * step);
 }
 
 }  // namespace runnel::npu::u85

@@ -31,9 +31,9 @@ std::vector<std::byte> encode_fast_weights(std::span<const std::int16_t> weights
 
 // Appends ten bytes; `wide`: for accumulators of 48 bits.
 void append_scale_record(const ScaleRecord& record, bool wide, std::vector<std::byte>& to);
-// Records that the hardware reads together, so many of them at a time; the last ones are zeros.
-constexpr std::int32_t records_together(const WeightOrder& order) noexcept {
-  return (order.unit + 15) / 16 * 16;
-}
+// Bytes of a convolution's scales: the hardware reads those of a whole micro-block together.
+std::int64_t scale_bytes(const Operation& op, const Accelerator& accelerator) noexcept;
+// Weights of all streams of a convolution, those that fill micro-blocks and groups of taps up included.
+std::int64_t streamed_weights(const Operation& op, const Accelerator& accelerator) noexcept;
 
 }  // namespace runnel::npu::u85
