@@ -128,7 +128,9 @@ void append_scale_record(const ScaleRecord& record, bool wide, std::vector<std::
 }
 
 std::int64_t scale_bytes(const Operation& op, const Accelerator& accelerator) noexcept {
-  const std::int64_t together = ceil_div(microblock(accelerator, op.microblock).depth, kBrick) * kBrick;
+  // Before its micro-block is chosen there is none.
+  const std::int32_t micro = std::max(microblock(accelerator, op.microblock).depth, kBrick);
+  const std::int64_t together = ceil_div(micro, kBrick) * kBrick;
   return static_cast<std::int64_t>(align_stream(
       static_cast<std::size_t>(ceil_div(op.ofm.depth, together) * together * kScaleRecord)));
 }
