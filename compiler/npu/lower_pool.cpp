@@ -73,8 +73,8 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
     return kernels::saturate<std::int8_t>(
         kernels::round_float(static_cast<float>(sum) * scale, node.rounding));
   };
-  RUNNEL_ASSIGN(const AverageForm form, average_form(expected, counts_all ? elements : 1, elements,
-                                                     ratio, multiplier_bits()));
+  RUNNEL_ASSIGN(const AverageForm form,
+                average_form(expected, counts_all ? elements : 1, elements, ratio, multiplier_bits()));
   npu::Step step;
   npu::Operation& op = step.op;
   op.rounding = form.rounding;

@@ -91,9 +91,7 @@ class Lowering {
  private:
   [[nodiscard]] const Tensor& at(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
   static Status refuse() { return Status(Code::unsupported); }
-  [[nodiscard]] bool newest() const {
-    return program_.options().accelerator->product == npu::Product::u85;
-  }
+  [[nodiscard]] bool newest() const { return program_.options().accelerator->product == npu::Product::u85; }
   // Bits of a scale's multiplier.
   [[nodiscard]] int multiplier_bits() const {
     return newest() ? npu::kMultiplierBits : npu::kMultiplierBits + 1;

@@ -166,7 +166,8 @@ Result<CompiledProgram> Program::finish() {
   for (std::size_t i = 0; i < buffers_.size(); ++i) expected_fast_[i] = best.regions[i] == kFastScratch;
   if (expected_fast_ == expected) return best;
   RUNNEL_ASSIGN(CompiledProgram other, best_layout());
-  const bool quicker = generation_->estimate(other.operations).total < generation_->estimate(best.operations).total;
+  const bool quicker =
+      generation_->estimate(other.operations).total < generation_->estimate(best.operations).total;
   return quicker ? std::move(other) : std::move(best);
 }
 

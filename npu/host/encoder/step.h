@@ -29,7 +29,7 @@ struct Step {
   std::vector<std::int16_t> weights;                            // by position, [outs][height][width][depth]
   std::vector<ScaleRecord> scales;                              // one per output channel
   std::vector<std::byte> table;                                 // of the activation; its slot is not set yet
-  bool copied = false;      // set by the program: weights are copied into on-chip memory first
+  bool copied = false;       // set by the program: weights are copied into on-chip memory first
   std::vector<Step> others;  // other ways to the same result, of which the program takes the quickest
 };
 

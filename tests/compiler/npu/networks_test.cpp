@@ -77,17 +77,15 @@ constexpr Recorded u85(const char* name, const char* accelerator, double cycles)
 }
 INSTANTIATE_TEST_SUITE_P(
     Networks, CompiledHere,
-    testing::Values(Recorded{"kws_ref_model", "ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram", 83602},
-                    Recorded{"str_ww_ref_model", "ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram", 39329},
-                    u85("kws_ref_model", "ethos-u85-256", 54311),
-                    u85("kws_ref_model", "ethos-u85-1024", 32588),
-                    u85("str_ww_ref_model", "ethos-u85-256", 27123),
-                    u85("str_ww_ref_model", "ethos-u85-1024", 23495),
-                    u85("person_detect", "ethos-u85-256", 181824),
-                    u85("person_detect", "ethos-u85-1024", 102778),
-                    u85("micro_speech_quantized", "ethos-u85-256", 31074),
-                    u85("micro_speech_quantized", "ethos-u85-1024", 18522),
-                    u85("ad01_int8", "ethos-u85-256", 62705), u85("ad01_int8", "ethos-u85-1024", 44765)));
+    testing::Values(
+        Recorded{"kws_ref_model", "ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram", 83602},
+        Recorded{"str_ww_ref_model", "ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram", 39329},
+        u85("kws_ref_model", "ethos-u85-256", 54311), u85("kws_ref_model", "ethos-u85-1024", 32588),
+        u85("str_ww_ref_model", "ethos-u85-256", 27123), u85("str_ww_ref_model", "ethos-u85-1024", 23495),
+        u85("person_detect", "ethos-u85-256", 181824), u85("person_detect", "ethos-u85-1024", 102778),
+        u85("micro_speech_quantized", "ethos-u85-256", 31074),
+        u85("micro_speech_quantized", "ethos-u85-1024", 18522), u85("ad01_int8", "ethos-u85-256", 62705),
+        u85("ad01_int8", "ethos-u85-1024", 44765)));
 
 INSTANTIATE_TEST_SUITE_P(Networks, CompiledNetworks,
                          testing::Combine(testing::Values("ad01_int8", "hello_world_int8", "kws_ref_model",

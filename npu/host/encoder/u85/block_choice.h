@@ -7,8 +7,9 @@
 namespace runnel::npu::u85 {
 
 // Sets them in an otherwise complete operation: the quickest; among equals the one that moves fewer bytes,
-// then the larger block. Buffers are taken twice where they fit twice, so that one is filled while the other is used. An operation whose weights
-// are marked as sparse may use them so. Errors: not_found when no block fits.
+// then the larger block. Buffers are taken twice where they fit twice, so that one is filled while the other
+// is used. An operation whose weights are marked as sparse may use them so. Errors: not_found when no block
+// fits.
 Status choose_block(Operation& op, const CycleModel& model);
 
 }  // namespace runnel::npu::u85

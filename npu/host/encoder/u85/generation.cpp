@@ -16,12 +16,8 @@ class NewestGeneration final : public Generation {
   Status adapt(Step& step, std::span<const std::byte> second) const override {
     return u85::adapt(step, second);
   }
-  Status choose_block(Operation& op) const override {
-    return u85::choose_block(op, model_);
-  }
-  std::int64_t scale_bytes(const Operation& op) const override {
-    return u85::scale_bytes(op, accelerator());
-  }
+  Status choose_block(Operation& op) const override { return u85::choose_block(op, model_); }
+  std::int64_t scale_bytes(const Operation& op) const override { return u85::scale_bytes(op, accelerator()); }
   Estimate estimate(std::span<const Operation> operations) const override {
     return u85::estimate(operations, model_);
   }

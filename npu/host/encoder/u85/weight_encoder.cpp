@@ -98,14 +98,19 @@ std::vector<std::byte> encode_fast_weights(std::span<const std::int16_t> weights
   return finish(static_cast<std::byte>(zero));
 }
 
-PackedWeights pack_weights(const WeightOrder& order, std::span<const std::int16_t> weights) {
+PackedWeights pack_plain_weights(const WeightOrder& order, std::span<const std::int16_t> weights) {
   PackedWeights plain;
+  for (std::int32_t decoder = 0; decoder < order.decoders; ++decoder)
+    plain.streams.push_back(encode_weights(ordered(order, weights, decoder)));
+  return plain;
+}
+
+PackedWeights pack_fast_weights(const WeightOrder& order, std::span<const std::int16_t> weights) {
+  PackedWeights fast{true, {}};
+  if (order.depthwise) return fast;
   std::vector<std::vector<std::int16_t>> parts;
-  for (std::int32_t decoder = 0; decoder < order.decoders; ++decoder) {
+  for (std::int32_t decoder = 0; decoder < order.decoders; ++decoder)
     parts.push_back(ordered(order, weights, decoder));
-    plain.streams.push_back(encode_weights(parts.back()));
-  }
-  if (order.depthwise) return plain;
   std::vector<std::int16_t> turns;
   const std::size_t turn = order.turn();
   turns.reserve(parts[0].size() * parts.size());
@@ -114,8 +119,14 @@ PackedWeights pack_weights(const WeightOrder& order, std::span<const std::int16_
       turns.insert(turns.end(), part.begin() + static_cast<std::ptrdiff_t>(first),
                    part.begin() + static_cast<std::ptrdiff_t>(std::min(first + turn, part.size())));
   }
-  PackedWeights fast{true, {encode_fast_weights(turns, order.sparse)}};
-  return !fast.streams[0].empty() && fast.bytes() < plain.bytes() ? fast : plain;
+  std::vector<std::byte> stream = encode_fast_weights(turns, order.sparse);
+  if (!stream.empty()) fast.streams.push_back(std::move(stream));
+  return fast;
+}
+
+PackedWeights pack_weights(const WeightOrder& order, std::span<const std::int16_t> weights) {
+  PackedWeights plain = pack_plain_weights(order, weights), fast = pack_fast_weights(order, weights);
+  return !fast.streams.empty() && fast.bytes() <= plain.bytes() ? fast : plain;
 }
 
 void append_scale_record(const ScaleRecord& record, bool wide, std::vector<std::byte>& to) {
@@ -131,8 +142,8 @@ std::int64_t scale_bytes(const Operation& op, const Accelerator& accelerator) no
   // Before its micro-block is chosen there is none.
   const std::int32_t micro = std::max(microblock(accelerator, op.microblock).depth, kBrick);
   const std::int64_t together = ceil_div(micro, kBrick) * kBrick;
-  return static_cast<std::int64_t>(align_stream(
-      static_cast<std::size_t>(ceil_div(op.ofm.depth, together) * together * kScaleRecord)));
+  return static_cast<std::int64_t>(
+      align_stream(static_cast<std::size_t>(ceil_div(op.ofm.depth, together) * together * kScaleRecord)));
 }
 
 std::int64_t streamed_weights(const Operation& op, const Accelerator& accelerator) noexcept {

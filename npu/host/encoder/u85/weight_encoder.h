@@ -22,8 +22,12 @@ struct PackedWeights {
 };
 
 // The streams of an operation; `weights` by position, [outs][height][width][depth], -255 to 255. One stream
-// for each decoder, or a fast one where that takes fewer bytes. Deterministic.
+// for each decoder, or a fast one where that takes no more bytes: it is decoded faster. Deterministic.
 PackedWeights pack_weights(const WeightOrder& order, std::span<const std::int16_t> weights);
+// Either form: one stream for each decoder, or a fast one for all; without streams where there is no fast
+// one.
+PackedWeights pack_plain_weights(const WeightOrder& order, std::span<const std::int16_t> weights);
+PackedWeights pack_fast_weights(const WeightOrder& order, std::span<const std::int16_t> weights);
 
 // A fast stream: two or four bits for each weight, or eight; empty where neither is possible. A sparse one
 // has eight.
