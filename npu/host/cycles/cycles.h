@@ -59,14 +59,6 @@ class CycleModel {
   Memories memories_;
 };
 
-// Bytes of a convolution's weights and scales compressed as one stream, where its channels are cut into
-// several operations, whose streams do not show it. Arm's compiler uses this size where copies, not products,
-// take the time.
-struct UncutWeights {
-  std::uint32_t first = 0;  // index of the first operation
-  double bytes = 0;
-};
-
 // Estimate for all operations of one run, in order, from a stream or planned (then with the fields for
 // `cycles`, index, weights and scales with base and length, ofm.base, copies). Weights outside region 0 count
 // as copied there, hidden under the previous operation as far as that is long enough. Without `uncut`, the

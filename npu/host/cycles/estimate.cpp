@@ -4,6 +4,7 @@
 
 #include "npu/host/cycles/cycles.h"
 #include "npu/host/cycles/u85/cycle_model.h"
+#include "npu/host/cycles/u85/uncut_weights.h"
 
 namespace runnel::npu {
 namespace {
@@ -14,15 +15,17 @@ double utilisation(std::int64_t macs, double cycles, const Accelerator& accelera
 
 }  // namespace
 
-void append(Estimate& estimate, OperationEstimate one, const Accelerator& accelerator) {
-  one.total = one.npu;
+void settle(OperationEstimate& one, const Accelerator& accelerator) noexcept {
+  one.total = std::max(one.npu, *std::max_element(one.access.begin(), one.access.end()));
+  one.utilisation = utilisation(one.macs, one.total, accelerator);
+}
+
+void append(Estimate& estimate, const OperationEstimate& one) {
   for (std::size_t area = 0; area < kMemoryAreas; ++area) {
-    one.total = std::max(one.total, one.access[area]);
     estimate.access[area] += one.access[area];
     estimate.traffic[area].read += one.traffic[area].read;
     estimate.traffic[area].written += one.traffic[area].written;
   }
-  one.utilisation = utilisation(one.macs, one.total, accelerator);
   estimate.macs += one.macs;
   estimate.npu += one.npu;
   estimate.total += one.total;
@@ -35,10 +38,11 @@ void close(Estimate& estimate, const Accelerator& accelerator, const SystemConfi
 }
 
 Result<Estimate> estimate_stream(std::span<const Operation> operations, const Accelerator& accelerator,
-                                 const SystemConfiguration& system, const MemoryMode& mode) {
+                                 const SystemConfiguration& system, const MemoryMode& mode,
+                                 std::span<const std::byte> constants) {
   if (accelerator.product == Product::u85) {
     RUNNEL_ASSIGN(const u85::CycleModel model, u85::CycleModel::make(accelerator, system, mode));
-    return u85::estimate(operations, model);
+    return u85::estimate(operations, model, u85::uncut_weights(operations, accelerator, constants));
   }
   RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(accelerator, system, mode));
   return estimate(operations, model);

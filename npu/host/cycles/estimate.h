@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,14 +41,25 @@ struct Estimate {
   double utilisation = 0;
 };
 
-// Appends an operation whose `npu`, `access`, `traffic` and `macs` are known: sets its total and utilization
-// and adds them to the sums.
-void append(Estimate& estimate, OperationEstimate one, const Accelerator& accelerator);
+// Bytes of a convolution's weights and scales compressed as one stream, where its channels are cut into
+// several operations, whose streams do not show it. Arm's compiler uses this size where copies, not products,
+// take the time.
+struct UncutWeights {
+  std::uint32_t first = 0;  // index of the first operation
+  double bytes = 0;
+};
+
+// Sets total and utilization of an operation whose `npu`, `access` and `macs` are known.
+void settle(OperationEstimate& one, const Accelerator& accelerator) noexcept;
+// Appends a settled operation and adds it to the sums.
+void append(Estimate& estimate, const OperationEstimate& one);
 // After the last one.
 void close(Estimate& estimate, const Accelerator& accelerator, const SystemConfiguration& system) noexcept;
 
-// Of a whole stream, by the model of its product (cycles.h, u85/cycle_model.h). Errors: as their make().
+// Of a whole stream, by the model of its product (cycles.h, u85/cycle_model.h). `constants`: region 0, if it
+// is known; a U85's estimate then knows uncut weights. Errors: as their make().
 Result<Estimate> estimate_stream(std::span<const Operation> operations, const Accelerator& accelerator,
-                                 const SystemConfiguration& system, const MemoryMode& mode);
+                                 const SystemConfiguration& system, const MemoryMode& mode,
+                                 std::span<const std::byte> constants = {});
 
 }  // namespace runnel::npu

@@ -120,7 +120,10 @@ class Estimator {
       one.access[static_cast<std::size_t>(area)] += bytes / model_.bytes_per_cycle(area);
   }
 
-  void finish(const OperationEstimate& one) { append(out_, one, model_.accelerator()); }
+  void finish(OperationEstimate& one) {
+    settle(one, model_.accelerator());
+    append(out_, one);
+  }
 
   const CycleModel& model_;
   std::span<const UncutWeights> uncut_;

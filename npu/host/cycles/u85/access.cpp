@@ -106,7 +106,7 @@ void first_inputs(const Operation& op, const Accelerator& accelerator, const Mem
   }
   if (unit == Unit::resize) return counter.read(ifm, channel, stored(ifm.shape, ifm.layout));
   const OutputBlocks blocks = output_blocks(op, output(op, memories), unit);
-  counter.read(ifm, channel, window_reads(op, ifm, input_block(op, accelerator), blocks.all, unit));
+  counter.read(ifm, channel, window_reads(op, ifm, input_block_shape(op, accelerator), blocks.all, unit));
 }
 
 // The first map outside the chain.
@@ -131,7 +131,7 @@ MemoryAccess memory_access(const Layer& layer, const EncodedWeights& weights, co
                            const Transfers& transfers) noexcept {
   const Memories& memories = transfers.memories();
   const Operation& op = layer.first;
-  Counter counter(transfers, input_block(op, accelerator), output_block(op));
+  Counter counter(transfers, input_block_shape(op, accelerator), output_block(op));
   first_inputs(op, accelerator, memories, counter);
   const TransferMap ofm = output(op, memories);
   if (op.ofm.storage != Storage::chained && op.ofm.storage != Storage::none)

@@ -37,7 +37,7 @@ class BlockTime {
         counts(smaller(ofm.shape, output_block(op)), {micro.height, micro.width, micro.depth});
     across_ = static_cast<double>(blocks.height) * blocks.width;
     deep_ = blocks.depth;
-    channels_ = std::min(ifm.shape.depth, input_block(op, accelerator).depth);
+    channels_ = std::min(ifm.shape.depth, input_block_shape(op, accelerator).depth);
     rounds_ = count(ifm.shape.depth, channels_);
     element_ = ifm.element;
     // Weights are decoded at this pace at best.
@@ -100,7 +100,7 @@ class BlockTime {
 // Of the slowest input.
 double first_input_block(const Operation& op, const Accelerator& accelerator,
                          const Transfers& transfers) noexcept {
-  const Block block = input_block(op, accelerator);
+  const Block block = input_block_shape(op, accelerator);
   TransferMap ifm = first_input(op, transfers.memories());
   const double first = transfers.first_block(ifm, block, true);
   if (!has_second_input(op)) return first;

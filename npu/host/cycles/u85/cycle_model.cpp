@@ -83,8 +83,8 @@ OperationEstimate CycleModel::cost(std::span<const Operation> chain) const {
   return estimate_layer(layer, *this, 0, true).cost;
 }
 
-LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double slack,
-                             bool begins) noexcept {
+LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double slack, bool begins,
+                             double uncut) noexcept {
   const Operation& op = layer.first;
   LayerEstimate out;
   OperationEstimate& one = out.cost;
@@ -103,22 +103,28 @@ LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double
   const double arithmetic = model.cycles(op, layer.chained), table = table_cycles(layer, model);
   if (weights.buffered) {
     const MemoryArea from = model.area_of(kConstants), to = model.area_of(op.weight_region);
-    const double all = model.copy_cycles(from, to, weights.weights + weights.scales),
+    const double all = model.copy_cycles(from, to, uncut > 0 ? uncut : weights.weights + weights.scales),
                  first = model.copy_cycles(from, to, stream_bytes(*layer.slices.front()));
     one.npu = std::max(all - slack + out.slack, arithmetic + std::max(first - slack, 0.0)) + table;
   } else {
     one.npu = arithmetic + std::max(table - slack, 0.0);
   }
+  settle(one, model.accelerator());
   return out;
 }
 
-Estimate estimate(std::span<const Operation> operations, const CycleModel& model) {
+Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
+                  std::span<const UncutWeights> uncut) {
   Estimate out;
   double slack = 0;
   bool begins = true;
   for (const Layer& layer : layers_of(operations)) {
-    const LayerEstimate one = estimate_layer(layer, model, slack, begins);
-    append(out, one.cost, model.accelerator());
+    const auto known = std::find_if(uncut.begin(), uncut.end(), [&](const UncutWeights& weights) {
+      return weights.first == layer.first.index;
+    });
+    const LayerEstimate one =
+        estimate_layer(layer, model, slack, begins, known == uncut.end() ? 0 : known->bytes);
+    append(out, one.cost);
     slack = one.slack;
     begins = false;
   }

@@ -60,12 +60,16 @@ struct LayerEstimate {
   OperationEstimate cost;
   double slack = 0;
 };
-// `slack`: of the previous layer; `begins`: there is none before it.
-LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double slack, bool begins) noexcept;
+// `slack`: of the previous layer; `begins`: there is none before it; `uncut`: bytes of weights and scales as
+// one stream, 0 if that is not known.
+LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double slack, bool begins,
+                             double uncut = 0) noexcept;
 
 // Estimate for all operations of one run, in order, from a stream or planned (then with the fields for
 // `cost`, index, and the bases and strides of maps, which show the parts of a convolution whose channels are
-// split).
-Estimate estimate(std::span<const Operation> operations, const CycleModel& model);
+// cut). Without `uncut`, the sum of the streams of a cut convolution is used, which is larger, and for few
+// channels much.
+Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
+                  std::span<const UncutWeights> uncut = {});
 
 }  // namespace runnel::npu::u85

@@ -152,7 +152,7 @@ Block output_block(const Operation& op) noexcept {
 }
 
 // GetArchIFMBlockSize and FindBlockConfig of Regor's ethos_u85.cpp.
-Block input_block(const Operation& op, const Accelerator& accelerator) noexcept {
+Block input_block_shape(const Operation& op, const Accelerator& accelerator) noexcept {
   const Unit unit = unit_of(op);
   const Block block = output_block(op);
   if (unit == Unit::elementwise) return block;

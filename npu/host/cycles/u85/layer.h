@@ -50,6 +50,6 @@ TransferMap output(const Operation& op, const Memories& memories) noexcept;
 
 Block output_block(const Operation& op) noexcept;
 // What an output block reads: at most 8 x 8 taps of a large kernel at a time, in whole allocation units.
-Block input_block(const Operation& op, const Accelerator& accelerator) noexcept;
+Block input_block_shape(const Operation& op, const Accelerator& accelerator) noexcept;
 
 }  // namespace runnel::npu::u85

@@ -10,6 +10,15 @@ constexpr double kDivision = 33;
 bool permutes(const Operation& op) noexcept {
   return op.u85.transpose != Transpose::hwc || op.u85.reversed != Axis::none;
 }
+// Values are only limited, more than by their type.
+bool only_clips(const Operation& op) noexcept {
+  if (!op.u85.clips || op.ofm.element > 2 || op.ifm.element != op.ofm.element) return false;
+  const Scale& scale = op.u85.ofm_scale;
+  if (op.has_scales || scale.multiplier != std::uint64_t{1} << scale.shift) return false;
+  const std::int32_t low = op.ofm.is_signed ? -(1 << (8 * op.ofm.element - 1)) : 0,
+                     high = low + (1 << 8 * op.ofm.element) - 1;
+  return op.activation.low > low || op.activation.high < high;
+}
 bool exchanges_rows(const Operation& op) noexcept {
   const Transpose transpose = op.u85.transpose;
   return transpose == Transpose::whc || transpose == Transpose::wch || transpose == Transpose::chw ||
@@ -43,10 +52,9 @@ OutputKind kind_of(const Operation& op) noexcept {
 }
 
 double cycles_of(const Operation& op, const Performance& performance) noexcept {
-  const double fused = op.u85.function != Function::none || permutes(op)
-                           ? performance.activation[exchanges_rows(op) ? 1 : 0]
-                           : 0;
-  if (only_activates(op)) return fused;
+  const double step = performance.activation[exchanges_rows(op) ? 1 : 0];
+  if (only_activates(op)) return step;
+  const double fused = op.u85.function != Function::none || permutes(op) ? step : 0;
   if (op.kind == OperationKind::elementwise && static_cast<ElementwiseMode>(op.mode) == ElementwiseMode::div)
     return kDivision;
   return std::max<double>(performance.output[static_cast<int>(kind_of(op))], fused);
@@ -59,7 +67,7 @@ bool only_activates(const Operation& op) noexcept {
   const auto mode = static_cast<PoolMode>(op.mode);
   const bool single =
       mode == PoolMode::none || (mode == PoolMode::sum && op.kernel.height == 1 && op.kernel.width == 1);
-  return single && (op.u85.function != Function::none || permutes(op));
+  return single && (op.u85.function != Function::none || permutes(op) || only_clips(op));
 }
 
 double output_cycles(const Operation& first, std::span<const Operation* const> chained,

@@ -8,7 +8,7 @@
 namespace runnel::npu::u85 {
 namespace {
 
-constexpr std::int64_t kBrick = 16, kLongestWrite = 64;  // channels; bytes
+constexpr std::int64_t kBrickDepth = 16, kLongestWrite = 64;  // channels; bytes
 // Share of the ports, and of the time, that requests use.
 constexpr double kUse = 0.8;
 
@@ -22,7 +22,7 @@ Block smaller(const Block& a, const Block& b) noexcept {
 }
 double stored(const Block& shape, Layout layout) noexcept {
   return static_cast<double>(shape.height) * shape.width *
-         (layout == Layout::nhcwb16 ? static_cast<double>(ceil_div(shape.depth, kBrick) * kBrick)
+         (layout == Layout::nhcwb16 ? static_cast<double>(ceil_div(shape.depth, kBrickDepth) * kBrickDepth)
                                     : static_cast<double>(shape.depth));
 }
 
@@ -30,12 +30,13 @@ double Transfers::bytes(const TransferMap& map, const Block& block, bool read, d
   const std::int64_t element = map.element, row = element * block.width * block.depth;
   std::int64_t burst = 0;
   if (map.layout == Layout::nhcwb16) {
-    burst = kBrick * element * map.shape.width == block.depth ? row : kBrick * element * block.width;
-  } else if (element * map.shape.depth == block.depth && (read || block.depth <= kBrick)) {
+    burst =
+        kBrickDepth * element * map.shape.width == block.depth ? row : kBrickDepth * element * block.width;
+  } else if (element * map.shape.depth == block.depth && (read || block.depth <= kBrickDepth)) {
     burst = row;
   } else {
     burst = element * block.depth;
-    if (!read) burst = std::min({kLongestWrite, kBrick * element, burst});
+    if (!read) burst = std::min({kLongestWrite, kBrickDepth * element, burst});
   }
   const std::int64_t full = memories_.timing(map.memory).burst;
   burst = std::clamp<std::int64_t>(burst, 1, full);

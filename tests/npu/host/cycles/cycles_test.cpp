@@ -6,10 +6,8 @@
 #include <map>
 #include <sstream>
 
-#include "compiler/import/load.h"
-#include "npu/decoder.h"
 #include "npu/host/cycles/block_config.h"
-#include "npu/host/segment.h"
+#include "tests/npu/host/cycles/compiled.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {
@@ -39,17 +37,6 @@ std::vector<Row> rows_of(const fs::path& path) {
   return rows;
 }
 
-std::vector<npu::Operation> operations_of(const npu::Segment& segment) {
-  std::vector<npu::Operation> out;
-  npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
-  for (npu::Operation op;;) {
-    const auto more = decoder.next(op);
-    EXPECT_TRUE(more.ok()) << more.status().text();
-    if (!more.ok() || !*more) return out;
-    out.push_back(op);
-  }
-}
-
 // The only row of a summary, by the names of its columns.
 std::map<std::string, double> summary_of(const fs::path& path) {
   std::ifstream file(path);
@@ -63,26 +50,6 @@ std::map<std::string, double> summary_of(const fs::path& path) {
     for (std::string* text : {&name, &value}) text->erase(text->find_last_not_of('\r') + 1);
     if (!value.empty() && value.find_first_not_of("0123456789.e-+") == std::string::npos)
       out[name] = std::stod(value);
-  }
-  return out;
-}
-
-struct Compiled {
-  std::shared_ptr<const OwnedModel> model;
-  std::vector<npu::Segment> segments;
-};
-Compiled open(const fs::path& path) {
-  Compiled out;
-  const auto loaded = compiler::load_model(path);
-  EXPECT_TRUE(loaded.ok()) << loaded.status().text();
-  if (!loaded.ok()) return out;
-  out.model = loaded->model;
-  const Model& model = out.model->model();
-  for (int i = 0; i < model.operator_count(); ++i) {
-    if (code_of(model.op(i)) != runnel::OpCode::delegate) continue;
-    auto segment = npu::read_segment(model, model.op(i));
-    EXPECT_TRUE(segment.ok()) << segment.status().text();
-    if (segment.ok()) out.segments.push_back(*std::move(segment));
   }
   return out;
 }
@@ -138,7 +105,7 @@ class RecordedFigures : public testing::TestWithParam<Recorded> {
 
 TEST_P(RecordedFigures, AreTheEstimates) {
   RUNNEL_NEEDS_DATA();
-  const Compiled compiled = open(file("_vela.tflite"));
+  const Compiled compiled = open_compiled(file("_vela.tflite"));
   ASSERT_FALSE(compiled.segments.empty());
   const npu::CycleModel model = recorded_model(*compiled.segments[0].accelerator);
   std::vector<npu::OperationEstimate> found;
