@@ -84,13 +84,14 @@ std::uint8_t block_dependency(const Operation& op, const Operation& previous,
                               const Accelerator& accelerator) noexcept {
   if (!previous.computes()) return 0;
   if (shares_tables(accelerator) && previous.activation.table() && !op.activation.table()) return 0;
-  const bool first = overlap(op.ifm, previous.ofm),
-             second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);
+  const FeatureMap written = stored_output(previous), own = stored_output(op);
+  const bool first = overlap(op.ifm, written),
+             second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, written);
   // An operation also waits if it writes where the previous one still reads or writes.
-  if (overlap(op.ofm, previous.ofm)) return 0;
+  if (overlap(own, written)) return 0;
   if (accelerator.product == Product::u85) {
     // In which order it computes blocks is not public: nothing of what is read or written may be open.
-    const bool rewrites = overlap(op.ofm, previous.ifm) || overlap(op.ofm, previous.ifm2),
+    const bool rewrites = overlap(own, previous.ifm) || overlap(own, previous.ifm2),
                chained = op.ifm.storage == Storage::chained || op.ifm2.storage == Storage::chained;
     return first || second || rewrites || chained ? 0 : kMaxDependencyU85;
   }
@@ -99,10 +100,10 @@ std::uint8_t block_dependency(const Operation& op, const Operation& previous,
   if (second && op.broadcast != 0) return 0;
   const FeatureMap& read = first ? op.ifm : op.ifm2;
   if (!same_place(read, previous.ofm) || op.upscale != Upscale::none) return 0;
-  const std::int32_t count = blocks_of(previous), own = blocks_of(op);
+  const std::int32_t count = blocks_of(previous), own_blocks = blocks_of(op);
   for (std::int32_t dependency = std::min(kMaxDependency, count - 1); dependency > 0; --dependency) {
     bool free = true;
-    for (std::int32_t i = 0; i < std::min(dependency, own) && free; ++i) {
+    for (std::int32_t i = 0; i < std::min(dependency, own_blocks) && free; ++i) {
       const Volume needed = input_of(op, i);
       // When block i begins, at most i more blocks of the previous operation are finished; all possibly
       // open blocks count.
