@@ -153,6 +153,19 @@ Status Lowering::lower_by_kind(const Node& node) {
       return transpose(node);
     case OpCode::pad:
       return pad(node);
+    case OpCode::matmul:
+      if (newest()) return matmul(node);
+      break;
+    case OpCode::arg_max:
+      if (newest()) return arg_max(node);
+      break;
+    case OpCode::reduce_max:
+    case OpCode::reduce_min:
+      if (newest()) return extreme(node);
+      break;
+    case OpCode::resize:
+      if (newest()) return resize(node);
+      break;
     default:
       break;
   }

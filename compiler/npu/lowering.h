@@ -134,6 +134,13 @@ class Lowering {
   Status sum(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);
   Status scales(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);
   Status requantize(const Node& node);
+  // ---- what only the U85 computes
+  Status matmul(const Node& node);
+  Status arg_max(const Node& node);
+  Status extreme(const Node& node);  // the largest or smallest along axes
+  Status resize(const Node& node);
+  // An axis of a tensor as columns, with the axes before it as rows and those after it as channels.
+  static Result<npu::FeatureMap> along_columns(const Operand& operand, std::size_t axis);
   Status table(const Node& node);
   Status look_up(const Operand& x, const Operand& y, std::vector<std::byte> table);
   Status take_view(TensorId id, const Operand& view);

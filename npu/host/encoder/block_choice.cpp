@@ -24,8 +24,11 @@ void exchange(FeatureMap& map) noexcept {
 }  // namespace
 
 bool can_exchange(const Operation& op) noexcept {
+  // Positions along columns stay those.
+  if (op.kind == OperationKind::pool && op.mode >= static_cast<std::uint8_t>(u85::PoolMode::argmax_x))
+    return false;
   const Kernel& k = op.kernel;
-  if (op.kind == OperationKind::resize || op.u85.transpose != u85::Transpose::hwc ||
+  if (op.kind == OperationKind::resize || op.u85.second_weights || op.u85.transpose != u85::Transpose::hwc ||
       op.u85.reversed != u85::Axis::none)
     return false;
   if (!op.computes() || op.upscale != Upscale::none || k.height > kMaxExchanged || k.width > kMaxExchanged)

@@ -26,6 +26,7 @@ class FirstGeneration final : public Generation {
     return npu::estimate(operations, model_);
   }
 
+  bool looks_up_results() const override { return false; }
   bool expects_cache() const override { return false; }
 
   // Scales, then weights, core by core.

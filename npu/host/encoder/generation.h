@@ -37,6 +37,8 @@ class Generation {
   [[nodiscard]] virtual Estimate estimate(std::span<const Operation> operations) const = 0;
   // Whether steps are planned for maps in the cache, as far as it has room for them; else for the arena.
   [[nodiscard]] virtual bool expects_cache() const = 0;
+  // Whether a table becomes part of the operation whose results it takes (fuse_tables.h).
+  [[nodiscard]] virtual bool looks_up_results() const = 0;
   // Of a planned convolution; may set the format of its weights.
   [[nodiscard]] virtual PackedStreams pack(Step& step) const = 0;
 

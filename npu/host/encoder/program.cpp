@@ -5,6 +5,7 @@
 #include "inference/plan/arena_planner.h"
 #include "npu/host/encoder/block_choice.h"
 #include "npu/host/encoder/bricks.h"
+#include "npu/host/encoder/fuse_tables.h"
 #include "npu/host/encoder/schedule.h"
 #include "npu/host/encoder/step_plan.h"
 
@@ -155,6 +156,9 @@ std::vector<std::vector<bool>> Program::layouts() const {
 
 Result<CompiledProgram> Program::finish() {
   RUNNEL_TRY(status_);
+  std::vector<bool> inside;
+  for (const Buffer& buffer : buffers_) inside.push_back(is_inside(buffer));
+  if (generation_->looks_up_results()) fuse_tables(steps_, inside);
   expected_fast_.assign(buffers_.size(), false);
   if (!options_.mode->arena_outside || !generation_->expects_cache()) return best_layout();
   for (std::size_t i = 0; i < buffers_.size(); ++i)

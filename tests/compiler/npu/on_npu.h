@@ -16,6 +16,7 @@ inline constexpr const char* kMemoryModes[] = {"Sram_Only", "Shared_Sram", "Dedi
 struct Generation {
   const char* name;
   std::vector<const char*> accelerators;
+  bool newest = false;
 
   [[nodiscard]] const char* of(std::size_t number) const {
     return accelerators[number % accelerators.size()];
@@ -23,9 +24,9 @@ struct Generation {
 };
 inline const Generation kU55AndU65{
     "U55AndU65",
-    {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}};
+    {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}, false};
 inline const Generation kU85{
-    "U85", {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"}};
+    "U85", {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"}, true};
 inline std::string name_of(const testing::TestParamInfo<Generation>& info) { return info.param.name; }
 inline std::ostream& operator<<(std::ostream& out, const Generation& generation) {
   return out << generation.name;

@@ -22,7 +22,7 @@ const char* mode_of(std::uint32_t seed) { return kMemoryModes[seed / 7 % 3]; }
 TEST_P(RandomNetworks, GiveTheBytesOfTheCpu) {
   std::int64_t layers = 0, left = 0;
   for (std::uint32_t seed = 0; seed < kNetworks; ++seed) {
-    const compiler::Graph graph = random_network({seed % 2 == 1, false}, seed);
+    const compiler::Graph graph = random_network({seed % 2 == 1, false, GetParam().newest}, seed);
     const char* accelerator = GetParam().of(seed);
     compiler::ethos_u::CompiledGraph compiled;
     const Status status = compare_whole(graph, npu_options(accelerator, mode_of(seed)), seed, 1, &compiled);

@@ -21,8 +21,8 @@ class Adapter {
   Adapter(Step& step, std::span<const std::byte> second) : step_(step), op_(step.op), second_(second) {}
 
   Status run() {
-    op_.product = Product::u85;
-    if (!op_.computes()) return {};
+    // What only this device computes is written in its terms already.
+    if (std::exchange(op_.product, Product::u85) == Product::u85 || !op_.computes()) return {};
     RUNNEL_TRY(activation());
     switch (op_.kind) {
       case OperationKind::conv:
@@ -64,6 +64,10 @@ class Adapter {
   }
 
   Status convolution() {
+    if (u85().second_weights) {
+      RUNNEL_ASSIGN(u85().ofm_scale, scale(op_.ofm_scale));
+      return {};
+    }
     op_.has_scales = true;
     op_.acc_format = op_.ifm.element == 2 ? 1 : 0;
     u85().ofm_scale = {1, 0, 0, rounding_of(op_.rounding)};

@@ -32,7 +32,7 @@ class Search {
       out = best_;
       return {};
     }
-    return Status(Code::not_found) << "no block of the operation fits into " << accelerator_.name;
+    return Status(Code::not_found) << "no block of " << name_of(op_) << " fits into " << accelerator_.name;
   }
 
  private:
@@ -98,8 +98,9 @@ class Search {
   void resize(Operation op) {
     op.block_height = 1;
     op.block_depth = kBrick;
-    op.block_width = static_cast<std::int32_t>(most_resized_columns(op, accelerator_));
-    if (op.block_width > 0) offer(op);
+    const std::int64_t most = most_resized_columns(op, accelerator_);
+    op.block_width = most == 0 ? kMaxBlock : static_cast<std::int32_t>(most);
+    offer(op);
   }
 
   [[nodiscard]] bool fits(const Operation& op, int times) const {

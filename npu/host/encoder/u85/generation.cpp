@@ -22,6 +22,7 @@ class NewestGeneration final : public Generation {
     return u85::estimate(operations, model_);
   }
 
+  bool looks_up_results() const override { return true; }
   bool expects_cache() const override { return true; }
 
   // Scales of all channels, then weights, decoder by decoder.
