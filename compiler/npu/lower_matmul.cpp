@@ -30,9 +30,10 @@ Status Lowering::matmul(const Node& node) {
   npu::Step step;
   npu::Operation& op = step.op;
   if (y.affine()) {
-    RUNNEL_ASSIGN(op.ofm_scale,
-                  scale_of(kernels::multiplier_of(static_cast<double>(a.tensor->scales[0] * b.tensor->scales[0]) /
-                                                  static_cast<double>(y.tensor->scales[0]))));
+    RUNNEL_ASSIGN(
+        op.ofm_scale,
+        scale_of(kernels::multiplier_of(static_cast<double>(a.tensor->scales[0] * b.tensor->scales[0]) /
+                                        static_cast<double>(y.tensor->scales[0]))));
     op.rounding = npu::Rounding::tfl;
   } else {
     RUNNEL_ASSIGN(op.ofm_scale, scale_of(y.exponent() - a.exponent() - b.exponent(), node.rounding));
@@ -46,8 +47,7 @@ Status Lowering::matmul(const Node& node) {
   Dims batch(y.shape.begin(), y.shape.end() - 2);
   std::int64_t matrices = 1;
   for (const std::int32_t size : batch) matrices *= size;
-  if (matrices > kMaxMatrices)
-    return refuse() << matrices << " matrices, expected at most " << kMaxMatrices;
+  if (matrices > kMaxMatrices) return refuse() << matrices << " matrices, expected at most " << kMaxMatrices;
   // The matrix `number` of an operand, with its axes in order or exchanged.
   const auto matrix = [&](const Operand& operand, std::int64_t number, bool exchanged) {
     Operand one{operand.tensor, operand.place, Dims(operand.shape.end() - 2, operand.shape.end())};

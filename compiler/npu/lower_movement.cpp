@@ -48,8 +48,8 @@ struct Walk {
     if (std::none_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.to == element; }))
       return false;
     source = take(from);
-    target = take(
-        std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.to == element; }));
+    target =
+        take(std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.to == element; }));
     return true;
   }
   Axis take_longest() {

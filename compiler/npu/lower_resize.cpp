@@ -14,7 +14,8 @@ constexpr std::int64_t kMaxExactUnit = 64;
 // Output i reads (i * step + offset) / unit.
 Result<npu::u85::ResizeAxis> axis_of(std::int64_t step, std::int64_t offset, std::int64_t unit) {
   if (unit > kMaxUnit || offset > kMaxOffset || offset < -kMaxOffset || step / unit > kMaxWhole)
-    return Status(Code::unsupported) << "resizing in steps of " << step << " / " << unit << " from " << offset;
+    return Status(Code::unsupported) << "resizing in steps of " << step << " / " << unit << " from "
+                                     << offset;
   return npu::u85::ResizeAxis{static_cast<std::int32_t>(unit), static_cast<std::int32_t>(offset),
                               static_cast<std::int32_t>(step / unit), static_cast<std::int32_t>(step % unit)};
 }
@@ -62,7 +63,8 @@ Status Lowering::resize(const Node& node) {
     RUNNEL_ASSIGN(u85.rows, linear_axis(rows));
     RUNNEL_ASSIGN(u85.columns, linear_axis(columns));
     const int shift = kPosition + std::countr_zero(static_cast<std::uint64_t>(rows.unit)) +
-                      std::countr_zero(static_cast<std::uint64_t>(columns.unit)) + y.exponent() - x.exponent();
+                      std::countr_zero(static_cast<std::uint64_t>(columns.unit)) + y.exponent() -
+                      x.exponent();
     if (shift < 0 || shift > npu::kMaxShift) return refuse() << "a shift of " << shift;
     u85.ofm_scale = {1, static_cast<std::uint8_t>(shift), 0, npu::u85::Rounding::natural};
   }

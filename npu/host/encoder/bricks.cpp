@@ -25,7 +25,8 @@ bool same_shape(const FeatureMap& a, const FeatureMap& b) {
 // Copies count bytes; sums over channels and broadcasts need rows, and so do outputs that are transposed and
 // rows as weights.
 bool takes_bricks(const Operation& op) {
-  if (op.u85.second_weights || op.u85.transpose != u85::Transpose::hwc || op.u85.reversed != u85::Axis::none) return false;
+  if (op.u85.second_weights || op.u85.transpose != u85::Transpose::hwc || op.u85.reversed != u85::Axis::none)
+    return false;
   return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0 && op.u85.first_broadcast == 0;
 }
 

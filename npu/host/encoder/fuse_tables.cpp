@@ -73,9 +73,10 @@ void fuse_tables(std::vector<Step>& steps, const std::vector<bool>& inside) {
         !same_elements(step.op.ofm, table.op.ifm))
       continue;
     // What is written earlier must not be needed by the steps between.
-    const bool needed = std::any_of(maker + 1, steps.begin() + static_cast<std::ptrdiff_t>(i), [&](const Step& one) {
-      return one.ifm == table.ofm || one.ifm2 == table.ofm || one.ofm == table.ofm;
-    });
+    const bool needed =
+        std::any_of(maker + 1, steps.begin() + static_cast<std::ptrdiff_t>(i), [&](const Step& one) {
+          return one.ifm == table.ofm || one.ifm2 == table.ofm || one.ofm == table.ofm;
+        });
     FeatureMap placed = step.op.ofm;
     if (needed || !place_like(placed, table.op.ifm, table.op.ofm)) continue;
     step.op.ofm = placed;

@@ -24,7 +24,8 @@ struct Generation {
 };
 inline const Generation kU55AndU65{
     "U55AndU65",
-    {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}, false};
+    {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"},
+    false};
 inline const Generation kU85{
     "U85", {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"}, true};
 inline std::string name_of(const testing::TestParamInfo<Generation>& info) { return info.param.name; }
@@ -37,6 +38,8 @@ compiler::ethos_u::Options npu_options(const std::string& accelerator, const cha
 // A written model's segments by our own validator. Ok, or the first violation.
 Status judge(const std::vector<std::byte>& model);
 
+// Of all segments of a compiled graph, as decoded.
+Result<std::vector<npu::Operation>> operations_of(const compiler::ethos_u::CompiledGraph& compiled);
 // Of all segments of a compiled graph, by the model of cycles.
 Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
                          const npu::ProgramOptions& options);

@@ -381,8 +381,7 @@ class Maker {
     at(y).scales.clear();
     at(y).zero_points.clear();
     at(y).exponents.clear();
-    node(OpCode::arg_max, Arithmetic::espdl, {x}, y).options =
-        compiler::AxisOptions{static_cast<int>(axis)};
+    node(OpCode::arg_max, Arithmetic::espdl, {x}, y).options = compiler::AxisOptions{static_cast<int>(axis)};
     return y;
   }
 
