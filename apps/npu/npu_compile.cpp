@@ -16,7 +16,9 @@ namespace {
 namespace ethos_u = compiler::ethos_u;
 
 struct CompileCall {
-  std::string model, output, accelerator = "ethos-u55-128", memory_mode, system;
+  std::string model, output, accelerator = "ethos-u55-128", memory_mode, system,
+              optimise = "speed";
+  std::size_t arena_limit = 0;
   std::vector<std::string> forbid, forbid_names, forbid_regions;
   int block = ethos_u::Options::kWholeClips;
   bool quiet = false;
@@ -32,6 +34,10 @@ Result<ethos_u::Options> options_of(const CompileCall& call) {
   if (!call.system.empty()) {
     RUNNEL_ASSIGN(options.program.system, npu::find_system(call.system));
   }
+  if (call.optimise != "speed" && call.optimise != "size")
+    return Status(Code::invalid_argument) << "--optimise \"" << call.optimise << "\", expected speed or size";
+  options.program.optimise = call.optimise == "size" ? npu::Optimise::size : npu::Optimise::speed;
+  options.program.most_scratch = call.arena_limit;
   options.forbidden_operators = call.forbid;
   options.forbidden_names = call.forbid_names;
   for (const std::string& text : call.forbid_regions) {
@@ -91,18 +97,24 @@ Status run_compile(const CompileCall& call) {
 void add_npu_compile(Verb npu, int& exit_code) {
   auto call = std::make_shared<CompileCall>();
   Verb verb = npu.verb("compile",
-                       "Compile the operators of a quantized model that an Ethos-U55 or U65 can run; the "
-                       "rest stays on the CPU");
+                       "Compile the operators of a quantized model that an Ethos-U can run; the rest stays on "
+                       "the CPU");
   verb.positional("MODEL", call->model, "Model file with int8 operators").required();
   verb.option("-o,--output", call->output, "The model file to write (.rnl)").required();
-  verb.option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
+  verb.option("--accelerator", call->accelerator,
+              "ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-128/256/512/1024/2048");
   verb.option("--memory-mode", call->memory_mode,
               "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, "
-              "Dedicated_Sram on U65)")
+              "Dedicated_Sram on U65, Dedicated_Sram_384KB on U85)")
       .default_str("");
   verb.option("--system", call->system,
               "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are "
               "chosen for it (default: that of the product)")
+      .default_str("");
+  verb.option("--optimise", call->optimise,
+              "speed, or size: as little scratch memory as possible, weights read where they are");
+  verb.option("--arena-limit", call->arena_limit,
+              "Bytes of scratch memory of a segment; what is quicker but larger is not taken (default: no limit)")
       .default_str("");
   verb.option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")
       .delimiter(',')

@@ -44,6 +44,10 @@ class Generation {
 
   [[nodiscard]] const Accelerator& accelerator() const { return *options_.accelerator; }
   [[nodiscard]] const MemoryMode& mode() const { return *options_.mode; }
+  // Whether weights may be copied into on-chip memory first.
+  [[nodiscard]] bool copies_weights() const {
+    return options_.mode->constants_outside && options_.optimise == Optimise::speed;
+  }
 
  protected:
   explicit Generation(const ProgramOptions& options) : options_(options) {}

@@ -159,23 +159,40 @@ Result<CompiledProgram> Program::finish() {
   std::vector<bool> inside;
   for (const Buffer& buffer : buffers_) inside.push_back(is_inside(buffer));
   if (generation_->looks_up_results()) fuse_tables(steps_, inside);
+  RUNNEL_ASSIGN(CompiledProgram quickest, best());
+  const auto needs = [](const CompiledProgram& program) { return program.scratch + program.fast_scratch; };
+  if (options_.most_scratch == 0 || needs(quickest) <= options_.most_scratch) return quickest;
+  options_.optimise = Optimise::size;
+  RUNNEL_ASSIGN(generation_, Generation::make(options_));
+  RUNNEL_ASSIGN(CompiledProgram smallest, best());
+  if (needs(smallest) <= options_.most_scratch) return smallest;
+  return Status(Code::out_of_memory) << "a scratch memory of " << needs(smallest)
+                                     << " bytes, expected at most " << options_.most_scratch;
+}
+
+Program::Cost Program::cost_of(const CompiledProgram& program) const {
+  const double cycles = generation_->estimate(program.operations).total;
+  if (options_.optimise == Optimise::speed) return {cycles, 0, 0};
+  return {static_cast<double>(program.scratch + program.fast_scratch),
+          static_cast<double>(program.constants.size()), cycles};
+}
+
+Result<CompiledProgram> Program::best() {
   expected_fast_.assign(buffers_.size(), false);
   if (!options_.mode->arena_outside || !generation_->expects_cache()) return best_layout();
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     expected_fast_[i] =
         is_inside(buffers_[i]) && buffers_[i].bytes <= static_cast<std::size_t>(options_.mode->cache);
-  RUNNEL_ASSIGN(CompiledProgram best, best_layout());
+  RUNNEL_ASSIGN(CompiledProgram first, best_layout());
   // Where the cache has no room for all of them, once more for those that it holds.
   const std::vector<bool> expected = expected_fast_;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) expected_fast_[i] = best.regions[i] == kFastScratch;
-  if (expected_fast_ == expected) return best;
-  RUNNEL_ASSIGN(CompiledProgram other, best_layout());
-  const bool quicker =
-      generation_->estimate(other.operations).total < generation_->estimate(best.operations).total;
-  return quicker ? std::move(other) : std::move(best);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) expected_fast_[i] = first.regions[i] == kFastScratch;
+  if (expected_fast_ == expected) return first;
+  RUNNEL_ASSIGN(CompiledProgram second, best_layout());
+  return cost_of(second) < cost_of(first) ? std::move(second) : std::move(first);
 }
 
-// Takes the variant with the fewest cycles in total: rows, or one of the brick candidates.
+// Takes the best variant: rows, or one of the brick candidates.
 Result<CompiledProgram> Program::best_layout() const {
   const auto compiled = [&](const std::vector<bool>& bricks) -> Result<CompiledProgram> {
     Program program(*this);
@@ -185,12 +202,12 @@ Result<CompiledProgram> Program::best_layout() const {
     return program.emit();
   };
   RUNNEL_ASSIGN(CompiledProgram best, compiled(std::vector<bool>(buffers_.size())));
-  double least = generation_->estimate(best.operations).total;
+  Cost least = cost_of(best);
   for (const std::vector<bool>& bricks : layouts()) {
     RUNNEL_ASSIGN(CompiledProgram other, compiled(bricks));
-    const double cycles = generation_->estimate(other.operations).total;
-    if (cycles >= least) continue;
-    least = cycles;
+    const Cost cost = cost_of(other);
+    if (cost >= least) continue;
+    least = cost;
     best = std::move(other);
   }
   return best;

@@ -2,6 +2,7 @@
 // waits and registers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -41,7 +42,8 @@ class Program {
   [[nodiscard]] bool empty() const { return steps_.empty(); }
   [[nodiscard]] const ProgramOptions& options() const { return options_; }
 
-  // Errors: as status(); unsupported when an operation has no block that fits.
+  // Errors: as status(); not_found when an operation has no block that fits; out_of_memory when the limit of
+  // the scratch memory is too low even for the smallest variant.
   Result<CompiledProgram> finish();
 
  private:
@@ -64,6 +66,10 @@ class Program {
   Result<Planned> plan(std::vector<Step> steps) const;
   [[nodiscard]] std::vector<std::vector<bool>> layouts() const;
   [[nodiscard]] Result<CompiledProgram> best_layout() const;
+  Result<CompiledProgram> best();
+  // What variants are compared by: the smallest is taken.
+  using Cost = std::array<double, 3>;
+  [[nodiscard]] Cost cost_of(const CompiledProgram& program) const;
   Result<CompiledProgram> emit();
   void pack(Step& step, Streams& streams);
   std::size_t append(std::span<const std::byte> bytes);

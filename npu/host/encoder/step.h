@@ -13,10 +13,14 @@ namespace runnel::npu {
 
 // The memory mode determines where constants and maps are: weights outside on-chip memory are copied first
 // where that is quicker; maps are outside as far as the fast memory has no room.
+enum class Optimise : std::uint8_t { speed, size };
 struct ProgramOptions {
   const Accelerator* accelerator = nullptr;
   const SystemConfiguration* system = nullptr;  // null: the product's default
   const MemoryMode* mode = nullptr;
+  // Size: of all variants the one that needs the least scratch memory, without copies of weights.
+  Optimise optimise = Optimise::speed;
+  std::size_t most_scratch = 0;  // bytes, both scratch memories together; 0: no limit
 };
 
 using BufferId = std::int32_t;

@@ -105,7 +105,7 @@ Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previ
   Planner planner(previous, weight_bytes, generation);
   Status status;
   const bool turns = can_exchange(op) && (op.ofm.height > 1 || op.ofm.width > 1),
-             copies = reads_weights(op) && generation.mode().constants_outside;
+             copies = reads_weights(op) && generation.copies_weights();
   for (const bool exchanged : {false, true}) {
     if (exchanged && !turns) break;
     Operation tried = op;
