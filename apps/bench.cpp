@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 
+#include "apps/npu/npu_cycles.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/heap_memory.h"
@@ -100,6 +101,8 @@ Status run_bench(const BenchCall& call) {
   }
   out["arena_bytes"] = prepared.arena_bytes();
   out["state_bytes"] = prepared.state_bytes();
+  RUNNEL_ASSIGN(const auto npu, npu::estimate_segments(owned->model(), options.mode == RunMode::stream));
+  if (!npu.empty()) out["npu"] = cycles_json(npu);
   std::printf("%s\n", out.dump().c_str());
   return {};
 }

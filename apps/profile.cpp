@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "apps/npu/npu_cycles.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "inference/model/usage.h"
@@ -29,7 +30,8 @@ nlohmann::ordered_json to_json(const Profile::TierBytes& tier) {
       {"constants", tier.constants}, {"arena", tier.arena}, {"scratch", tier.scratch}, {"state", tier.state}};
 }
 
-nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) {
+nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile,
+                               const std::vector<npu::SegmentEstimate>& npu) {
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   for (const StepProfile& step : profile.steps) {
     steps.push_back({{"operators", step.operators},
@@ -43,23 +45,25 @@ nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) 
                      {"peak_share", step.peak_share},
                      {"output_bytes", step.output_bytes}});
   }
-  return {{"type", "profile"},
-          {"model", call.model},
-          {"isa", name_of(best_isa())},
-          {"mode", profile.mode == RunMode::stream ? "stream" : "whole"},
-          {"block", profile.block},
-          {"threads", call.threads},
-          {"runs", profile.runs},
-          {"run_us", profile.run_microseconds},
-          {"steps_us", profile.steps_microseconds},
-          {"macs", profile.macs},
-          {"memory",
-           {{"weights", profile.weight_bytes},
-            {"prepared", profile.prepared_bytes},
-            {"constants_in_file", profile.constants_in_file},
-            {"fast", to_json(profile.fast)},
-            {"slow", to_json(profile.slow)}}},
-          {"steps", steps}};
+  nlohmann::ordered_json out{{"type", "profile"},
+                             {"model", call.model},
+                             {"isa", name_of(best_isa())},
+                             {"mode", profile.mode == RunMode::stream ? "stream" : "whole"},
+                             {"block", profile.block},
+                             {"threads", call.threads},
+                             {"runs", profile.runs},
+                             {"run_us", profile.run_microseconds},
+                             {"steps_us", profile.steps_microseconds},
+                             {"macs", profile.macs},
+                             {"memory",
+                              {{"weights", profile.weight_bytes},
+                               {"prepared", profile.prepared_bytes},
+                               {"constants_in_file", profile.constants_in_file},
+                               {"fast", to_json(profile.fast)},
+                               {"slow", to_json(profile.slow)}}},
+                             {"steps", steps}};
+  if (!npu.empty()) out["npu"] = cycles_json(npu);
+  return out;
 }
 
 std::string rate(double gmacs) { return gmacs > 0 ? fmt::format("{:.2f}", gmacs) : "-"; }
@@ -119,10 +123,13 @@ Status run_profile(const ProfileCall& call) {
     std::stable_sort(
         profile.steps.begin(), profile.steps.end(),
         [](const StepProfile& a, const StepProfile& b) { return a.microseconds > b.microseconds; });
-  if (call.json)
-    std::printf("%s\n", to_json(call, profile).dump().c_str());
-  else
+  RUNNEL_ASSIGN(const auto npu, npu::estimate_segments(owned->model(), options.mode == RunMode::stream));
+  if (call.json) {
+    std::printf("%s\n", to_json(call, profile, npu).dump().c_str());
+  } else {
     print_table(profile, owned->model());
+    print_cycles(npu);
+  }
   return {};
 }
 

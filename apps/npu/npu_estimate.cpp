@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/npu/npu_segments.h"
-#include "npu/decoder.h"
-#include "npu/host/cycles/cycles.h"
+#include "apps/npu/npu_what_if.h"
+#include "npu/host/cycles/estimate.h"
 
 namespace runnel::apps {
 namespace {
@@ -13,14 +13,8 @@ constexpr const char* kAreas[npu::kMemoryAreas] = {"sram", "dram", "on_chip_flas
 
 struct EstimateCall : NpuFileCall {
   std::string system, memory_mode;
+  bool what_if = false;
 };
-
-std::string name_of(const npu::OperationEstimate& one) {
-  npu::Operation op;
-  op.kind = one.kind;
-  op.mode = one.mode;
-  return std::string(npu::name_of(op));
-}
 
 nlohmann::ordered_json memories(const std::array<double, npu::kMemoryAreas>& access,
                                 const std::array<npu::Traffic, npu::kMemoryAreas>& traffic) {
@@ -32,8 +26,8 @@ nlohmann::ordered_json memories(const std::array<double, npu::kMemoryAreas>& acc
   return out;
 }
 
-void print_json(const std::string& name, const npu::Segment& segment, const npu::CycleModel& model,
-                const npu::Estimate& estimate) {
+void print_json(const std::string& name, const npu::Segment& segment, const npu::SystemConfiguration& system,
+                const npu::MemoryMode& mode, const npu::Estimate& estimate) {
   for (const npu::OperationEstimate& one : estimate.operations) {
     const nlohmann::ordered_json line{{"segment", name},
                                       {"first", one.first},
@@ -48,8 +42,8 @@ void print_json(const std::string& name, const npu::Segment& segment, const npu:
   }
   const nlohmann::ordered_json total{{"segment", name},
                                      {"accelerator", segment.accelerator->name},
-                                     {"system", model.system().name},
-                                     {"memory_mode", model.mode().name},
+                                     {"system", system.name},
+                                     {"memory_mode", mode.name},
                                      {"macs", estimate.macs},
                                      {"npu_cycles", estimate.npu},
                                      {"cycles", estimate.total},
@@ -59,10 +53,10 @@ void print_json(const std::string& name, const npu::Segment& segment, const npu:
   std::printf("%s\n", total.dump().c_str());
 }
 
-void print_text(const std::string& name, const npu::Segment& segment, const npu::CycleModel& model,
-                const npu::Estimate& estimate) {
+void print_text(const std::string& name, const npu::Segment& segment, const npu::SystemConfiguration& system,
+                const npu::MemoryMode& mode, const npu::Estimate& estimate) {
   std::printf("# %s: %s, %s, %s\n", name.c_str(), std::string(segment.accelerator->name).c_str(),
-              std::string(model.system().name).c_str(), std::string(model.mode().name).c_str());
+              std::string(system.name).c_str(), std::string(mode.name).c_str());
   std::printf("%11s  %-12s %12s %12s %12s %12s %12s %7s\n", "operations", "", "macs", "cycles", "npu", "sram",
               "second", "used");
   const auto line = [](const char* place, const char* what, std::int64_t macs, double total, double npu,
@@ -72,10 +66,8 @@ void print_text(const std::string& name, const npu::Segment& segment, const npu:
                 static_cast<long long>(macs), total, npu, access[0], second, 100 * utilisation);
   };
   for (const npu::OperationEstimate& one : estimate.operations) {
-    const std::string place = one.first == one.last
-                                  ? std::to_string(one.first)
-                                  : std::to_string(one.first) + " to " + std::to_string(one.last);
-    line(place.c_str(), name_of(one).c_str(), one.macs, one.total, one.npu, one.access, one.utilisation);
+    line(place_of(one).c_str(), name_of(one).c_str(), one.macs, one.total, one.npu, one.access,
+         one.utilisation);
   }
   line("all", "", estimate.macs, estimate.total, estimate.npu, estimate.access, estimate.utilisation);
   for (std::size_t i = 0; i < estimate.traffic.size(); ++i) {
@@ -83,7 +75,7 @@ void print_text(const std::string& name, const npu::Segment& segment, const npu:
     if (traffic.read + traffic.written > 0)
       std::printf("# %s: %.0f bytes read, %.0f written\n", kAreas[i], traffic.read, traffic.written);
   }
-  std::printf("# %.6f s at %.0f MHz\n", estimate.seconds, model.system().clock / 1e6);
+  std::printf("# %.6f s at %.0f MHz\n", estimate.seconds, system.clock / 1e6);
 }
 
 Status run_estimate(const EstimateCall& call) {
@@ -98,23 +90,33 @@ Status run_estimate(const EstimateCall& call) {
     if (!call.memory_mode.empty()) {
       RUNNEL_ASSIGN(mode, npu::find_memory_mode(call.memory_mode));
     }
-    const auto model = npu::CycleModel::make(*segment.accelerator, *system, *mode);
-    if (!model.ok()) return model.status().at(call.file + ": " + name);
-    std::vector<npu::Operation> operations;
-    npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
-    for (npu::Operation op;;) {
-      auto more = decoder.next(op);
-      if (!more.ok()) return more.status().at(call.file + ": " + name);
-      if (!*more) break;
-      operations.push_back(op);
+    const auto operations = npu::operations_of(segment);
+    if (!operations.ok()) return operations.status().at(call.file + ": " + name);
+    if (call.what_if) {
+      const Status status = print_what_if(name, segment, *operations, *system, *mode, call.json);
+      if (!status.ok()) return status.at(call.file + ": " + name);
+      continue;
     }
-    const npu::Estimate estimate = npu::estimate(operations, *model);
-    (call.json ? print_json : print_text)(name, segment, *model, estimate);
+    const auto estimate =
+        npu::estimate_stream(*operations, *segment.accelerator, *system, *mode, segment.constants);
+    if (!estimate.ok()) return estimate.status().at(call.file + ": " + name);
+    (call.json ? print_json : print_text)(name, segment, *system, *mode, *estimate);
   }
   return {};
 }
 
 }  // namespace
+
+std::string name_of(const npu::OperationEstimate& one) {
+  npu::Operation op;
+  op.kind = one.kind;
+  op.mode = one.mode;
+  return std::string(npu::name_of(op));
+}
+std::string place_of(const npu::OperationEstimate& one) {
+  return one.first == one.last ? std::to_string(one.first)
+                               : std::to_string(one.first) + " to " + std::to_string(one.last);
+}
 
 void add_npu_estimate(Verb npu, int& exit_code) {
   auto call = std::make_shared<EstimateCall>();
@@ -123,13 +125,19 @@ void add_npu_estimate(Verb npu, int& exit_code) {
       "Estimate the time and the memory traffic of every operation with the model of Arm's compiler", call);
   verb.option("--system", call->system,
               "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
-              "Ethos_U65_Mid_End, Ethos_U65_High_End, "
-              "Ethos_U65_Client_Server (default: the second for a U55, Ethos_U65_High_End for a U65)")
+              "Ethos_U65_Mid_End, Ethos_U65_High_End, Ethos_U65_Client_Server, Ethos_U85_SYS_Flash_Low, "
+              "Ethos_U85_SYS_Flash_High, Ethos_U85_SYS_DRAM_Low, Ethos_U85_SYS_DRAM_Mid, "
+              "Ethos_U85_SYS_DRAM_High (default: Ethos_U55_High_End_Embedded for a U55, Ethos_U65_High_End "
+              "for a U65, Ethos_U85_SYS_DRAM_Mid for a U85)")
       .default_str("");
   verb.option("--memory-mode", call->memory_mode,
-              "Sram_Only, Shared_Sram, Dedicated_Sram, Dedicated_Sram_512KB (default: Shared_Sram for a "
-              "U55, Dedicated_Sram for a U65)")
+              "Sram_Only, Shared_Sram, Dedicated_Sram, Dedicated_Sram_256KB, Dedicated_Sram_384KB, "
+              "Dedicated_Sram_512KB (default: Shared_Sram for a U55, Dedicated_Sram for a U65, "
+              "Dedicated_Sram_384KB for a U85)")
       .default_str("");
+  verb.flag("--what-if", call->what_if,
+            "Cycles of every layer of a U85's stream on all five configurations, in one table: blocks are "
+            "chosen anew for those that it was not compiled for");
   verb.callback([call, &exit_code] {
     if (const Status status = run_estimate(*call); !status.ok()) exit_code = fail(status);
   });

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "npu/decoder.h"
 #include "npu/host/vela_stream.h"
 #include "npu/port.h"
 
@@ -96,6 +97,16 @@ Result<Segment> read_segment(std::span<const std::byte> bytes) {
   segment.inputs = ports_of(stream.inputs, "input");
   segment.outputs = ports_of(stream.outputs, "output");
   return segment;
+}
+
+Result<std::vector<Operation>> operations_of(const Segment& segment) {
+  std::vector<Operation> out;
+  Decoder decoder(segment.payload.commands, *segment.accelerator);
+  for (Operation op;;) {
+    RUNNEL_ASSIGN(const bool more, decoder.next(op));
+    if (!more) return out;
+    out.push_back(op);
+  }
 }
 
 }  // namespace runnel::npu

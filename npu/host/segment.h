@@ -12,6 +12,7 @@
 #include "inference/delegate.h"
 #include "npu/accelerator.h"
 #include "npu/block_program.h"
+#include "npu/operation.h"
 #include "npu/payload.h"
 #include "npu/port.h"
 
@@ -45,6 +46,9 @@ struct Segment {
     return sizes;
   }
 };
+
+// Everything that its command stream does, in the order of its words. Errors: as Decoder::next.
+Result<std::vector<Operation>> operations_of(const Segment& segment);
 
 // The streaming rule of a segment, and its block program as a segment.
 struct SteppedSegment {

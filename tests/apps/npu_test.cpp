@@ -140,19 +140,64 @@ TEST_F(NpuVerbs, EstimateSaysWhatWasRecorded) {
   EXPECT_NE(text.out.find("ethos-u65-256, Ethos_U65_High_End, Dedicated_Sram"), std::string::npos);
 }
 
+std::string u85_network() {
+  return (runnel::test::data_folder() / "ethosu85/u85-256/kws_ref_model_vela.tflite").string();
+}
+
 TEST_F(NpuVerbs, EstimateRefusesWhatItDoesNotKnow) {
   RUNNEL_NEEDS_DATA();
   const Output system = call({"npu", "estimate", network(), "--system", "Ethos_U99"});
   EXPECT_NE(system.exit_code, 0);
   EXPECT_NE(system.err.find("no system configuration \"Ethos_U99\"; known are"), std::string::npos)
       << system.err;
-  const std::string u85 =
-      (runnel::test::data_folder() / "executorch/armex_ethosu_minimal_278c8132.vela_bin_stream").string();
-  const Output other = call({"npu", "estimate", u85});
-  EXPECT_NE(other.exit_code, 0);
-  EXPECT_NE(other.err.find("ethos-u85-256: there is no model of its cycles here"), std::string::npos)
-      << other.err;
-  call_well({"npu", "validate", u85});
+  const Output old = call({"npu", "estimate", network(), "--what-if"});
+  EXPECT_NE(old.exit_code, 0);
+  EXPECT_NE(old.err.find("ethos-u55-128: --what-if, expected an Ethos-U85"), std::string::npos) << old.err;
+  const std::string u85 = u85_network();
+  const Output flash = call({"npu", "estimate", u85, "--system", "Ethos_U85_SYS_Flash_High"});
+  EXPECT_NE(flash.exit_code, 0);
+  EXPECT_NE(flash.err.find("the second memory cannot be written"), std::string::npos) << flash.err;
+}
+
+TEST_F(NpuVerbs, EstimateKnowsTheU85) {
+  RUNNEL_NEEDS_DATA();
+  const auto last_of = [](const Output& output) {
+    std::istringstream lines(output.out);
+    std::string line, last;
+    while (std::getline(lines, line)) last = line;
+    return Json::parse(last, nullptr, false);
+  };
+  const std::string u85 = u85_network();
+  const Json sums = last_of(call_well({"npu", "estimate", u85, "--json"}));
+  EXPECT_EQ(sums["accelerator"], "ethos-u85-256");
+  EXPECT_EQ(sums["system"], "Ethos_U85_SYS_DRAM_Mid");
+  EXPECT_EQ(sums["memory_mode"], "Dedicated_Sram_384KB");
+  EXPECT_EQ(sums["npu_cycles"], 42067);
+  EXPECT_EQ(sums["cycles"], 54311);
+  EXPECT_EQ(sums["memory"]["dram"]["cycles"], 39347);
+  const Json table = last_of(call_well({"npu", "estimate", u85, "--what-if", "--json"}));
+  EXPECT_EQ(table["compiled_for"], "ethos-u85-256");
+  EXPECT_EQ(table["cycles"]["ethos-u85-256"], 54311);
+  EXPECT_GT(table["cycles"]["ethos-u85-128"], 54311);
+  EXPECT_LT(table["cycles"]["ethos-u85-2048"], 54311);
+  const Output text = call_well({"npu", "estimate", u85, "--what-if"});
+  EXPECT_NE(text.out.find("256*"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("2 to 5  CONV"), std::string::npos) << text.out;
+}
+
+TEST_F(NpuVerbs, ProfileAndBenchSayEstimatedCycles) {
+  RUNNEL_NEEDS_DATA();
+  const std::string u85 = u85_network();
+  const Json profile = Json::parse(call_well({"profile", u85, "--runs", "3", "--json"}).out);
+  ASSERT_EQ(profile["npu"].size(), 1U);
+  EXPECT_EQ(profile["npu"][0]["accelerator"], "ethos-u85-256");
+  EXPECT_EQ(profile["npu"][0]["cycles"], 54311);
+  EXPECT_NE(call_well({"profile", u85, "--runs", "3"}).out.find("operator 0 on ethos-u85-256: 54311 cycles"),
+            std::string::npos);
+  const Json bench = Json::parse(call_well({"bench", u85, "--seconds", "0.01"}).out);
+  EXPECT_EQ(bench["npu"][0]["npu_cycles"], 42067);
+  // Models without such parts say nothing of it.
+  EXPECT_FALSE(Json::parse(call_well({"profile", model(), "--runs", "3", "--json"}).out).contains("npu"));
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ bool continues(const Operation& op, const Operation& next) noexcept {
   if (op.weight_region != next.weight_region || op.activation.function != next.activation.function ||
       op.u85.function != next.u85.function)
     return false;
-  if (!has_room(next.ofm, std::int64_t{op.ofm.depth} + next.ofm.depth)) return false;
+  // Slices but the last have whole bricks. Else the next operation may fill the gaps between columns.
+  if (op.ofm.depth % 16 != 0 || !has_room(next.ofm, std::int64_t{op.ofm.depth} + next.ofm.depth))
+    return false;
   if (next.ofm.base[0] != channel(op.ofm, op.ofm.depth)) return false;
   return op.kind == OperationKind::conv ? next.ifm.base[0] == op.ifm.base[0] && next.ifm.depth == op.ifm.depth
                                         : next.ifm.base[0] == channel(op.ifm, op.ofm.depth);

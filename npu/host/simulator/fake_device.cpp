@@ -185,9 +185,9 @@ std::uint32_t FakeDevice::execute() {
   }
   if (!(*simulator)->run().ok()) return device_status::kWeightError;
   at(kQueueRead) = static_cast<std::uint32_t>(size);
-  const auto model = CycleModel::make(**accelerator, default_system((*accelerator)->product),
-                                      default_memory_mode((*accelerator)->product));
-  if (model.ok()) count(estimate(operations, *model));
+  const auto estimate = estimate_stream(operations, **accelerator, default_system((*accelerator)->product),
+                                        default_memory_mode((*accelerator)->product));
+  if (estimate.ok()) count(*estimate);
   return device_status::kEndReached;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "npu/device.h"
-#include "npu/host/cycles/cycles.h"
+#include "npu/host/cycles/estimate.h"
 
 namespace runnel::npu {
 

@@ -118,12 +118,12 @@ Estimate estimate(std::span<const Operation> operations, const CycleModel& model
   Estimate out;
   double slack = 0;
   bool begins = true;
-  for (const Layer& layer : layers_of(operations)) {
-    const auto known = std::find_if(uncut.begin(), uncut.end(), [&](const UncutWeights& weights) {
-      return weights.first == layer.first.index;
-    });
-    const LayerEstimate one =
-        estimate_layer(layer, model, slack, begins, known == uncut.end() ? 0 : known->bytes);
+  LayerReader reader(operations);
+  for (Layer layer; reader.next(layer);) {
+    // In the order of layers, too.
+    while (!uncut.empty() && uncut.front().first < layer.first.index) uncut = uncut.subspan(1);
+    const bool known = !uncut.empty() && uncut.front().first == layer.first.index;
+    const LayerEstimate one = estimate_layer(layer, model, slack, begins, known ? uncut.front().bytes : 0);
     append(out, one.cost);
     slack = one.slack;
     begins = false;

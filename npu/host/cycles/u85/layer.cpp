@@ -62,59 +62,52 @@ std::int32_t input_block_depth(const Operation& op, const Accelerator& accelerat
 
 Layer layer_of(const Operation& operation) { return {operation, {&operation}, {}}; }
 
-// Operations that only order or move data may stand between those of a layer.
-class LayerFinder {
- public:
-  explicit LayerFinder(std::span<const Operation> operations) noexcept : operations_(operations) {}
-
-  // The next operation that computes, from `at` on; the end if there is a branch before it.
-  [[nodiscard]] std::size_t computing(std::size_t at) const noexcept {
-    while (at < operations_.size() && !operations_[at].computes()) {
-      if (operations_[at].kind == OperationKind::branch) return operations_.size();
-      ++at;
-    }
-    return at;
+// The next operation that computes, from `at` on; the end if there is a branch before it. Operations that
+// only order or move data may stand between those of a layer.
+std::size_t LayerReader::computing(std::size_t at) const noexcept {
+  while (at < operations_.size() && !operations_[at].computes()) {
+    if (operations_[at].kind == OperationKind::branch) return operations_.size();
+    ++at;
   }
-  // The layer that begins with operation `at`; `end`: after its last operation.
-  Layer find(std::size_t at, std::size_t& end) const {
-    Layer layer = layer_of(operations_[at]);
-    std::size_t last = at;
-    for (std::size_t next = computing(at + 1); next < operations_.size(); next = computing(next + 1)) {
-      const Operation& op = operations_[next];
-      if (!continues(operations_[last], op) || layer.first.ofm.depth > kMaxSize - op.ofm.depth) break;
-      layer.first.ofm.depth += op.ofm.depth;
-      if (op.kind == OperationKind::depthwise) layer.first.ifm.depth += op.ifm.depth;
-      layer.slices.push_back(&op);
-      last = next;
-    }
-    for (std::size_t next = computing(last + 1); next < operations_.size() && reads_chain(operations_[next]);
-         next = computing(next + 1)) {
-      layer.chained.push_back(&operations_[next]);
-      last = next;
-    }
-    end = last + 1;
-    return layer;
+  return at;
+}
+
+// The layer that begins with operation `at`; goes on after its last operation.
+Layer LayerReader::find(std::size_t at) {
+  Layer layer = layer_of(operations_[at]);
+  std::size_t last = at;
+  for (std::size_t next = computing(at + 1); next < operations_.size(); next = computing(next + 1)) {
+    const Operation& op = operations_[next];
+    if (!continues(operations_[last], op) || layer.first.ofm.depth > kMaxSize - op.ofm.depth) break;
+    layer.first.ofm.depth += op.ofm.depth;
+    if (op.kind == OperationKind::depthwise) layer.first.ifm.depth += op.ifm.depth;
+    layer.slices.push_back(&op);
+    last = next;
   }
+  for (std::size_t next = computing(last + 1); next < operations_.size() && reads_chain(operations_[next]);
+       next = computing(next + 1)) {
+    layer.chained.push_back(&operations_[next]);
+    last = next;
+  }
+  at_ = last + 1;
+  return layer;
+}
 
- private:
-  std::span<const Operation> operations_;
-};
-
-std::vector<Layer> layers_of(std::span<const Operation> operations) {
-  std::vector<Layer> out;
-  const LayerFinder finder(operations);
-  for (std::size_t i = 0; i < operations.size();) {
-    const Operation& op = operations[i];
+bool LayerReader::next(Layer& out) {
+  for (; at_ < operations_.size(); ++at_) {
+    const Operation& op = operations_[at_];
     if (op.computes()) {
-      out.push_back(finder.find(i, i));
-      continue;
+      out = find(at_);
+      return true;
     }
-    // Others copies than those with indices bring weights and tables.
-    if (op.kind == OperationKind::dma && (op.u85.source.indexed || op.u85.target.indexed))
-      out.push_back(layer_of(op));
-    ++i;
+    // Other copies than those with indices bring weights and tables.
+    if (op.kind == OperationKind::dma && (op.u85.source.indexed || op.u85.target.indexed)) {
+      out = layer_of(op);
+      ++at_;
+      return true;
+    }
   }
-  return out;
+  return false;
 }
 
 Unit unit_of(const Operation& op) noexcept {

@@ -23,8 +23,22 @@ struct Layer {
   Operations chained;  // after it in the chain
 };
 Layer layer_of(const Operation& operation);
-// All layers of a run, in order.
-std::vector<Layer> layers_of(std::span<const Operation> operations);
+
+// The layers of a run, in order. The operations must outlive it and its layers.
+class LayerReader {
+ public:
+  explicit LayerReader(std::span<const Operation> operations) noexcept : operations_(operations) {}
+
+  // False after the last one.
+  bool next(Layer& out);
+
+ private:
+  [[nodiscard]] std::size_t computing(std::size_t at) const noexcept;
+  Layer find(std::size_t at);
+
+  std::span<const Operation> operations_;
+  std::size_t at_ = 0;
+};
 
 // The unit that computes an operation: decides the formula of its cycles.
 enum class Unit : std::uint8_t {

@@ -21,7 +21,7 @@ bool only_clips(const Operation& op) noexcept {
 }
 bool exchanges_rows(const Operation& op) noexcept {
   const Transpose transpose = op.u85.transpose;
-  return transpose == Transpose::whc || transpose == Transpose::wch || transpose == Transpose::chw ||
+  return transpose == Transpose::whc || transpose == Transpose::wch || transpose == Transpose::cwh ||
          op.u85.reversed == Axis::width;
 }
 

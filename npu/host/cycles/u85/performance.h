@@ -1,4 +1,4 @@
-// Performance tables of the Ethos-U85's configurations, as Arm's compiler has them (Regor, ethos-u-vela 4.4).
+// Performance of the Ethos-U85's configurations, as Arm's compiler has them (Regor, ethos-u-vela 4.4).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct Performance {
   float output[static_cast<int>(OutputKind::kCount)];
   float activation[2];                  // fused steps: others, and those that exchange rows and columns
   std::int32_t buffers[kChannels - 1];  // entries of 16 bytes; writes have no limit
+  std::int32_t output_bytes;            // memory for a row of a block's elements
 };
 const Performance& performance_of(const Accelerator& accelerator) noexcept;
 

@@ -77,13 +77,21 @@ std::size_t fast_bits(Stream stream) noexcept {
 
 // Filler included; an upper bound on what decoding writes.
 std::int64_t slots(const WeightOrder& order) noexcept {
-  const double parts = static_cast<double>(ceil_div(order.height, 4)) *
-                       static_cast<double>(ceil_div(order.width, 4)),
+  const auto blocks = [](std::int32_t size, std::int32_t step) {
+    return static_cast<double>(ceil_div(size, std::max(step, 1)));
+  };
+  // Dilated kernels have smaller parts.
+  const double parts = blocks(order.height, 4) * blocks(order.width, 4),
                taps = static_cast<double>(order.height) * order.width +
                       parts * (order.rounding() + order.depthwise_filler);
-  const double all =
-      taps * (order.outs + order.unit) * (order.depthwise ? 1 : order.depth + order.input_depth);
-  return static_cast<std::int64_t>(std::min(all, 1e15));
+  const double outs = blocks(order.outs, order.block_depth) *
+                      (blocks(std::min(order.block_depth, order.outs), order.unit) * order.unit),
+               ins = order.depthwise ? 1 : blocks(order.depth, order.input_depth) * order.input_depth;
+  return static_cast<std::int64_t>(std::min(taps * outs * ins, 1e15));
+}
+// Blocks and micro-blocks of no channels end nowhere.
+bool ends(const WeightOrder& order) noexcept {
+  return order.unit > 0 && order.block_depth > 0 && order.outs > 0 && order.depth > 0;
 }
 
 class Uncut {
@@ -94,6 +102,7 @@ class Uncut {
   // 0 when it is not known.
   double bytes(std::int64_t& left) {
     const WeightOrder whole = weight_order(layer_.first, accelerator_);
+    if (!ends(whole)) return 0;
     left -= slots(whole);
     if (left < 0) return 0;
     for (const Operation* slice : layer_.slices) {
@@ -151,7 +160,8 @@ std::vector<UncutWeights> uncut_weights(std::span<const Operation> operations, c
   if (constants.empty()) return out;
   const Sources sources(operations, constants);
   std::int64_t left = kMostWeights;
-  for (const Layer& layer : layers_of(operations)) {
+  LayerReader reader(operations);
+  for (Layer layer; reader.next(layer);) {
     if (layer.slices.size() < 2) continue;
     const double bytes = Uncut(layer, accelerator, sources).bytes(left);
     if (left < 0) break;

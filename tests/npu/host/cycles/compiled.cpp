@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "npu/decoder.h"
-
 namespace runnel::test {
 
 Compiled open_compiled(const std::filesystem::path& path) {
@@ -22,15 +20,10 @@ Compiled open_compiled(const std::filesystem::path& path) {
   return out;
 }
 
-std::vector<npu::Operation> operations_of(const npu::Segment& segment) {
-  std::vector<npu::Operation> out;
-  npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
-  for (npu::Operation op;;) {
-    const auto more = decoder.next(op);
-    EXPECT_TRUE(more.ok()) << more.status().text();
-    if (!more.ok() || !*more) return out;
-    out.push_back(op);
-  }
+std::vector<npu::Operation> decoded(const npu::Segment& segment) {
+  auto out = npu::operations_of(segment);
+  EXPECT_TRUE(out.ok()) << out.status().text();
+  return out.ok() ? *std::move(out) : std::vector<npu::Operation>();
 }
 
 }  // namespace runnel::test

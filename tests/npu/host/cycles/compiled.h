@@ -17,6 +17,6 @@ struct Compiled {
 };
 // Fails the test, and returns what there is, when the file or a segment cannot be read.
 Compiled open_compiled(const std::filesystem::path& path);
-std::vector<npu::Operation> operations_of(const npu::Segment& segment);
+std::vector<npu::Operation> decoded(const npu::Segment& segment);
 
 }  // namespace runnel::test

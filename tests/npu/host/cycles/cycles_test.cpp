@@ -116,8 +116,7 @@ TEST_P(RecordedFigures, AreTheEstimates) {
       uncut.push_back(entry.weights);
   }
   for (const npu::Segment& segment : compiled.segments) {
-    for (const auto& one : npu::estimate(operations_of(segment), model, uncut).operations)
-      found.push_back(one);
+    for (const auto& one : npu::estimate(decoded(segment), model, uncut).operations) found.push_back(one);
   }
   std::size_t at = 0;
   double total = 0, sram = 0, dram = 0;

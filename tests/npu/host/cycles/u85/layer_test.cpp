@@ -33,10 +33,17 @@ npu::Operation slice(std::uint32_t index, std::int64_t first) {
   return op;
 }
 
+std::vector<npu::u85::Layer> layers_of(std::span<const npu::Operation> operations) {
+  std::vector<npu::u85::Layer> out;
+  npu::u85::LayerReader reader(operations);
+  for (npu::u85::Layer layer; reader.next(layer);) out.push_back(layer);
+  return out;
+}
+
 TEST(U85Layers, JoinSlicesOfAConvolution) {
   const npu::Operation operations[] = {slice(0, 0), of(OperationKind::dma, 1), of(OperationKind::dma_wait, 2),
                                        slice(3, 32)};
-  const auto layers = npu::u85::layers_of(operations);
+  const auto layers = layers_of(operations);
   ASSERT_EQ(layers.size(), 1U);
   EXPECT_EQ(layers[0].slices.size(), 2U);
   EXPECT_EQ(layers[0].first.ofm.depth, 64);
@@ -46,7 +53,7 @@ TEST(U85Layers, KeepApartWhatFillsOtherMaps) {
   // As far apart as slices, but in maps of 32 channels.
   npu::Operation operations[] = {slice(0, 0), slice(1, 32)};
   for (npu::Operation& op : operations) op.ofm.stride_x = 32;
-  EXPECT_EQ(npu::u85::layers_of(operations).size(), 2U);
+  EXPECT_EQ(layers_of(operations).size(), 2U);
 }
 
 TEST(U85Layers, JoinChains) {
@@ -56,7 +63,7 @@ TEST(U85Layers, JoinChains) {
   second.has_ifm2 = true;
   second.ifm2.storage = npu::Storage::chained;
   const npu::Operation operations[] = {first, of(OperationKind::dma, 1), second, third};
-  const auto layers = npu::u85::layers_of(operations);
+  const auto layers = layers_of(operations);
   ASSERT_EQ(layers.size(), 2U);
   ASSERT_EQ(layers[0].chained.size(), 1U);
   EXPECT_EQ(layers[0].chained[0]->index, 2U);
@@ -64,14 +71,14 @@ TEST(U85Layers, JoinChains) {
 
 TEST(U85Layers, EndAtBranches) {
   const npu::Operation operations[] = {slice(0, 0), of(OperationKind::branch, 1), slice(2, 32)};
-  EXPECT_EQ(npu::u85::layers_of(operations).size(), 2U);
+  EXPECT_EQ(layers_of(operations).size(), 2U);
 }
 
 TEST(U85Layers, CountCopiesWithIndicesOnly) {
   npu::Operation gather = of(OperationKind::dma, 1);
   gather.u85.source.indexed = true;
   const npu::Operation operations[] = {of(OperationKind::dma, 0), gather};
-  const auto layers = npu::u85::layers_of(operations);
+  const auto layers = layers_of(operations);
   ASSERT_EQ(layers.size(), 1U);
   EXPECT_EQ(layers[0].first.index, 1U);
 }
