@@ -144,6 +144,39 @@ TEST_F(U85, UsesTheSparsityOfWeights) {
   for (const npu::Operation& op : operations) EXPECT_TRUE(op.u85.sparse_weights);
 }
 
+// The smallest version needs no more memory than the quickest one, and gives the same bytes; a limit takes it,
+// or says what it needs.
+TEST_F(U85, KeepsToALimitOfMemory) {
+  const TensorId x = tensor({1, 16, 16, 32}, -4);
+  TensorId y = x;
+  for (int i = 0; i < 4; ++i) y = pointwise(y, 32);
+  graph_.inputs = {x};
+  graph_.time_axes = {-1};
+  graph_.outputs = {y};
+  const auto needs = [&](const ethos_u::Options& options) -> Result<std::size_t> {
+    ethos_u::CompiledGraph made;
+    RUNNEL_TRY(compare_whole(graph_, options, 1, 1, &made));
+    return made.segments[0].scratch + made.segments[0].fast_scratch;
+  };
+  for (const char* accelerator : {"ethos-u55-128", "ethos-u85-256"}) {
+    auto options = npu_options(accelerator);
+    const auto quickest = needs(options);
+    options.program.optimise = npu::Optimise::size;
+    const auto smallest = needs(options);
+    ASSERT_TRUE(quickest.ok() && smallest.ok());
+    EXPECT_LT(*smallest, *quickest);
+    options.program.optimise = npu::Optimise::speed;
+    options.program.most_scratch = *smallest;
+    const auto limited = needs(options);
+    ASSERT_TRUE(limited.ok()) << limited.status().text();
+    EXPECT_EQ(*limited, *smallest);
+    options.program.most_scratch = *smallest - 1;
+    const auto refused = needs(options);
+    EXPECT_EQ(refused.status().code(), Code::out_of_memory);
+    EXPECT_NE(refused.status().text().find(std::to_string(*smallest)), std::string_view::npos);
+  }
+}
+
 // Older devices leave to the CPU what they have no operation for, and say so.
 TEST_F(U85, OlderDevicesLeaveProductsToTheCpu) {
   const TensorId x = tensor({1, 9, 20}, -4), a = pointwise(x, 20), turned = tensor({1, 20, 9}, -4),
