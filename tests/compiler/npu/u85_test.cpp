@@ -144,8 +144,8 @@ TEST_F(U85, UsesTheSparsityOfWeights) {
   for (const npu::Operation& op : operations) EXPECT_TRUE(op.u85.sparse_weights);
 }
 
-// The smallest version needs no more memory than the quickest one, and gives the same bytes; a limit takes it,
-// or says what it needs.
+// The smallest version needs no more memory than the quickest one, and gives the same bytes; a limit takes
+// it, or says what it needs.
 TEST_F(U85, KeepsToALimitOfMemory) {
   const TensorId x = tensor({1, 16, 16, 32}, -4);
   TensorId y = x;
