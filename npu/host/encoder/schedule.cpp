@@ -83,6 +83,7 @@ Volume input_of(const Operation& op, std::int32_t number) {
 std::uint8_t block_dependency(const Operation& op, const Operation& previous,
                               const Accelerator& accelerator) noexcept {
   if (!previous.computes()) return 0;
+  // An operation without a table may have its accumulators where the previous one still reads its table.
   if (shares_tables(accelerator) && previous.activation.table() && !op.activation.table()) return 0;
   const FeatureMap written = stored_output(previous), own = stored_output(op);
   const bool first = overlap(op.ifm, written),
