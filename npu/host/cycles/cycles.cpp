@@ -192,15 +192,14 @@ double CycleModel::convolution(const Operation& op, MemoryArea scales) const noe
 
 std::int64_t CycleModel::cycles(const Operation& op) const noexcept {
   if (!op.computes()) return 0;
-  if (op.kind != OperationKind::elementwise)
-    return static_cast<std::int64_t>(convolution(op, area_of(op.weight_region)));
-  return static_cast<std::int64_t>(std::ceil(output_cycles(op) * stored(shape_of(op.ofm), op.ofm.layout)));
+  if (op.kind != OperationKind::elementwise) return whole_count(convolution(op, area_of(op.weight_region)));
+  return whole_count(std::ceil(output_cycles(op) * stored(shape_of(op.ofm), op.ofm.layout)));
 }
 
 std::int64_t CycleModel::macs(const Operation& op) const noexcept {
   if (!op.computes() || op.kind == OperationKind::elementwise) return 0;
-  return std::int64_t{op.kernel.taps_y()} * op.kernel.taps_x() * (depth_by_depth(op) ? 1 : op.ifm.depth) *
-         op.ofm.height * op.ofm.width * op.ofm.depth;
+  return whole_count(static_cast<double>(op.kernel.taps_y()) * op.kernel.taps_x() *
+                     (depth_by_depth(op) ? 1 : op.ifm.depth) * op.ofm.height * op.ofm.width * op.ofm.depth);
 }
 
 ElementAccess CycleModel::access(const Operation& op) const noexcept {

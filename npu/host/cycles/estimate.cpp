@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "npu/host/cycles/cycles.h"
 #include "npu/host/cycles/u85/cycle_model.h"
 #include "npu/host/cycles/u85/uncut_weights.h"
@@ -15,6 +16,11 @@ double utilisation(std::int64_t macs, double cycles, const Accelerator& accelera
 
 }  // namespace
 
+std::int64_t whole_count(double value) noexcept {
+  constexpr double kMost = 9.0e18;
+  return static_cast<std::int64_t>(std::min(value, kMost));
+}
+
 void settle(OperationEstimate& one, const Accelerator& accelerator) noexcept {
   one.total = std::max(one.npu, *std::max_element(one.access.begin(), one.access.end()));
   one.utilisation = utilisation(one.macs, one.total, accelerator);
@@ -26,7 +32,7 @@ void append(Estimate& estimate, const OperationEstimate& one) {
     estimate.traffic[area].read += one.traffic[area].read;
     estimate.traffic[area].written += one.traffic[area].written;
   }
-  estimate.macs += one.macs;
+  if (!checked_add(estimate.macs, one.macs, estimate.macs)) estimate.macs = INT64_MAX;
   estimate.npu += one.npu;
   estimate.total += one.total;
   estimate.operations.push_back(one);

@@ -49,6 +49,8 @@ struct UncutWeights {
   double bytes = 0;
 };
 
+// A count that stops at the largest: sizes in a stream may be anything.
+std::int64_t whole_count(double value) noexcept;
 // Sets total and utilization of an operation whose `npu`, `access` and `macs` are known.
 void settle(OperationEstimate& one, const Accelerator& accelerator) noexcept;
 // Appends a settled operation and adds it to the sums.

@@ -59,11 +59,6 @@ double table_cycles(const Layer& layer, const CycleModel& model) noexcept {
                            static_cast<double>(table_size(layer.first.u85.function)));
 }
 
-std::int64_t whole(double value) noexcept {
-  constexpr double kMost = 9.0e18;
-  return static_cast<std::int64_t>(std::min(value, kMost));
-}
-
 }  // namespace
 
 Result<CycleModel> CycleModel::make(const Accelerator& accelerator, const SystemConfiguration& system,
@@ -92,7 +87,7 @@ LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double
   one.last = layer.chained.empty() ? layer.slices.back()->index : layer.chained.back()->index;
   one.kind = op.kind;
   one.mode = op.mode;
-  one.macs = whole(multiply_adds(op));
+  one.macs = whole_count(multiply_adds(op));
 
   const EncodedWeights weights = encoded(layer, begins);
   const MemoryAccess access = memory_access(layer, weights, model.accelerator(), model.transfers());

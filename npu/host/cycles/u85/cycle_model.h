@@ -67,8 +67,8 @@ LayerEstimate estimate_layer(const Layer& layer, const CycleModel& model, double
 
 // Estimate for all operations of one run, in order, from a stream or planned (then with the fields for
 // `cost`, index, and the bases and strides of maps, which show the parts of a convolution whose channels are
-// cut). Without `uncut`, the sum of the streams of a cut convolution is used, which is larger, and for few
-// channels much.
+// cut). `uncut`: in the same order; without it the sum of the streams of a cut convolution is used, which is
+// larger, and for few channels much.
 Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
                   std::span<const UncutWeights> uncut = {});
 

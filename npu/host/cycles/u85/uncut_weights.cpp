@@ -14,7 +14,7 @@
 namespace runnel::npu::u85 {
 namespace {
 
-constexpr std::int64_t kMostWeights = std::int64_t{1} << 22;  // of a stream, filler included; a bound on time
+constexpr std::int64_t kMostWeights = std::int64_t{1} << 21;  // of a stream, filler included; a bound on time
 constexpr std::size_t kFastHead = 32, kFastAlignment = 32;    // bytes
 constexpr std::int64_t kDoubleBuffers = 16;  // copies to look back for the one that filled a buffer
 

@@ -19,7 +19,7 @@ constexpr std::string_view kConfigurations[] = {"ethos-u85-128", "ethos-u85-256"
                                                 "ethos-u85-1024", "ethos-u85-2048"};
 constexpr std::uint8_t kMicroBlocks = 6;
 constexpr std::int32_t kWidest = 128, kDeepest = 1024, kDepthStep = 16;
-// Half a millisecond each.
+// A bound on time: the choice of a block takes half a millisecond.
 constexpr std::size_t kMostOperations = 4096;
 
 // Whether the rules of the hardware allow a block.
