@@ -154,6 +154,9 @@ constexpr bool convolves(const Operation& op) noexcept {
   return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
 }
 
+// Whether they are in streams of their own, not in the second map.
+constexpr bool reads_weights(const Operation& op) noexcept { return convolves(op) && !op.u85.second_weights; }
+
 // Bytes of a region that a map may touch: [low, high).
 struct Extent {
   std::int64_t low = 0, high = 0;

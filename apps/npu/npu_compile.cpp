@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "apps/npu/npu_device.h"
 #include "apps/support.h"
 #include "base/host/output_file.h"
 #include "compiler/ir/model_graph.h"
@@ -16,22 +17,23 @@ namespace {
 namespace ethos_u = compiler::ethos_u;
 
 struct CompileCall {
-  std::string model, output, accelerator = "ethos-u55-128", memory_mode, system;
+  std::string model, output, accelerator = "ethos-u55-128", optimise = "speed";
+  DeviceMemories memories;
+  std::size_t arena_limit = 0;
   std::vector<std::string> forbid, forbid_names, forbid_regions;
   int block = ethos_u::Options::kWholeClips;
   bool quiet = false;
   ModelFlags flags;
 };
 
-Result<ethos_u::Options> options_of(const CompileCall& call) {
+Result<ethos_u::Options> options_of(CompileCall& call) {
   ethos_u::Options options;
   RUNNEL_ASSIGN(options.program.accelerator, npu::find_accelerator(std::string_view(call.accelerator)));
-  if (!call.memory_mode.empty()) {
-    RUNNEL_ASSIGN(options.program.mode, npu::find_memory_mode(call.memory_mode));
-  }
-  if (!call.system.empty()) {
-    RUNNEL_ASSIGN(options.program.system, npu::find_system(call.system));
-  }
+  RUNNEL_TRY(call.memories.find(options.program.system, options.program.mode));
+  if (call.optimise != "speed" && call.optimise != "size")
+    return Status(Code::invalid_argument) << "--optimise \"" << call.optimise << "\", expected speed or size";
+  options.program.optimise = call.optimise == "size" ? npu::Optimise::size : npu::Optimise::speed;
+  options.program.most_scratch = call.arena_limit;
   options.forbidden_operators = call.forbid;
   options.forbidden_names = call.forbid_names;
   for (const std::string& text : call.forbid_regions) {
@@ -68,7 +70,7 @@ void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
   say(fmt::format("multiply-adds: {} on the NPU, {} on the CPU", npu, cpu));
 }
 
-Status run_compile(const CompileCall& call) {
+Status run_compile(CompileCall& call) {
   RUNNEL_ASSIGN(const ethos_u::Options options, options_of(call));
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   auto compiled = ethos_u::compile(compiler::graph_of(owned->model()), options);
@@ -90,19 +92,28 @@ Status run_compile(const CompileCall& call) {
 
 void add_npu_compile(Verb npu, int& exit_code) {
   auto call = std::make_shared<CompileCall>();
-  Verb verb = npu.verb("compile",
-                       "Compile the operators of a quantized model that an Ethos-U55 or U65 can run; the "
-                       "rest stays on the CPU");
+  Verb verb =
+      npu.verb("compile",
+               "Compile the operators of a quantized model that an Ethos-U can run; the rest stays on "
+               "the CPU");
   verb.positional("MODEL", call->model, "Model file with int8 operators").required();
   verb.option("-o,--output", call->output, "The model file to write (.rnl)").required();
-  verb.option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
-  verb.option("--memory-mode", call->memory_mode,
+  verb.option("--accelerator", call->accelerator,
+              "ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-128/256/512/1024/2048");
+  verb.option("--memory-mode", call->memories.memory_mode,
               "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, "
-              "Dedicated_Sram on U65)")
+              "Dedicated_Sram on U65, Dedicated_Sram_384KB on U85)")
       .default_str("");
-  verb.option("--system", call->system,
-              "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are "
-              "chosen for it (default: that of the product)")
+  verb.option(
+          "--system", call->memories.system,
+          "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ..., or FILE[:NAME] with sections as "
+          "in vela.ini; recorded, and blocks are chosen for it (default: that of the product)")
+      .default_str("");
+  verb.option("--optimise", call->optimise,
+              "speed, or size: as little scratch memory as possible, weights read where they are");
+  verb.option(
+          "--arena-limit", call->arena_limit,
+          "Bytes of scratch memory of a segment; what is quicker but larger is not taken (default: no limit)")
       .default_str("");
   verb.option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")
       .delimiter(',')

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "apps/npu/npu_device.h"
 #include "apps/npu/npu_segments.h"
 #include "apps/npu/npu_what_if.h"
 #include "npu/host/cycles/estimate.h"
@@ -12,7 +13,7 @@ namespace {
 constexpr const char* kAreas[npu::kMemoryAreas] = {"sram", "dram", "on_chip_flash", "off_chip_flash"};
 
 struct EstimateCall : NpuFileCall {
-  std::string system, memory_mode;
+  DeviceMemories memories;
   bool what_if = false;
 };
 
@@ -78,18 +79,13 @@ void print_text(const std::string& name, const npu::Segment& segment, const npu:
   std::printf("# %.6f s at %.0f MHz\n", estimate.seconds, system.clock / 1e6);
 }
 
-Status run_estimate(const EstimateCall& call) {
+Status run_estimate(EstimateCall& call) {
   RUNNEL_ASSIGN(const NpuSegments segments, load_npu_segments(call.file, call.flags));
   for (const auto& [name, segment] : segments.list) {
     const npu::Product product = segment.accelerator->product;
     const npu::SystemConfiguration* system = &npu::default_system(product);
     const npu::MemoryMode* mode = &npu::default_memory_mode(product);
-    if (!call.system.empty()) {
-      RUNNEL_ASSIGN(system, npu::find_system(call.system));
-    }
-    if (!call.memory_mode.empty()) {
-      RUNNEL_ASSIGN(mode, npu::find_memory_mode(call.memory_mode));
-    }
+    RUNNEL_TRY(call.memories.find(system, mode));
     const auto operations = npu::operations_of(segment);
     if (!operations.ok()) return operations.status().at(call.file + ": " + name);
     if (call.what_if) {
@@ -123,14 +119,16 @@ void add_npu_estimate(Verb npu, int& exit_code) {
   Verb verb = add_npu_file_verb(
       npu, "estimate",
       "Estimate the time and the memory traffic of every operation with the model of Arm's compiler", call);
-  verb.option("--system", call->system,
-              "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
-              "Ethos_U65_Mid_End, Ethos_U65_High_End, Ethos_U65_Client_Server, Ethos_U85_SYS_Flash_Low, "
-              "Ethos_U85_SYS_Flash_High, Ethos_U85_SYS_DRAM_Low, Ethos_U85_SYS_DRAM_Mid, "
-              "Ethos_U85_SYS_DRAM_High (default: Ethos_U55_High_End_Embedded for a U55, Ethos_U65_High_End "
-              "for a U65, Ethos_U85_SYS_DRAM_Mid for a U85)")
+  verb.option(
+          "--system", call->memories.system,
+          "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
+          "Ethos_U65_Mid_End, Ethos_U65_High_End, Ethos_U65_Client_Server, Ethos_U85_SYS_Flash_Low, "
+          "Ethos_U85_SYS_Flash_High, Ethos_U85_SYS_DRAM_Low, Ethos_U85_SYS_DRAM_Mid, "
+          "Ethos_U85_SYS_DRAM_High, or FILE[:NAME] with sections as in vela.ini (default: "
+          "Ethos_U55_High_End_Embedded for a U55, Ethos_U65_High_End for a U65, Ethos_U85_SYS_DRAM_Mid for "
+          "a U85)")
       .default_str("");
-  verb.option("--memory-mode", call->memory_mode,
+  verb.option("--memory-mode", call->memories.memory_mode,
               "Sram_Only, Shared_Sram, Dedicated_Sram, Dedicated_Sram_256KB, Dedicated_Sram_384KB, "
               "Dedicated_Sram_512KB (default: Shared_Sram for a U55, Dedicated_Sram for a U65, "
               "Dedicated_Sram_384KB for a U85)")

@@ -35,8 +35,8 @@ bool agrees(const AverageForm& form, const ExpectedAverage& expected, std::int32
 
 // 1 / count as the accelerator's own compiler scales it: a little more than the quotient, so that ties are
 // seen as such.
-npu::Scale own_scale(std::int64_t count) {
-  const int bits = std::bit_width(static_cast<std::uint64_t>(count - 1)), shift = 31 + bits;
+npu::Scale own_scale(std::int64_t count, int multiplier_bits) {
+  const int bits = std::bit_width(static_cast<std::uint64_t>(count - 1)), shift = multiplier_bits - 1 + bits;
   return {static_cast<std::uint32_t>(((std::int64_t{1} << shift) + (std::int64_t{1} << bits)) / count),
           static_cast<std::uint8_t>(shift)};
 }
@@ -44,7 +44,7 @@ npu::Scale own_scale(std::int64_t count) {
 }  // namespace
 
 Result<AverageForm> average_form(const ExpectedAverage& expected, std::int32_t least, std::int32_t most,
-                                 double ratio) {
+                                 double ratio, int multiplier_bits) {
   if (most > kMaxElements)
     return Status(Code::unsupported) << "windows of " << most << " elements, expected at most "
                                      << kMaxElements;
@@ -52,7 +52,7 @@ Result<AverageForm> average_form(const ExpectedAverage& expected, std::int32_t l
   if (least == most) {
     if (ratio == 1) {
       for (const std::int32_t zero : {0, -128})
-        forms.push_back({true, own_scale(most), npu::Rounding::tfl, zero});
+        forms.push_back({true, own_scale(most, multiplier_bits), npu::Rounding::tfl, zero});
     }
     int exponent = 0;
     const double fraction = std::frexp(ratio / most, &exponent);
@@ -72,6 +72,7 @@ Result<AverageForm> average_form(const ExpectedAverage& expected, std::int32_t l
     for (const std::int32_t zero : {0, -128}) forms.push_back({false, {}, npu::Rounding::tfl, zero});
   }
   for (const AverageForm& form : forms) {
+    if (static_cast<int>(std::bit_width(form.scale.multiplier)) > multiplier_bits) continue;
     if (agrees(form, expected, least, most)) return form;
   }
   return Status(Code::unsupported) << "averages of " << least << " to " << most

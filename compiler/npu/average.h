@@ -20,9 +20,9 @@ struct AverageForm {
 using ExpectedAverage = std::function<std::int64_t(std::int64_t sum, std::int64_t count)>;
 
 // A form that gives, saturated to int8, what is expected for each sum that windows of `least` to `most`
-// elements can have. `ratio`: one step of the input in steps of the output. Errors: unsupported when none of
-// the forms does.
+// elements can have. `ratio`: one step of the input in steps of the output. `multiplier_bits`: of a scale of
+// the device, 32 or 31. Errors: unsupported when none of the forms does.
 Result<AverageForm> average_form(const ExpectedAverage& expected, std::int32_t least, std::int32_t most,
-                                 double ratio);
+                                 double ratio, int multiplier_bits);
 
 }  // namespace runnel::compiler::ethos_u

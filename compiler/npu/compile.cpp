@@ -294,8 +294,7 @@ bool frames_lie_together(const Graph& graph, const GraphStreams& streams, const 
 }  // namespace
 
 Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
-  if (given.program.accelerator == nullptr || given.program.accelerator->product == npu::Product::u85)
-    return Status(Code::unsupported, "compiles for Ethos-U55 and U65 only");
+  if (given.program.accelerator == nullptr) return Status(Code::invalid_argument, "no accelerator");
   Options options = given;
   options.program = npu::Program(given.program).options();
   std::map<int, std::string> refused;

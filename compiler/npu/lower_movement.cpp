@@ -40,6 +40,18 @@ struct Walk {
     });
     return found == axes.end() ? Axis{1, element, element} : take(found);
   }
+  // Axes that lie side by side, one in the source and another one in the target. False: there are none.
+  bool take_turned(std::int64_t element, Axis& source, Axis& target) {
+    const auto from =
+        std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.from == element; });
+    if (from == axes.end() || from->to == element) return false;
+    if (std::none_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.to == element; }))
+      return false;
+    source = take(from);
+    target =
+        take(std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.to == element; }));
+    return true;
+  }
   Axis take_longest() {
     const auto found = std::max_element(axes.begin(), axes.end(),
                                         [](const Axis& a, const Axis& b) { return a.size < b.size; });
@@ -117,8 +129,12 @@ Status Lowering::concat(const Node& node) {
 Status Lowering::move(const Operand& from, const Operand& to) {
   const auto element = static_cast<std::int64_t>(size_of(from.tensor->dtype));
   Walk walk(from, to);
-  const Walk::Axis depth = walk.take_depth(element), height = walk.take_longest(),
-                   width = walk.take_longest();
+  // Columns of the source become channels of the target on the way out, where there are registers for it.
+  Walk::Axis depth, width;
+  const bool turned = newest() && walk.take_turned(element, depth, width);
+  if (!turned) depth = walk.take_depth(element);
+  const Walk::Axis height = walk.take_longest();
+  if (!turned) width = walk.take_longest();
   std::int64_t moves = 1;
   for (const Walk::Axis& axis : walk.axes) moves *= axis.size;
   if (moves > kMaxMoves)
@@ -129,6 +145,7 @@ Status Lowering::move(const Operand& from, const Operand& to) {
     Operand source{
         from.tensor, {from.place.buffer, from.place.offset, {height.from, width.from, element}}, shape};
     Operand target{to.tensor, {to.place.buffer, to.place.offset, {height.to, width.to, element}}, shape};
+    if (turned) target.place.strides = {height.to, depth.to, element};
     std::int64_t rest = i;
     for (const Walk::Axis& axis : walk.axes) {
       source.place.offset += rest % axis.size * axis.from;
@@ -138,6 +155,10 @@ Status Lowering::move(const Operand& from, const Operand& to) {
     npu::Step step;
     RUNNEL_ASSIGN(step.op.ifm, spatial(source));
     RUNNEL_ASSIGN(step.op.ofm, spatial(target));
+    if (turned) {
+      step.op.u85.transpose = npu::u85::Transpose::hcw;
+      step.op.ofm.width0 = step.op.ofm.depth;
+    }
     step.op.kind = npu::OperationKind::pool;
     step.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
     set_limits(step.op, to, Activation::none);

@@ -73,7 +73,8 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
     return kernels::saturate<std::int8_t>(
         kernels::round_float(static_cast<float>(sum) * scale, node.rounding));
   };
-  RUNNEL_ASSIGN(const AverageForm form, average_form(expected, counts_all ? elements : 1, elements, ratio));
+  RUNNEL_ASSIGN(const AverageForm form,
+                average_form(expected, counts_all ? elements : 1, elements, ratio, multiplier_bits()));
   npu::Step step;
   npu::Operation& op = step.op;
   op.rounding = form.rounding;
@@ -189,7 +190,8 @@ Status Lowering::reduce(const Node& node) {
         kernels::round_float(real * kernels::power_of_two(-y.exponent()), node.rounding));
   };
   RUNNEL_ASSIGN(const AverageForm form,
-                average_form(expected, elements, elements, std::ldexp(1.0, x.exponent() - y.exponent())));
+                average_form(expected, elements, elements, std::ldexp(1.0, x.exponent() - y.exponent()),
+                             multiplier_bits()));
   op.rounding = form.rounding;
   op.ofm_scale = form.scale;
   in.zero_point = out.zero_point = form.zero_point;

@@ -86,19 +86,16 @@ std::int64_t steps_of(std::int32_t rows, std::int32_t columns, std::int32_t chan
 }
 
 // Columns that a stride goes over together become channels of one column: few channels do not fill the
-// multipliers. What is before the first tap and after the last one gets weights of 0.
-void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
+// multipliers. What is before the first tap and after the last one gets weights of 0. False: they cannot.
+bool fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
   WindowAxis& columns = window.columns;
   const std::int32_t stride = columns.stride, channels = in.depth;
   const bool behind_each_other =
       in.stride_x == std::int64_t{channels} * in.element && in.width % std::max(stride, 1) == 0;
   if (stride < 2 || columns.dilation != 1 || !behind_each_other || window.rows.dilation > kMaxNativeDilation)
-    return;
+    return false;
   const std::int32_t pad = (columns.pad + stride - 1) / stride, lead = pad * stride - columns.pad,
                      taps = (lead + columns.taps + stride - 1) / stride;
-  if (steps_of(window.rows.taps, taps, channels * stride) >=
-      steps_of(window.rows.taps, columns.taps, channels))
-    return;
   std::vector<std::int16_t> weights;
   const auto kernel_row = static_cast<std::ptrdiff_t>(columns.taps * channels);
   const auto folded_row = static_cast<std::size_t>(taps * stride * channels);
@@ -113,6 +110,7 @@ void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
   in.width = in.width0 = in.width / stride;
   in.stride_x *= stride;
   columns = {taps, 1, 1, pad};
+  return true;
 }
 
 }  // namespace
@@ -156,7 +154,7 @@ Status Lowering::convolution(const Node& node) {
   const auto& o = std::get<ConvOptions>(node.options);
   const Dims& shape = at(node.inputs[1]).shape;
   if (shape.size() != 4) return refuse() << "weights of rank " << shape.size() << ", expected 4";
-  RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
+  RUNNEL_ASSIGN(const npu::FeatureMap in, spatial(x));
   RUNNEL_ASSIGN(const npu::FeatureMap out, spatial(y));
   Window window{{shape[1], o.stride_height, o.dilation_height, o.pad_top},
                 {shape[2], o.stride_width, o.dilation_width, o.pad_left}};
@@ -174,10 +172,7 @@ Status Lowering::convolution(const Node& node) {
     return this->window(std::move(step), in, out, window);
   }
   step.op.kind = npu::OperationKind::conv;
-  if (groups == 1) {
-    fold_columns(step, in, window);
-    return this->window(std::move(step), in, out, window);
-  }
+  if (groups == 1) return folded(std::move(step), in, out, window);
   // Each group reads and writes channels of its own.
   for (std::int32_t group = 0; group < groups; ++group) {
     npu::Step part = step;
@@ -192,6 +187,28 @@ Status Lowering::convolution(const Node& node) {
     written.base[0] += group * out_each;
     RUNNEL_TRY(this->window(std::move(part), read, written, window));
   }
+  return {};
+}
+
+Status Lowering::folded(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out,
+                        const Window& window) {
+  npu::Step narrow = step;
+  npu::FeatureMap wide_in = in;
+  Window narrow_window = window;
+  if (!fold_columns(narrow, wide_in, narrow_window)) return this->window(std::move(step), in, out, window);
+  auto as_it_is = pieces(step, in, out, window), with_fold = pieces(narrow, wide_in, out, narrow_window);
+  if (newest() && as_it_is.ok() && with_fold.ok() && as_it_is->size() == 1 && with_fold->size() == 1) {
+    // Memory decides as well as products: the program takes the quicker one.
+    npu::Step& first = as_it_is->front();
+    first.others = *std::move(with_fold);
+    program_.add(std::move(first));
+    return {};
+  }
+  const bool quicker = steps_of(narrow_window.rows.taps, narrow_window.columns.taps, wide_in.depth) <
+                       steps_of(window.rows.taps, window.columns.taps, in.depth);
+  auto& taken = quicker ? with_fold : as_it_is;
+  if (!taken.ok()) return taken.status();
+  for (npu::Step& one : *taken) program_.add(std::move(one));
   return {};
 }
 

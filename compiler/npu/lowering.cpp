@@ -107,6 +107,11 @@ void Lowering::step_histories() {
 }
 
 Status Lowering::lower(const Node& node) {
+  RUNNEL_TRY(lower_by_kind(node));
+  return program_.status();
+}
+
+Status Lowering::lower_by_kind(const Node& node) {
   for (const TensorId id : node.inputs) {
     if (id >= 0 && !at(id).data && at(id).exponents.size() + at(id).scales.size() != 1)
       return refuse() << "values without one scale";
@@ -148,6 +153,19 @@ Status Lowering::lower(const Node& node) {
       return transpose(node);
     case OpCode::pad:
       return pad(node);
+    case OpCode::matmul:
+      if (newest()) return matmul(node);
+      break;
+    case OpCode::arg_max:
+      if (newest()) return arg_max(node);
+      break;
+    case OpCode::reduce_max:
+    case OpCode::reduce_min:
+      if (newest()) return extreme(node);
+      break;
+    case OpCode::resize:
+      if (newest()) return resize(node);
+      break;
     default:
       break;
   }

@@ -91,6 +91,11 @@ class Lowering {
  private:
   [[nodiscard]] const Tensor& at(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
   static Status refuse() { return Status(Code::unsupported); }
+  [[nodiscard]] bool newest() const { return program_.options().accelerator->product == npu::Product::u85; }
+  // Bits of a scale's multiplier.
+  [[nodiscard]] int multiplier_bits() const {
+    return newest() ? npu::kMultiplierBits : npu::kMultiplierBits + 1;
+  }
   Operand input(const Node& node, std::size_t position);
   Operand output(const Node& node, std::size_t position = 0);
   Place& placed(TensorId id);
@@ -108,9 +113,14 @@ class Lowering {
   static Status flatten(const std::vector<const Operand*>& operands, std::vector<npu::FeatureMap>& maps);
   // One operation for each piece of the output that the hardware's strides and dilations reach.
   Status window(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out, const Window& window);
+  static Result<std::vector<npu::Step>> pieces(const npu::Step& step, const npu::FeatureMap& in,
+                                               const npu::FeatureMap& out, const Window& window);
+  // Columns of a stride become channels where that takes fewer steps.
+  Status folded(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out, const Window& window);
   static void set_limits(npu::Operation& op, const Operand& y, Activation activation);
 
   // ---- kinds of nodes
+  Status lower_by_kind(const Node& node);
   Status convolution(const Node& node);
   Status fully_connected(const Node& node);
   Status weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step,
@@ -124,6 +134,13 @@ class Lowering {
   Status sum(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);
   Status scales(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);
   Status requantize(const Node& node);
+  // ---- what only the U85 computes
+  Status matmul(const Node& node);
+  Status arg_max(const Node& node);
+  Status extreme(const Node& node);  // the largest or smallest along axes
+  Status resize(const Node& node);
+  // An axis of a tensor as columns, with the axes before it as rows and those after it as channels.
+  static Result<npu::FeatureMap> along_columns(const Operand& operand, std::size_t axis);
   Status table(const Node& node);
   Status look_up(const Operand& x, const Operand& y, std::vector<std::byte> table);
   Status take_view(TensorId id, const Operand& view);

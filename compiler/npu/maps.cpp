@@ -184,26 +184,33 @@ Status Lowering::flatten(const std::vector<const Operand*>& operands, std::vecto
   return {};
 }
 
-Status Lowering::window(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out,
-                        const Window& window) {
+Result<std::vector<npu::Step>> Lowering::pieces(const npu::Step& step, const npu::FeatureMap& in,
+                                                const npu::FeatureMap& out, const Window& window) {
   const std::vector<Piece> rows = pieces_of(window.rows, out.height),
                            columns = pieces_of(window.columns, out.width);
   if (rows.size() * columns.size() > kMaxPieces)
     return refuse() << "strides or dilations that take " << rows.size() * columns.size()
                     << " operations, expected at most " << kMaxPieces;
+  std::vector<npu::Step> steps;
   for (const Piece& y : rows) {
     for (const Piece& x : columns) {
       RUNNEL_ASSIGN(const AxisUse down, use_of(y, in.height));
       RUNNEL_ASSIGN(const AxisUse across, use_of(x, in.width));
-      npu::Operation& op = step.op;
+      npu::Operation& op = steps.emplace_back(step).op;
       op.ifm = part_of(in, y.in, y.in_step, down.size, x.in, x.in_step, across.size);
       op.ofm = part_of(out, y.first, y.step, y.count, x.first, x.step, x.count);
       op.kernel = {down.kernel,       across.kernel,     y.window.stride, x.window.stride,
                    y.window.dilation, x.window.dilation, false,           y.window.pad,
                    x.window.pad,      down.after,        across.after};
-      program_.add(step);
     }
   }
+  return steps;
+}
+
+Status Lowering::window(npu::Step step, const npu::FeatureMap& in, const npu::FeatureMap& out,
+                        const Window& window) {
+  RUNNEL_ASSIGN(std::vector<npu::Step> steps, pieces(step, in, out, window));
+  for (npu::Step& one : steps) program_.add(std::move(one));
   return {};
 }
 

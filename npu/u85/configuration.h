@@ -11,7 +11,8 @@ namespace runnel::npu::u85 {
 struct Blocks {
   std::int32_t macs;
   std::int32_t decoders;  // streams of weights that are decoded in parallel
-  std::int32_t ifm_bytes, accumulator_bytes, chaining_bytes;  // memories
+  std::int32_t ifm_bytes, accumulator_bytes, chaining_bytes, output_bytes;  // memories
+  std::int32_t sram_ports, external_ports;
   // Channels of each micro-block, by its number in an operation: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x 4
   // (height x width); 0: not available.
   std::int32_t depths[6];

@@ -1,13 +1,12 @@
 #include "npu/u85/validate.h"
 
 #include "npu/rule_check.h"
-#include "npu/u85/configuration.h"
+#include "npu/u85/blocks.h"
 
 namespace runnel::npu::u85 {
 namespace {
 
-constexpr std::int32_t kMaxBlock = 128, kMaxBlockDepth = 1024, kBrick = 16, kMaxPad = 127, kMaxPadAfter = 255,
-                       kMaxKernel = 65536;
+constexpr std::int32_t kMaxPad = 127, kMaxPadAfter = 255, kMaxKernel = 65536;
 
 class Check : RuleCheck {
  public:
@@ -30,7 +29,7 @@ class Check : RuleCheck {
     map(op_.ofm, "OFM");
     chain(chains);
     streams();
-    if (has_kernel()) kernel();
+    if (has_window(op_)) kernel();
     precision();
     scaling();
     block();
@@ -44,12 +43,6 @@ class Check : RuleCheck {
   [[nodiscard]] bool is(ElementwiseMode mode) const noexcept {
     return op_.kind == OperationKind::elementwise && static_cast<ElementwiseMode>(op_.mode) == mode;
   }
-  [[nodiscard]] bool reads_weights() const noexcept { return convolves(op_) && !op_.u85.second_weights; }
-  // Without pooling nothing is read but what accumulators start from.
-  [[nodiscard]] bool has_kernel() const noexcept {
-    return convolves(op_) || (op_.kind == OperationKind::pool && pool() != PoolMode::none);
-  }
-
   void wait(int most, std::string_view what) noexcept {
     expect(op_.param <= most, rule::kWait, "up to ", op_.param, ' ', what, " outstanding, expected at most ",
            most);
@@ -82,14 +75,14 @@ class Check : RuleCheck {
   }
 
   void streams() noexcept {
-    const bool fast = reads_weights() && op_.u85.fast_weights;
+    const bool fast = reads_weights(op_) && op_.u85.fast_weights;
     for (const Bytes& weights : op_.weights) {
       aligned(weights.base, kBrick, "weight", "base");
       aligned(weights.length, fast ? 32 : kBrick, "weight", "length");
     }
     aligned(op_.scales[0].base, kBrick, "scale", "base");
     aligned(op_.scales[0].length, kBrick, "scale", "length");
-    if (!reads_weights()) return;
+    if (!reads_weights(op_)) return;
     expect(op_.weights[0].length > 0, rule::kWeights, "no weights");
     const bool plain = !op_.u85.fast_weights && !op_.u85.sparse_weights;
     expect(op_.kind == OperationKind::conv || plain, rule::kWeights,
@@ -149,30 +142,6 @@ class Check : RuleCheck {
 
   // ---- blocks
 
-  // Bit n: micro-block n may be used for the operation.
-  [[nodiscard]] unsigned usable() const noexcept {
-    constexpr unsigned kAny = 0x3f, kSmall = 1 << 0, kPair = 1 << 1, kFour = 1 << 2 | 1 << 3;
-    const bool sums = op_.kind == OperationKind::conv || pools(PoolMode::reduce_sum);
-    const bool wide = op_.ifm.element >= 2;
-    const bool single = op_.kind == OperationKind::conv && op_.kernel.taps_y() == 1 &&
-                        op_.kernel.taps_x() == 1 && !op_.kernel.part_kernel;
-    if (op_.kind == OperationKind::elementwise) return kAny;
-    if (accelerator_.macs <= 512 && op_.kind == OperationKind::resize) return kAny;
-    if (pools(PoolMode::none) || op_.ifm.element == 4) return kAny;
-    switch (accelerator_.macs) {
-      case 128:
-        return !wide ? sums ? kPair : kSmall : single ? kPair | kSmall : kPair;
-      case 256:
-        return !wide ? sums ? kFour : kPair : single ? kFour | kPair : kFour;
-      case 1024:
-        return op_.kind == OperationKind::conv ? kAny : 1 << 4;
-      case 2048:
-        return op_.kind == OperationKind::conv ? kAny : 1 << 5;
-      default:
-        return kAny;
-    }
-  }
-
   void block() noexcept {
     const std::int32_t height = op_.block_height, width = op_.block_width, depth = op_.block_depth;
     expect(height <= kMaxBlock && width <= kMaxBlock && depth <= kMaxBlockDepth, rule::kBlock, "block of ",
@@ -181,23 +150,25 @@ class Check : RuleCheck {
     expect(micro.depth > 0, rule::kBlock, "micro-block ", op_.microblock, ", which ", accelerator_.name,
            " does not have");
     if (micro.depth == 0) return;
-    expect((usable() >> op_.microblock & 1) != 0, rule::kBlock, "micro-block ", op_.microblock,
-           ", which does not compute this operation of ", 8 * op_.ifm.element, " bits");
+    expect((usable_microblocks(op_, accelerator_) >> op_.microblock & 1) != 0, rule::kBlock, "micro-block ",
+           op_.microblock, ", which does not compute this operation of ", 8 * op_.ifm.element, " bits");
     transposed_block();
     if (op_.kind == OperationKind::elementwise) return;
     const Blocks& blocks = blocks_of(accelerator_);
-    if (op_.kind == OperationKind::resize) return resize_block(blocks);
+    if (op_.kind == OperationKind::resize) return resize_block();
     // Accumulators that start from a map only are laid out like elements.
     const std::int32_t multiple = pools(PoolMode::none) ? std::min(micro.depth, kBrick) : micro.depth;
     expect(height % micro.height == 0 && width % micro.width == 0 && depth % multiple == 0, rule::kBlock,
            "block of ", height, " x ", width, " x ", depth, ", expected multiples of ", micro.height, " x ",
            micro.width, " x ", multiple);
-    // Accumulators of 48 bits take 64.
-    const std::int64_t positions = std::int64_t{height} * width,
-                       accumulators = positions * round_up(depth, kBrick) * (op_.acc_format == 0 ? 4 : 8);
+    const std::int64_t accumulators = accumulator_bytes(op_);
     expect(accumulators <= blocks.accumulator_bytes, rule::kShram, "accumulators take ", accumulators,
            " bytes, expected at most ", blocks.accumulator_bytes);
-    if (has_kernel()) input_block(blocks.ifm_bytes);
+    if (!has_window(op_)) return;
+    // Arm's compiler falls back to one block of the input where two do not fit.
+    const std::int64_t input = input_bytes(op_, accelerator_);
+    expect(input <= blocks.ifm_bytes, rule::kShram, "a block of the input takes ", input,
+           " bytes, expected at most ", blocks.ifm_bytes);
   }
 
   // Bricks of the stored output begin with whole bricks of the block.
@@ -214,42 +185,12 @@ class Check : RuleCheck {
            " rows that become channels, expected a multiple of 16");
   }
 
-  void resize_block(const Blocks& blocks) noexcept {
+  void resize_block() noexcept {
     expect(op_.block_height == 1 && op_.block_depth == kBrick, rule::kBlock, "block of ", op_.block_height,
            " rows and ", op_.block_depth, " channels, expected 1 and 16");
-    const ResizeAxis& axis = op_.u85.columns;
-    const std::int64_t step = std::int64_t{axis.whole} * axis.denominator + axis.part,
-                       columns = blocks.chaining_bytes / 6 / (kBrick * op_.ifm.element);
-    if (step < 1) return;
-    const std::int64_t most =
-        std::clamp<std::int64_t>(ceil_div((columns - 2) * axis.denominator + 1, step), 1, kMaxBlock);
-    expect(op_.block_width <= most, rule::kBlock, "block of ", op_.block_width,
+    const std::int64_t most = most_resized_columns(op_, accelerator_);
+    expect(most == 0 || op_.block_width <= most, rule::kBlock, "block of ", op_.block_width,
            " columns, whose input takes more than its memory; expected at most ", most);
-  }
-
-  // One block of the input, as far as there is input; Arm's compiler falls back to one where two do not fit.
-  void input_block(std::int64_t most) noexcept {
-    constexpr std::int32_t kByParts = 16, kByDepth = 64, kSparse = 128, kByDepthOfNarrow = 32, kNarrow = 256,
-                           kDeepMicro = 16;
-    std::int32_t depth = op_.block_depth;
-    if (op_.kind == OperationKind::conv || pools(PoolMode::reduce_sum)) {
-      const bool narrow =
-          op_.ifm.element == 4 || (accelerator_.macs <= kNarrow && !op_.u85.sparse_weights &&
-                                   microblock(accelerator_, op_.microblock).depth == kDeepMicro);
-      const bool sparse = op_.u85.sparse_weights && op_.ifm.element == 1;
-      depth = op_.kernel.part_kernel ? kByParts : narrow ? kByDepthOfNarrow : sparse ? kSparse : kByDepth;
-    }
-    const MicroBlock unit = input_unit(accelerator_, op_.microblock, depth, op_.ifm.element);
-    const Kernel& k = op_.kernel;
-    const auto along = [&](std::int32_t block, std::int32_t stride, std::int32_t taps, std::int32_t units,
-                           std::int32_t size) {
-      return std::min(input_of(block, stride, taps, units, op_.upscale), round_up(size, units));
-    };
-    const std::int64_t bytes = along(op_.block_height, k.stride_y, k.height, unit.height, op_.ifm.height) *
-                               along(op_.block_width, k.stride_x, k.width, unit.width, op_.ifm.width) *
-                               round_up(std::min(depth, op_.ifm.depth), unit.depth) * op_.ifm.element;
-    expect(bytes <= most, rule::kShram, "a block of the input takes ", bytes, " bytes, expected at most ",
-           most);
   }
 };
 

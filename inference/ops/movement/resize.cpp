@@ -6,41 +6,16 @@
 // frames (docs/streaming.md, upsample).
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "base/checked.h"
 #include "inference/ops/definitions.h"
+#include "inference/ops/movement/axis_map.h"
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
 #include "streaming/certainty.h"
 
 namespace runnel::ops {
 namespace {
-
-// Output i of an axis reads position (i * step + shift) / unit of the input, which has `length` elements.
-struct AxisMap {
-  std::int64_t step = 1, shift = 0, unit = 1;
-  bool same = true;  // nothing to do along this axis
-
-  static AxisMap of(const fb::ResizeOptions& o, std::int64_t before, std::int64_t after) noexcept {
-    AxisMap map;
-    map.same = before == after;
-    const std::int64_t common = std::gcd(before, after);
-    if (native(o.coordinates()) == ResizeCoordinates::align_corners) {
-      map.step = before - 1;
-      map.unit = std::max<std::int64_t>(after - 1, 1);
-    } else if (native(o.coordinates()) == ResizeCoordinates::half_pixel) {
-      // ((2i + 1) before - after) / (2 after)
-      map.step = 2 * before / common;
-      map.shift = (before - after) / common;
-      map.unit = 2 * after / common;
-    } else {
-      map.step = before / common;
-      map.unit = after / common;
-    }
-    return map;
-  }
-};
 
 // The two elements that output i is made of.
 struct Taps {
@@ -226,11 +201,11 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
   bound->dtype = from.dtype;
   bound->linear = native(o.mode()) == ResizeMode::linear;
   // Factors are those of the reference length; align_corners is refused for streams, whose length may differ.
-  bound->width = AxisMap::of(o, from.shape[width], to.shape[width]);
+  bound->width = AxisMap::of(native(o.coordinates()), from.shape[width], to.shape[width]);
   bound->in_width = x[width];
   bound->out_width = y[width];
   if (width == 2) {
-    bound->height = AxisMap::of(o, from.shape[1], to.shape[1]);
+    bound->height = AxisMap::of(native(o.coordinates()), from.shape[1], to.shape[1]);
     bound->in_height = x[1];
     bound->out_height = y[1];
   }

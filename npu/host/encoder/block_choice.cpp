@@ -24,7 +24,13 @@ void exchange(FeatureMap& map) noexcept {
 }  // namespace
 
 bool can_exchange(const Operation& op) noexcept {
+  // Positions along columns stay those.
+  if (op.kind == OperationKind::pool && op.mode >= static_cast<std::uint8_t>(u85::PoolMode::argmax_x))
+    return false;
   const Kernel& k = op.kernel;
+  if (op.kind == OperationKind::resize || op.u85.second_weights || op.u85.transpose != u85::Transpose::hwc ||
+      op.u85.reversed != u85::Axis::none)
+    return false;
   if (!op.computes() || op.upscale != Upscale::none || k.height > kMaxExchanged || k.width > kMaxExchanged)
     return false;
   return by_strides(op.ifm) && by_strides(op.ofm) && (!op.has_ifm2 || op.scalar || by_strides(op.ifm2));
@@ -38,8 +44,8 @@ void exchange(Operation& op) noexcept {
   std::swap(k.dilation_y, k.dilation_x);
   std::swap(k.top, k.left);
   std::swap(k.bottom, k.right);
-  op.broadcast =
-      static_cast<std::uint8_t>((op.broadcast & ~3) | (op.broadcast & 1) << 1 | (op.broadcast & 2) >> 1);
+  for (std::uint8_t* axes : {&op.broadcast, &op.u85.first_broadcast})
+    *axes = static_cast<std::uint8_t>((*axes & ~3) | (*axes & 1) << 1 | (*axes & 2) >> 1);
 }
 
 std::vector<std::int16_t> exchange_weights(const Operation& op, const std::vector<std::int16_t>& weights) {

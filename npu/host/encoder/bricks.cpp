@@ -22,9 +22,12 @@ bool whole_bricks(const FeatureMap& map) {
 bool same_shape(const FeatureMap& a, const FeatureMap& b) {
   return a.height == b.height && a.width == b.width && a.depth == b.depth;
 }
-// Copies count bytes; sums over channels and broadcasts need rows.
+// Copies count bytes; sums over channels and broadcasts need rows, and so do outputs that are transposed and
+// rows as weights.
 bool takes_bricks(const Operation& op) {
-  return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0;
+  if (op.u85.second_weights || op.u85.transpose != u85::Transpose::hwc || op.u85.reversed != u85::Axis::none)
+    return false;
+  return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0 && op.u85.first_broadcast == 0;
 }
 
 }  // namespace
@@ -45,6 +48,17 @@ std::vector<bool> could_be_bricks(std::span<const Step> steps, const std::vector
 
 void lay_in_bricks(std::span<Step> steps, const std::vector<bool>& buffers) {
   for (Step& step : steps) {
+    std::erase_if(step.others, [&](Step& other) {
+      bool fits = true;
+      each_use(other, [&](std::size_t buffer, const FeatureMap& map) {
+        each_use(step, [&](std::size_t same, const FeatureMap& whole) {
+          if (same == buffer && buffers[buffer] && !(whole_bricks(map) && same_shape(map, whole)))
+            fits = false;
+        });
+      });
+      return !fits;
+    });
+    lay_in_bricks(step.others, buffers);
     each_use(step, [&](std::size_t buffer, FeatureMap& map) {
       if (!buffers[buffer]) return;
       map.layout = Layout::nhcwb16;

@@ -3,23 +3,33 @@
 #include <algorithm>
 
 #include "inference/plan/arena_planner.h"
-#include "npu/bounds.h"
 #include "npu/host/encoder/block_choice.h"
 #include "npu/host/encoder/bricks.h"
+#include "npu/host/encoder/fuse_tables.h"
 #include "npu/host/encoder/schedule.h"
 #include "npu/host/encoder/step_plan.h"
-#include "npu/host/encoder/weight_encoder.h"
 
 namespace runnel::npu {
-namespace {
-
-constexpr std::size_t kAlignment = 16;
-std::size_t round_up(std::size_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
-}  // namespace
 
 Program::Program(const ProgramOptions& options) : options_(options) {
   if (options_.system == nullptr) options_.system = &default_system(options_.accelerator->product);
   if (options_.mode == nullptr) options_.mode = &default_memory_mode(options_.accelerator->product);
+  auto generation = Generation::make(options_);
+  if (generation.ok())
+    generation_ = *std::move(generation);
+  else
+    status_ = generation.status();
+}
+
+void Program::add(Step step) {
+  if (!status_.ok()) return;
+  std::span<const std::byte> second;
+  if (step.ifm2 != kNoBuffer) second = buffers_[static_cast<std::size_t>(step.ifm2)].data;
+  status_ = generation_->adapt(step, second);
+  for (Step& other : step.others) {
+    if (status_.ok()) status_ = generation_->adapt(other, second);
+  }
+  steps_.push_back(std::move(step));
 }
 
 BufferId Program::buffer(std::size_t bytes, Lifetime lifetime) {
@@ -51,31 +61,42 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
   const auto [found, fresh] = known_.try_emplace(std::move(key), out_.constants.size());
   if (fresh) {
     out_.constants.insert(out_.constants.end(), bytes.begin(), bytes.end());
-    out_.constants.resize(round_up(out_.constants.size()));
+    out_.constants.resize(align_stream(out_.constants.size()));
   }
   return found->second;
 }
 
 // Plans blocks and slices of all steps, in order.
-Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel& model) const {
+Result<Program::Planned> Program::plan(std::vector<Step> steps) const {
   std::vector<Step> planned;
   std::vector<Operation> previous, all;
   for (Step& step : steps) {
-    Operation& op = step.op;
-    if (!op.computes()) {
+    if (!step.op.computes()) {
       planned.push_back(std::move(step));
       continue;
     }
-    op.cores = convolves(op) ? options_.accelerator->cores : 1;
-    op.ofm.region = region_or_scratch(step.ofm);
-    op.ifm.region = region_or_scratch(step.ifm);
-    if (op.has_ifm2 && !op.scalar) op.ifm2.region = region_or_scratch(step.ifm2);
-    op.has_scales = convolves(op);
-    RUNNEL_ASSIGN(const StepPlan plan, plan_step(op, previous, expected_bytes(step.weights), model));
-    if (plan.exchanged && convolves(op)) step.weights = exchange_weights(op, step.weights);
+    const auto plan_one = [&](Step& one) -> Result<StepPlan> {
+      Operation& op = one.op;
+      const std::pair<FeatureMap*, BufferId> maps[] = {
+          {&op.ofm, one.ofm}, {&op.ifm, one.ifm}, {&op.ifm2, one.ifm2}};
+      for (const auto& [map, buffer] : maps) {
+        if (buffer != kNoBuffer) map->region = expected_region(buffer);
+      }
+      return plan_step(op, previous, expected_bytes(one.weights), *generation_);
+    };
+    RUNNEL_ASSIGN(StepPlan plan, plan_one(step));
+    for (Step& other : std::exchange(step.others, {})) {
+      auto quicker = plan_one(other);
+      if (!quicker.ok() || quicker->cost >= plan.cost) continue;
+      plan = *std::move(quicker);
+      step = std::move(other);
+    }
+    const Operation& op = step.op;
+    if (plan.exchanged && reads_weights(op)) step.weights = exchange_weights(op, step.weights);
     previous.clear();
     std::size_t first = 0;
-    const std::size_t each = convolves(op) ? step.weights.size() / static_cast<std::size_t>(op.ofm.depth) : 0;
+    const std::size_t each =
+        reads_weights(op) ? step.weights.size() / static_cast<std::size_t>(op.ofm.depth) : 0;
     for (const std::int32_t channels : plan.slices) {
       const auto count = static_cast<std::size_t>(channels);
       Step slice;
@@ -85,7 +106,7 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel
       slice.ofm = step.ofm;
       slice.table = step.table;
       slice.copied = plan.copied;
-      if (convolves(op)) {
+      if (reads_weights(op)) {
         const auto at = [](auto& values, std::size_t index) {
           return values.begin() + static_cast<std::ptrdiff_t>(index);
         };
@@ -103,14 +124,13 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel
       all.push_back(one);
     }
   }
-  return Planned{std::move(planned), estimate(all, model).total};
+  return Planned{std::move(planned), generation_->estimate(all).total};
 }
 
 // Candidate sets of buffers in bricks: all that could be, and those whose steps alone are quicker with them.
-std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
+std::vector<std::vector<bool>> Program::layouts() const {
   std::vector<bool> inside;
-  for (const Buffer& buffer : buffers_)
-    inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
+  for (const Buffer& buffer : buffers_) inside.push_back(is_inside(buffer));
   const std::vector<bool> possible = could_be_bricks(steps_, inside);
   if (std::count(possible.begin(), possible.end(), true) == 0) return {};
   std::vector<bool> quicker(possible.size());
@@ -125,7 +145,7 @@ std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
     std::vector<bool> one(possible.size());
     one[i] = true;
     lay_in_bricks(bricks, one);
-    const auto with_rows = plan(std::move(rows), model), with_bricks = plan(std::move(bricks), model);
+    const auto with_rows = plan(std::move(rows)), with_bricks = plan(std::move(bricks));
     quicker[i] = with_rows.ok() && with_bricks.ok() && with_bricks->cycles < with_rows->cycles;
   }
   std::vector<std::vector<bool>> out{possible};
@@ -134,64 +154,83 @@ std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
   return out;
 }
 
-// Takes the variant with the fewest cycles in total: rows, or one of the brick candidates.
 Result<CompiledProgram> Program::finish() {
-  RUNNEL_ASSIGN(const CycleModel model,
-                CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  RUNNEL_TRY(status_);
+  std::vector<bool> inside;
+  for (const Buffer& buffer : buffers_) inside.push_back(is_inside(buffer));
+  if (generation_->looks_up_results()) fuse_tables(steps_, inside);
+  RUNNEL_ASSIGN(CompiledProgram quickest, best());
+  const auto needs = [](const CompiledProgram& program) { return program.scratch + program.fast_scratch; };
+  if (options_.most_scratch == 0 || needs(quickest) <= options_.most_scratch) return quickest;
+  options_.optimise = Optimise::size;
+  RUNNEL_ASSIGN(generation_, Generation::make(options_));
+  RUNNEL_ASSIGN(CompiledProgram smallest, best());
+  if (needs(smallest) <= options_.most_scratch) return smallest;
+  return Status(Code::out_of_memory) << "a scratch memory of " << needs(smallest)
+                                     << " bytes, expected at most " << options_.most_scratch;
+}
+
+Program::Cost Program::cost_of(const CompiledProgram& program) const {
+  const double cycles = generation_->estimate(program.operations).total;
+  if (options_.optimise == Optimise::speed) return {cycles, 0, 0};
+  return {static_cast<double>(program.scratch + program.fast_scratch),
+          static_cast<double>(program.constants.size()), cycles};
+}
+
+Result<CompiledProgram> Program::best() {
+  expected_fast_.assign(buffers_.size(), false);
+  if (!options_.mode->arena_outside || !generation_->expects_cache()) return best_layout();
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    expected_fast_[i] =
+        is_inside(buffers_[i]) && buffers_[i].bytes <= static_cast<std::size_t>(options_.mode->cache);
+  RUNNEL_ASSIGN(CompiledProgram first, best_layout());
+  // Where the cache has no room for all of them, once more for those that it holds.
+  const std::vector<bool> expected = expected_fast_;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) expected_fast_[i] = first.regions[i] == kFastScratch;
+  if (expected_fast_ == expected) return first;
+  RUNNEL_ASSIGN(CompiledProgram second, best_layout());
+  return cost_of(second) < cost_of(first) ? std::move(second) : std::move(first);
+}
+
+// Takes the best variant: rows, or one of the brick candidates.
+Result<CompiledProgram> Program::best_layout() const {
   const auto compiled = [&](const std::vector<bool>& bricks) -> Result<CompiledProgram> {
     Program program(*this);
     lay_in_bricks(program.steps_, bricks);
-    RUNNEL_ASSIGN(Planned planned, plan(std::move(program.steps_), model));
+    RUNNEL_ASSIGN(Planned planned, plan(std::move(program.steps_)));
     program.steps_ = std::move(planned.steps);
     return program.emit();
   };
   RUNNEL_ASSIGN(CompiledProgram best, compiled(std::vector<bool>(buffers_.size())));
-  double least = estimate(best.operations, model).total;
-  for (const std::vector<bool>& bricks : layouts(model)) {
+  Cost least = cost_of(best);
+  for (const std::vector<bool>& bricks : layouts()) {
     RUNNEL_ASSIGN(CompiledProgram other, compiled(bricks));
-    const double cycles = estimate(other.operations, model).total;
-    if (cycles >= least) continue;
-    least = cycles;
+    const Cost cost = cost_of(other);
+    if (cost >= least) continue;
+    least = cost;
     best = std::move(other);
   }
   return best;
 }
 
-// Scales, then weights, core by core.
-Status Program::pack(Step& step, Streams& streams) {
-  Operation& op = step.op;
-  for (Bytes* stream : {&op.weights[0], &op.scales[0]}) *stream = {};
-  if (!convolves(op)) return {};
-  std::vector<std::byte> all;
-  const std::size_t each = step.weights.size() / static_cast<std::size_t>(op.ofm.depth);
-  for (std::int32_t core = 0; core < op.cores; ++core) {
-    const std::int32_t outs = channels_of(op.ofm.depth, core, op.cores);
-    if (outs == 0) continue;
-    std::vector<std::int16_t> own;
-    std::vector<std::byte> scales;
-    // Channels are dealt to the cores in turn.
-    for (std::int32_t out = 0; out < outs; ++out) {
-      const auto channel = static_cast<std::size_t>(core + out * op.cores);
-      const auto first = step.weights.begin() + static_cast<std::ptrdiff_t>(channel * each);
-      own.insert(own.end(), first, first + static_cast<std::ptrdiff_t>(each));
-      append_scale_record(step.scales[channel], scales);
-    }
-    scales.resize(round_up(scales.size()));
-    const std::vector<std::byte> weights = pack_weights(weight_order(op, *options_.accelerator, core), own);
-    streams.scales[core] = {static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(scales.size())};
-    all.insert(all.end(), scales.begin(), scales.end());
-    streams.weights[core] = {static_cast<std::int64_t>(all.size()),
-                             static_cast<std::int64_t>(weights.size())};
-    all.insert(all.end(), weights.begin(), weights.end());
-  }
-  streams.bytes = all.size();
-  streams.offset = append(all);
-  return {};
+void Program::pack(Step& step, Streams& streams) {
+  for (Bytes* stream : {&step.op.weights[0], &step.op.scales[0]}) *stream = {};
+  if (!reads_weights(step.op)) return;
+  PackedStreams packed = generation_->pack(step);
+  streams.scales = std::move(packed.scales);
+  streams.weights = std::move(packed.weights);
+  streams.bytes = packed.bytes.size();
+  streams.offset = append(packed.bytes);
 }
 
 std::uint8_t Program::region_of(BufferId id) const {
   const auto index = static_cast<std::size_t>(id);
   return buffers_[index].own == 0 && fast_[index] ? std::uint8_t{kFastScratch} : region_or_scratch(id);
+}
+std::uint8_t Program::expected_region(BufferId id) const {
+  const auto index = static_cast<std::size_t>(id);
+  return index < expected_fast_.size() && expected_fast_[index] ? std::uint8_t{kFastScratch}
+                                                                : region_or_scratch(id);
 }
 // The region, without the fast memory.
 std::uint8_t Program::region_or_scratch(BufferId id) const {
@@ -241,9 +280,9 @@ void Program::allocate() {
     (fast_[i] ? outside[i] : items[i]).bytes = 0;
   }
   if (options_.mode->arena_outside) {
-    out_.fast_scratch =
-        plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache), kAlignment, work)
-            .fast;
+    out_.fast_scratch = plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache),
+                                        kStreamAlignment, work)
+                            .fast;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (!fast_[i] || items[i].tier == Tier::fast) continue;
       fast_[i] = false;
@@ -251,7 +290,7 @@ void Program::allocate() {
     }
   }
   for (ArenaItem& item : outside) item.tier = Tier::fast;
-  out_.scratch = plan_arena(outside, kAlignment, work);
+  out_.scratch = plan_arena(outside, kStreamAlignment, work);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!buffers_[i].is_constant && buffers_[i].own == 0)
       out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
@@ -262,7 +301,7 @@ Result<CompiledProgram> Program::emit() {
   streams_.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].op.computes()) continue;
-    RUNNEL_TRY(pack(steps_[i], streams_[i]));
+    pack(steps_[i], streams_[i]);
     if (steps_[i].copied) streams_[i].copy = buffer(streams_[i].bytes);
   }
   out_.offsets.assign(buffers_.size(), 0);
@@ -295,18 +334,17 @@ Result<CompiledProgram> Program::emit() {
       schedule.add(op);
       continue;
     }
-    place(op.ifm, step.ifm);
     place(op.ofm, step.ofm);
+    if (step.ifm != kNoBuffer) place(op.ifm, step.ifm);
     if (step.ifm2 != kNoBuffer) place(op.ifm2, step.ifm2);
     const Streams& streams = streams_[i];
     const bool copied = streams.copy != kNoBuffer;
     const auto base = static_cast<std::int64_t>(copied ? out_.offsets[static_cast<std::size_t>(streams.copy)]
                                                        : streams.offset);
     op.weight_region = op.scale_region = copied ? region_of(streams.copy) : std::uint8_t{kConstants};
-    for (std::int32_t core = 0; convolves(op) && core < op.cores; ++core) {
-      op.weights[core] = {base + streams.weights[core].base, streams.weights[core].length};
-      op.scales[core] = {base + streams.scales[core].base, streams.scales[core].length};
-    }
+    const auto placed = [&](const Bytes& stream) { return Bytes{base + stream.base, stream.length}; };
+    std::transform(streams.weights.begin(), streams.weights.end(), op.weights, placed);
+    std::transform(streams.scales.begin(), streams.scales.end(), op.scales, placed);
     if (step.table.empty())
       schedule.add(op);
     else

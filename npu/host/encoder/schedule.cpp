@@ -7,8 +7,22 @@
 namespace runnel::npu {
 namespace {
 
-constexpr int kInternal = -1, kMaxDependency = 3;
+constexpr int kInternal = -1, kMaxDependency = 3, kMaxDependencyU85 = 7;
 constexpr std::size_t kMaxKernels = 2, kTableBytes = 2048;
+
+constexpr std::uint8_t kTableRegion = 3;  // what Arm's compiler writes beside the bit of the internal memory
+
+// Small U55 have no separate memory for tables: operations without one may have their accumulators there.
+bool shares_tables(const Accelerator& accelerator) {
+  return accelerator.product != Product::u85 && accelerator.banks <= 16;
+}
+std::int64_t table_size_of(const Operation& op) {
+  if (op.product == Product::u85) return u85::table_size(op.u85.function);
+  return op.activation.table() ? table_bytes(op.ofm.element) : 0;
+}
+std::int64_t table_slot_of(const Operation& op) {
+  return op.product == Product::u85 ? op.u85.table : op.activation.slot();
+}
 
 bool overlap(const FeatureMap& a, const FeatureMap& b) {
   if (a.width0 == 0 || b.width0 == 0 || a.region != b.region) return false;
@@ -70,20 +84,27 @@ std::uint8_t block_dependency(const Operation& op, const Operation& previous,
                               const Accelerator& accelerator) noexcept {
   if (!previous.computes()) return 0;
   // An operation without a table may have its accumulators where the previous one still reads its table.
-  if (accelerator.banks <= 16 && previous.activation.table() && !op.activation.table()) return 0;
-  const bool first = overlap(op.ifm, previous.ofm),
-             second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);
+  if (shares_tables(accelerator) && previous.activation.table() && !op.activation.table()) return 0;
+  const FeatureMap written = stored_output(previous), own = stored_output(op);
+  const bool first = overlap(op.ifm, written),
+             second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, written);
   // An operation also waits if it writes where the previous one still reads or writes.
-  if (overlap(op.ofm, previous.ofm)) return 0;
+  if (overlap(own, written)) return 0;
+  if (accelerator.product == Product::u85) {
+    // In which order it computes blocks is not public: nothing of what is read or written may be open.
+    const bool rewrites = overlap(own, previous.ifm) || overlap(own, previous.ifm2),
+               chained = op.ifm.storage == Storage::chained || op.ifm2.storage == Storage::chained;
+    return first || second || rewrites || chained ? 0 : kMaxDependencyU85;
+  }
   if (!first && !second) return kMaxDependency;
   if (first && second) return 0;
   if (second && op.broadcast != 0) return 0;
   const FeatureMap& read = first ? op.ifm : op.ifm2;
   if (!same_place(read, previous.ofm) || op.upscale != Upscale::none) return 0;
-  const std::int32_t count = blocks_of(previous), own = blocks_of(op);
+  const std::int32_t count = blocks_of(previous), own_blocks = blocks_of(op);
   for (std::int32_t dependency = std::min(kMaxDependency, count - 1); dependency > 0; --dependency) {
     bool free = true;
-    for (std::int32_t i = 0; i < std::min(dependency, own) && free; ++i) {
+    for (std::int32_t i = 0; i < std::min(dependency, own_blocks) && free; ++i) {
       const Volume needed = input_of(op, i);
       // When block i begins, at most i more blocks of the previous operation are finished; all possibly
       // open blocks count.
@@ -105,22 +126,23 @@ Schedule::Access Schedule::access_of(const Operation& op) const {
     return out;
   }
   if (op.ifm.width0 > 0) out.reads.push_back(range(op.ifm.region, extent_of(op.ifm)));
-  if (op.has_ifm2 && !op.scalar) out.reads.push_back(range(op.ifm2.region, extent_of(op.ifm2)));
-  for (std::int32_t core = 0; convolves(op) && core < op.cores; ++core) {
-    out.reads.push_back(
-        {op.weight_region, op.weights[core].base, op.weights[core].base + op.weights[core].length});
-    out.reads.push_back(
-        {op.scale_region, op.scales[core].base, op.scales[core].base + op.scales[core].length});
+  if (op.has_ifm2 && op.ifm2.width0 > 0) out.reads.push_back(range(op.ifm2.region, extent_of(op.ifm2)));
+  if (reads_weights(op)) {
+    const auto streams = [&](int region, const auto& all) {
+      for (const Bytes& stream : all) {
+        if (stream.length > 0) out.reads.push_back({region, stream.base, stream.base + stream.length});
+      }
+    };
+    streams(op.weight_region, op.weights);
+    streams(op.scale_region, op.scales);
   }
-  if (op.activation.table()) {
-    const std::int64_t size = table_bytes(op.ofm.element),
-                       base = accelerator_.table_base() + size * op.activation.slot();
+  if (const std::int64_t size = table_size_of(op); size > 0) {
+    const std::int64_t base = accelerator_.table_base() + size * table_slot_of(op);
     out.reads.push_back({kInternal, base, base + size});
   }
-  // Small devices have no separate memory for tables.
-  if (accelerator_.banks <= 16 && !op.activation.table())
+  if (shares_tables(accelerator_) && !op.activation.table())
     out.writes.push_back({kInternal, accelerator_.table_base(), accelerator_.shram_bytes()});
-  out.writes.push_back(range(op.ofm.region, extent_of(op.ofm)));
+  if (op.ofm.width0 > 0) out.writes.push_back(range(op.ofm.region, extent_of(stored_output(op))));
   return out;
 }
 
@@ -162,7 +184,9 @@ void Schedule::add(Operation op) {
     wait_for(kernels_, access, OperationKind::kernel_wait);
     wait_for(copies_, access, OperationKind::dma_wait);
     copies_.push_back(access);
-    const std::size_t most = accelerator_.product == Product::u55 ? 1 : 2;
+    const std::size_t most = accelerator_.product == Product::u55   ? 1
+                             : accelerator_.product == Product::u65 ? 2
+                                                                    : 4;
     if (copies_.size() > most) copies_.pop_front();
   } else {
     wait_for(copies_, access, OperationKind::dma_wait);
@@ -170,7 +194,7 @@ void Schedule::add(Operation op) {
     previous_ = op;
     kernels_.push_back(access);
     if (kernels_.size() > kMaxKernels) kernels_.pop_front();
-    if (accelerator_.banks <= 16 && !op.activation.table()) tables_.clear();
+    if (shares_tables(accelerator_) && !op.activation.table()) tables_.clear();
   }
   emit(op);
 }
@@ -192,10 +216,13 @@ void Schedule::add_with_table(Operation op, std::size_t offset, const std::vecto
     copy.kind = OperationKind::dma;
     copy.dma.length = static_cast<std::int64_t>(size);
     copy.dma.source = {0, false, 1, static_cast<std::int64_t>(offset)};
-    copy.dma.target = {0, true, 1, static_cast<std::int64_t>(accelerator_.table_base() + place)};
+    copy.dma.target = {accelerator_.product == Product::u85 ? kTableRegion : std::uint8_t{0}, true, 1,
+                       static_cast<std::int64_t>(accelerator_.table_base() + place)};
     add(copy);
   }
-  op.activation.function = static_cast<std::uint16_t>(Activation::kFirstTable + found->place / table.size());
+  const std::size_t slot = found->place / table.size();
+  op.activation.function = static_cast<std::uint16_t>(Activation::kFirstTable + slot);
+  op.u85.table = static_cast<std::uint8_t>(slot);
   add(std::move(op));
 }
 

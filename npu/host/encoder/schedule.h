@@ -54,7 +54,7 @@ class Schedule {
   std::size_t next_table_ = 0;
 };
 
-// How many blocks of `previous`, at most 3, need not be finished when `op` begins.
+// How many blocks of `previous`, at most 3 or on a U85 7, need not be finished when `op` begins.
 std::uint8_t block_dependency(const Operation& op, const Operation& previous,
                               const Accelerator& accelerator) noexcept;
 

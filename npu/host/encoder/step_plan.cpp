@@ -2,9 +2,7 @@
 
 #include <cmath>
 #include <map>
-#include <tuple>
 
-#include "npu/bounds.h"
 #include "npu/host/encoder/block_choice.h"
 #include "npu/host/segment.h"
 
@@ -13,28 +11,28 @@ namespace {
 
 constexpr std::int32_t kSliceStep = 16, kMaxSlices = 8;
 
-using Cost = std::tuple<double, double>;
+using Cost = std::pair<double, double>;
 
 class Planner {
  public:
-  Planner(std::span<const Operation> previous, double weight_bytes, const CycleModel& model)
-      : model_(model),
+  Planner(std::span<const Operation> previous, double weight_bytes, const Generation& generation)
+      : generation_(generation),
         weight_bytes_(weight_bytes),
         operations_(previous.begin(), previous.end()),
-        before_(cost_of(estimate(operations_, model))) {}
+        before_(cost_of(generation.estimate(operations_))) {}
 
   Status consider(Operation op, bool exchanged, bool copied) {
     op.weight_region = op.scale_region =
-        copied ? (model_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
-    if (convolves(op)) set_lengths(op, op.ofm.depth);
-    RUNNEL_TRY(choose_block(op, model_));
-    take({op, exchanged, copied, {op.ofm.depth}});
+        copied ? (generation_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
+    if (reads_weights(op)) set_lengths(op, weight_bytes_, op.ofm.depth);
+    RUNNEL_TRY(generation_.choose_block(op));
+    take({op, exchanged, copied, {op.ofm.depth}, {}});
     // In slices, the first one arrives sooner, and the others while it is used.
     const std::int32_t step =
                            std::max(kSliceStep, (op.block_depth + kSliceStep - 1) / kSliceStep * kSliceStep),
                        depth = op.ofm.depth;
     for (std::int32_t first = step; copied && first < depth && first <= kMaxSlices * step; first += step)
-      take({op, exchanged, copied, {first, depth - first}});
+      take({op, exchanged, copied, {first, depth - first}, {}});
     return {};
   }
   [[nodiscard]] bool found() const { return found_; }
@@ -47,31 +45,32 @@ class Planner {
       second += estimate.traffic[area].read + estimate.traffic[area].written;
     return {estimate.total, second};
   }
-  void set_lengths(Operation& op, std::int32_t whole) const {
-    op.weights[0] = {0, static_cast<std::int64_t>(weight_bytes_ * op.ofm.depth / whole)};
-    op.scales[0] = {0, static_cast<std::int64_t>(kScaleRecord) * op.ofm.depth};
+  void set_lengths(Operation& op, double bytes, std::int32_t whole) const {
+    op.weights[0] = {0, static_cast<std::int64_t>(bytes * op.ofm.depth / whole)};
+    op.scales[0] = {0, generation_.scale_bytes(op)};
   }
   void take(StepPlan plan) {
     const std::size_t kept = operations_.size();
     std::int32_t first = 0;
     for (const std::int32_t channels : plan.slices) {
       operations_.push_back(slice_of(plan.op, first, channels));
-      if (convolves(plan.op)) set_lengths(operations_.back(), plan.op.ofm.depth);
+      if (reads_weights(plan.op))
+        set_lengths(operations_.back(), static_cast<double>(plan.op.weights[0].length), plan.op.ofm.depth);
       first += channels;
     }
-    const Cost all = cost_of(estimate(operations_, model_)),
-               cost{std::get<0>(all) - std::get<0>(before_), std::get<1>(all) - std::get<1>(before_)};
+    const Cost all = cost_of(generation_.estimate(operations_)),
+               cost{all.first - before_.first, all.second - before_.second};
     operations_.resize(kept);
-    if (found_ && cost >= least_) return;
+    if (found_ && cost >= best_.cost) return;
     found_ = true;
-    least_ = cost;
     best_ = std::move(plan);
+    best_.cost = cost;
   }
 
-  const CycleModel& model_;
+  const Generation& generation_;
   double weight_bytes_;
   std::vector<Operation> operations_;
-  Cost before_, least_;
+  Cost before_;
   bool found_ = false;
   StepPlan best_;
 };
@@ -102,11 +101,11 @@ double expected_bytes(std::span<const std::int16_t> weights) {
 }
 
 Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,
-                           const CycleModel& model) {
-  Planner planner(previous, weight_bytes, model);
+                           const Generation& generation) {
+  Planner planner(previous, weight_bytes, generation);
   Status status;
   const bool turns = can_exchange(op) && (op.ofm.height > 1 || op.ofm.width > 1),
-             copies = convolves(op) && model.mode().constants_outside;
+             copies = reads_weights(op) && generation.copies_weights();
   for (const bool exchanged : {false, true}) {
     if (exchanged && !turns) break;
     Operation tried = op;

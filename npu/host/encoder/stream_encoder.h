@@ -2,22 +2,19 @@
 // inverse of npu/decoder.h.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 
-#include "npu/map_registers.h"
+#include "npu/host/encoder/register_writer.h"
 #include "npu/operation.h"
 
 namespace runnel::npu {
 
-// The configuration word of a driver payload for this device (U55, U65).
+// The configuration word of a driver payload for this device.
 std::uint32_t config_word(const Accelerator& accelerator) noexcept;
 
-// Does not set registers that keep their values. For U55 and U65.
+// Does not set registers that keep their values.
 class StreamEncoder {
  public:
   explicit StreamEncoder(const Accelerator& accelerator) noexcept : accelerator_(accelerator) {}
@@ -30,23 +27,16 @@ class StreamEncoder {
   [[nodiscard]] std::vector<std::byte> payload() const;
 
  private:
-  void set(Short code, std::int32_t value);
-  void set(Long code, std::int64_t value);  // an address, a distance, a length
+  void computation(const Operation& op);
   void set(Long code, const Scale& scale);
-  void set_long(Long code, std::uint16_t param, std::uint32_t payload);
-  void command(OpCode code, std::uint16_t param);
-  void map(const FeatureMap& map, const MapRegisters& codes);
   void ifm(const Operation& op);
   void ifm2(const Operation& op);
   void ofm(const Operation& op);
-  void kernel(const Operation& op);
   void streams(const Operation& op);
   void dma(const Dma& dma);
 
   const Accelerator& accelerator_;
-  std::vector<std::uint32_t> words_;
-  std::array<std::optional<std::uint16_t>, Registers::kShorts> short_;
-  std::array<std::optional<std::pair<std::uint16_t, std::uint32_t>>, Registers::kLongs> long_;
+  RegisterWriter to_;
 };
 
 }  // namespace runnel::npu

@@ -59,7 +59,6 @@ bool scales_operands(const Operation& op) {
          (mode == ElementwiseMode::add || mode == ElementwiseMode::sub ||
           mode == ElementwiseMode::leaky_relu);
 }
-bool reads_weights(const Operation& op) { return convolves(op) && !op.u85.second_weights; }
 bool accumulates(const Operation& op) { return convolves(op) || op.kind == OperationKind::pool; }
 bool pools_nothing(const Operation& op) {
   return op.kind == OperationKind::pool && static_cast<PoolMode>(op.mode) == PoolMode::none;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "npu/u85/configuration.h"
+#include "npu/u85/blocks.h"
 
 namespace runnel::npu::u85 {
 namespace {
@@ -62,12 +62,7 @@ WeightOrder weight_order(const Operation& op, const Accelerator& accelerator) {
   order.wide = op.ifm.element == 2;
   order.sparse = op.u85.sparse_weights;
   const bool narrow = accelerator.macs <= kNarrow;
-  if (order.part_kernel)
-    order.input_depth = 16;
-  else if (op.ifm.element == 4 || (narrow && order.unit == 16 && !order.sparse))
-    order.input_depth = 32;
-  else
-    order.input_depth = order.sparse && op.ifm.element == 1 ? 128 : 64;
+  if (!order.depthwise) order.input_depth = input_depth(op, accelerator);
   if (order.depthwise)
     order.depthwise_filler = !order.wide && narrow ? 0 : accelerator.macs <= kMiddle ? 2 : 6;
   return order;

@@ -1,13 +1,14 @@
 #include "tests/compiler/npu/on_npu.h"
 
 #include <cstring>
+#include <functional>
 #include <random>
 
 #include "compiler/write/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
-#include "npu/host/cycles/cycles.h"
+#include "npu/host/cycles/estimate.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "npu/validate.h"
 
@@ -103,17 +104,15 @@ Status judge(const std::vector<std::byte>& bytes) {
   return judge_segments(owned->model());
 }
 
-Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
-                         const npu::ProgramOptions& options) {
+namespace {
+
+// Each segment's accelerator and operations.
+using Visit = std::function<Status(const npu::Segment& segment, std::span<const npu::Operation> operations)>;
+Status each_segment(const compiler::ethos_u::CompiledGraph& compiled, const Visit& visit) {
   RUNNEL_ASSIGN(const auto owned, written(compiled.graph));
-  const npu::Program program(options);  // knows what is meant where nothing is said
-  double cycles = 0;
   for (int i = 0; i < owned->model().operator_count(); ++i) {
     if (code_of(owned->model().op(i)) != OpCode::delegate) continue;
     RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(owned->model(), owned->model().op(i)));
-    RUNNEL_ASSIGN(
-        const npu::CycleModel model,
-        npu::CycleModel::make(*segment.accelerator, *program.options().system, *program.options().mode));
     std::vector<npu::Operation> operations;
     npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
     for (npu::Operation op;;) {
@@ -121,8 +120,34 @@ Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
       if (!more) break;
       operations.push_back(op);
     }
-    cycles += npu::estimate(operations, model).total;
+    RUNNEL_TRY(visit(segment, operations));
   }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<npu::Operation>> operations_of(const compiler::ethos_u::CompiledGraph& compiled) {
+  std::vector<npu::Operation> all;
+  RUNNEL_TRY(each_segment(compiled, [&](const npu::Segment&, std::span<const npu::Operation> operations) {
+    all.insert(all.end(), operations.begin(), operations.end());
+    return Status();
+  }));
+  return all;
+}
+
+Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
+                         const npu::ProgramOptions& options) {
+  const npu::Program program(options);  // knows what is meant where nothing is said
+  double cycles = 0;
+  RUNNEL_TRY(each_segment(
+      compiled, [&](const npu::Segment& segment, std::span<const npu::Operation> operations) -> Status {
+        RUNNEL_ASSIGN(const npu::Estimate estimate,
+                      npu::estimate_stream(operations, *segment.accelerator, *program.options().system,
+                                           *program.options().mode));
+        cycles += estimate.total;
+        return {};
+      }));
   return cycles;
 }
 

@@ -1,6 +1,8 @@
 // A graph compiled for an Ethos-U, judged, simulated, and compared with the CPU. For tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,14 +12,34 @@
 namespace runnel::test {
 
 inline constexpr const char* kMemoryModes[] = {"Sram_Only", "Shared_Sram", "Dedicated_Sram"};
-inline constexpr const char* kAccelerators[] = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
-                                                "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+// The accelerators of one generation.
+struct Generation {
+  const char* name;
+  std::vector<const char*> accelerators;
+  bool newest = false;
+
+  [[nodiscard]] const char* of(std::size_t number) const {
+    return accelerators[number % accelerators.size()];
+  }
+};
+inline const Generation kU55AndU65{
+    "U55AndU65",
+    {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"},
+    false};
+inline const Generation kU85{
+    "U85", {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"}, true};
+inline std::string name_of(const testing::TestParamInfo<Generation>& info) { return info.param.name; }
+inline std::ostream& operator<<(std::ostream& out, const Generation& generation) {
+  return out << generation.name;
+}
 
 compiler::ethos_u::Options npu_options(const std::string& accelerator, const char* mode = "Shared_Sram");
 
 // A written model's segments by our own validator. Ok, or the first violation.
 Status judge(const std::vector<std::byte>& model);
 
+// Of all segments of a compiled graph, as decoded.
+Result<std::vector<npu::Operation>> operations_of(const compiler::ethos_u::CompiledGraph& compiled);
 // Of all segments of a compiled graph, by the model of cycles.
 Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
                          const npu::ProgramOptions& options);

@@ -31,6 +31,7 @@ class Maker {
     graph_.time_axes = {choice_.stream ? 1 : -1};
     const std::int32_t layers = 1 + of(5);
     for (std::int32_t i = 0; i < layers; ++i) x = layer(x);
+    if (choice_.newest && !choice_.stream && !choice_.affine && of(4) == 0) x = position(x);
     graph_.outputs = {x};
     if (graph_.nodes.empty()) graph_.outputs = {convolution(x)};
     return std::move(graph_);
@@ -370,6 +371,87 @@ class Maker {
     return y;
   }
 
+  // Of each of all elements along an axis, which is the largest.
+  TensorId position(TensorId x) {
+    Shape out = shape(x);
+    const auto axis = static_cast<std::size_t>(1 + of(static_cast<std::int32_t>(out.size()) - 1));
+    out[axis] = 1;
+    const TensorId y = tensor("i", out);
+    at(y).dtype = DType::int32;
+    at(y).scales.clear();
+    at(y).zero_points.clear();
+    at(y).exponents.clear();
+    node(OpCode::arg_max, Arithmetic::espdl, {x}, y).options = compiler::AxisOptions{static_cast<int>(axis)};
+    return y;
+  }
+
+  // Rows times rows, or columns times columns.
+  TensorId product(TensorId x) {
+    const Shape in = shape(x);
+    const std::size_t rank = in.size();
+    Shape turned = in, out = in;
+    std::swap(turned[rank - 2], turned[rank - 1]);
+    const TensorId other = like(x, "z", turned);
+    std::vector<std::uint8_t> perm(rank);
+    for (std::size_t i = 0; i < rank; ++i) perm[i] = static_cast<std::uint8_t>(i);
+    std::swap(perm[rank - 2], perm[rank - 1]);
+    node(OpCode::transpose, Arithmetic::espdl, {x}, other).options = compiler::TransposeOptions{perm};
+    const bool rows = of(2) == 0;
+    out[rank - 2] = out[rank - 1] = in[rows ? rank - 2 : rank - 1];
+    const TensorId y = tensor("o", out);
+    if (choice_.affine)
+      at(y).scales[0] = at(x).scales[0] * at(x).scales[0] * static_cast<float>(8 + of(64));
+    else
+      at(y).exponents[0] = static_cast<std::int8_t>(std::clamp(2 * at(x).exponents[0] + 5 + of(6), -20, 20));
+    node(OpCode::matmul, choice_.affine ? Arithmetic::tflite : Arithmetic::espdl,
+         rows ? std::vector<TensorId>{x, other} : std::vector<TensorId>{other, x}, y)
+        .options = compiler::FullyConnectedOptions{activation()};
+    return y;
+  }
+
+  TensorId extreme(TensorId x) {
+    Shape out = shape(x);
+    const auto last = static_cast<std::int32_t>(out.size()) - 1;
+    const std::int32_t first = 1 + of(last), count = 1 + of(last - first + 1);
+    compiler::ReduceOptions options;
+    for (std::int32_t axis = first; axis < first + count; ++axis) {
+      options.axes.push_back(static_cast<std::uint8_t>(axis));
+      out[static_cast<std::size_t>(axis)] = 1;
+    }
+    const TensorId y = like(x, "g", out);
+    node(of(2) == 0 ? OpCode::reduce_max : OpCode::reduce_min,
+         choice_.affine ? Arithmetic::tflite : Arithmetic::espdl, {x}, y)
+        .options = options;
+    return y;
+  }
+
+  TensorId resize(TensorId x) {
+    Shape out = shape(x);
+    if (compiler::element_count(out) > 4000) return x;
+    const bool linear = of(2) == 0;
+    const auto larger = [&](std::int32_t size) { return linear ? size << of(3) : 1 + of(3 * size); };
+    out[out.size() - 2] = larger(out[out.size() - 2]);
+    if (out.size() == 4) out[1] = larger(out[1]);
+    const TensorId y = linear ? tensor("j", out) : like(x, "j", out);
+    compiler::ResizeOptions options;
+    options.mode = linear ? ResizeMode::linear : ResizeMode::nearest;
+    options.coordinates = static_cast<ResizeCoordinates>(linear ? of(2) : 0);
+    node(OpCode::resize, Arithmetic::espdl, {x}, y).options = options;
+    return y;
+  }
+
+  TensorId newest_layer(TensorId x) {
+    // Resizing has power-of-two scales.
+    switch (of(choice_.affine ? 2 : 3)) {
+      case 0:
+        return product(x);
+      case 1:
+        return extreme(x);
+      default:
+        return resize(x);
+    }
+  }
+
   // What is for whole clips here.
   TensorId whole_layer(TensorId x) {
     switch (of(3)) {
@@ -384,6 +466,7 @@ class Maker {
 
   TensorId layer(TensorId x) {
     if (choice_.affine && of(10) == 0) return softmax(x);
+    if (choice_.newest && !choice_.stream && of(4) == 0) return newest_layer(x);
     if (!choice_.stream && of(6) == 0) return whole_layer(x);
     switch (of(8)) {
       case 0:

@@ -10,6 +10,7 @@ namespace runnel::test {
 struct NetworkChoice {
   bool affine = false;
   bool stream = false;  // time is axis 1 of the input, and every layer can be streamed
+  bool newest = false;  // also what only the U85 computes
 };
 
 // The same seed gives the same network.

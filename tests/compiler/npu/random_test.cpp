@@ -14,13 +14,16 @@ namespace {
 #endif
 constexpr std::uint32_t kNetworks = RUNNEL_NPU_NETWORKS, kStreams = kNetworks / 8;
 
+class RandomNetworks : public testing::TestWithParam<Generation> {};
+INSTANTIATE_TEST_SUITE_P(All, RandomNetworks, testing::Values(kU55AndU65, kU85), name_of);
+
 const char* mode_of(std::uint32_t seed) { return kMemoryModes[seed / 7 % 3]; }
 
-TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
+TEST_P(RandomNetworks, GiveTheBytesOfTheCpu) {
   std::int64_t layers = 0, left = 0;
   for (std::uint32_t seed = 0; seed < kNetworks; ++seed) {
-    const compiler::Graph graph = random_network({seed % 2 == 1, false}, seed);
-    const char* accelerator = kAccelerators[seed % 6];
+    const compiler::Graph graph = random_network({seed % 2 == 1, false, GetParam().newest}, seed);
+    const char* accelerator = GetParam().of(seed);
     compiler::ethos_u::CompiledGraph compiled;
     const Status status = compare_whole(graph, npu_options(accelerator, mode_of(seed)), seed, 1, &compiled);
     // Networks of nothing that the NPU has a form of are refused with that reason.
@@ -39,20 +42,20 @@ TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
 
 // Padding after the end with a stride and no delay: of a recording that ends inside a block, frames after
 // its end must not count.
-TEST(RandomNetworks, EndInsideABlock) {
+TEST_P(RandomNetworks, EndInsideABlock) {
   const std::uint32_t seed = 1001024;
   const compiler::Graph graph = random_network({true, true}, seed);
-  auto options = npu_options("ethos-u55-64");
+  auto options = npu_options(GetParam().of(1));
   options.block = compiler::ethos_u::Options::kSmallestBlock;
   const Status status = compare_streamed(graph, options, 31, seed);
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
-TEST(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
+TEST_P(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
   std::uint32_t compared = 0;
   for (std::uint32_t seed = 0; seed < kStreams; ++seed) {
     const compiler::Graph graph = random_network({seed % 2 == 1, true}, 1000003u + seed);
-    auto options = npu_options(kAccelerators[seed % 6], mode_of(seed));
+    auto options = npu_options(GetParam().of(seed), mode_of(seed));
     options.block = compiler::ethos_u::Options::kSmallestBlock;
     const Status status = compare_streamed(graph, options, 30 + seed % 17, seed);
     // What cannot be stepped is refused; what is not refused is exact.

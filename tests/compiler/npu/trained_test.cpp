@@ -65,7 +65,9 @@ TEST_P(TrainedNetworks, GiveTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
   const compiler::Graph graph = quantized(GetParam());
   ASSERT_FALSE(graph.nodes.empty());
-  for (const char* accelerator : kAccelerators) {
+  std::vector<const char*> all = kU55AndU65.accelerators;
+  all.insert(all.end(), kU85.accelerators.begin(), kU85.accelerators.end());
+  for (const char* accelerator : all) {
     compiler::ethos_u::CompiledGraph compiled;
     const Status status = compare_whole(graph, npu_options(accelerator), 3, 1, &compiled);
     EXPECT_TRUE(status.ok()) << accelerator << ": " << status.text();
@@ -73,10 +75,12 @@ TEST_P(TrainedNetworks, GiveTheBytesOfTheCpu) {
       EXPECT_TRUE(node.segment >= 0 || node.multiply_adds == 0) << node.name << ": " << node.reason;
   }
   if (!GetParam().streams) return;
-  auto options = npu_options("ethos-u55-128");
-  options.block = compiler::ethos_u::Options::kSmallestBlock;
-  const Status status = compare_streamed(graph, options, 61, 4);
-  EXPECT_TRUE(status.ok()) << status.text();
+  for (const char* accelerator : {"ethos-u55-128", "ethos-u85-512"}) {
+    auto options = npu_options(accelerator);
+    options.block = compiler::ethos_u::Options::kSmallestBlock;
+    const Status status = compare_streamed(graph, options, 61, 4);
+    EXPECT_TRUE(status.ok()) << accelerator << ": " << status.text();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainedNetworks,

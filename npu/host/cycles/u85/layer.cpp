@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "npu/host/cycles/depth_slices.h"
 #include "npu/port.h"
-#include "npu/u85/configuration.h"
+#include "npu/u85/blocks.h"
 
 namespace runnel::npu::u85 {
 namespace {
@@ -45,17 +45,6 @@ TransferMap operand(const FeatureMap& map, bool scalar, const Memories& memories
 
 bool reads_chain(const Operation& op) noexcept {
   return op.ifm.storage == Storage::chained || (op.has_ifm2 && op.ifm2.storage == Storage::chained);
-}
-
-// Channels that a block reads at a time; 0: those of the output block.
-std::int32_t input_block_depth(const Operation& op, const Accelerator& accelerator, Unit unit) noexcept {
-  if (depth_by_depth(unit) || unit == Unit::elementwise || unit == Unit::resize) return 0;
-  const bool sparse = op.u85.sparse_weights;
-  if (op.kernel.part_kernel) return 16;
-  if (op.ifm.element == 4 ||
-      (accelerator.macs <= 256 && microblock(accelerator, op.microblock).depth == 16 && !sparse))
-    return 32;
-  return sparse && op.ifm.element == 1 ? 128 : 64;
 }
 
 }  // namespace
@@ -149,8 +138,7 @@ Block input_block_shape(const Operation& op, const Accelerator& accelerator) noe
   const Unit unit = unit_of(op);
   const Block block = output_block(op);
   if (unit == Unit::elementwise) return block;
-  const std::int32_t fixed = input_block_depth(op, accelerator, unit),
-                     depth = fixed > 0 ? fixed : block.depth;
+  const std::int32_t depth = std::max(input_depth(op, accelerator), 1);
   const std::int32_t element = moves_accumulators(op) ? op.ifm2.element : op.ifm.element;
   const MicroBlock granule =
       input_unit(accelerator, op.microblock, depth, std::max<std::int32_t>(element, 1));

@@ -20,7 +20,6 @@ struct Performance {
   float output[static_cast<int>(OutputKind::kCount)];
   float activation[2];                  // fused steps: others, and those that exchange rows and columns
   std::int32_t buffers[kChannels - 1];  // entries of 16 bytes; writes have no limit
-  std::int32_t output_bytes;            // memory for a row of a block's elements
 };
 const Performance& performance_of(const Accelerator& accelerator) noexcept;
 

@@ -61,7 +61,7 @@ bool fits_twice(const Operation& op, const Accelerator& accelerator) noexcept {
   const double positions = static_cast<double>(op.block_height) * op.block_width;
   if (op.kind == OperationKind::elementwise)
     return static_cast<double>(op.block_width) * op.block_depth * op.ofm.element <=
-           performance_of(accelerator).output_bytes;
+           blocks_of(accelerator).output_bytes;
   const Block input =
       smaller(input_block_shape(op, accelerator),
               {op.ifm.height + kDepthStep, op.ifm.width + kDepthStep, op.ifm.depth + kDepthStep});
@@ -73,7 +73,7 @@ bool fits_twice(const Operation& op, const Accelerator& accelerator) noexcept {
 // Columns that a block is worth having. Elements are issued in blocks, which may be larger than the map.
 std::int32_t columns(const Operation& op, std::int32_t depth, const Accelerator& accelerator) noexcept {
   if (op.kind != OperationKind::elementwise) return op.ofm.width;
-  return performance_of(accelerator).output_bytes / (depth * std::max<std::int32_t>(op.ofm.element, 1));
+  return blocks_of(accelerator).output_bytes / (depth * std::max<std::int32_t>(op.ofm.element, 1));
 }
 
 struct Choice {

@@ -39,9 +39,10 @@ npu::Operation convolution(std::int32_t height, std::int32_t width, std::int32_t
   op.activation.high = 127;
   return op;
 }
-npu::CycleModel model_of(const char* accelerator, const char* system, const char* mode) {
-  return *npu::CycleModel::make(**npu::find_accelerator(std::string_view(accelerator)),
-                                **npu::find_system(system), **npu::find_memory_mode(mode));
+std::shared_ptr<const npu::Generation> generation_of(const char* accelerator, const char* system,
+                                                     const char* mode) {
+  return *npu::Generation::make({*npu::find_accelerator(std::string_view(accelerator)),
+                                 *npu::find_system(system), *npu::find_memory_mode(mode)});
 }
 
 TEST(StepPlan, ExchangingTwiceChangesNothing) {
@@ -80,34 +81,34 @@ TEST(StepPlan, ExchangesOnlyWhatStridesDescribe) {
 
 // A column of this accelerator's micro-blocks of 1 x 2 is half empty, a row is not.
 TEST(StepPlan, LaysAColumnDownAsARow) {
-  const npu::CycleModel model = model_of("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram");
+  const auto generation = generation_of("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram");
   const npu::Operation op = convolution(40, 1, 32, 32, 3, 1);
-  const auto plan = npu::plan_step(op, {}, 3000, model);
+  const auto plan = npu::plan_step(op, {}, 3000, *generation);
   ASSERT_TRUE(plan.ok()) << plan.status().text();
   EXPECT_TRUE(plan->exchanged);
   EXPECT_EQ(plan->op.ofm.width, 40);
   npu::Operation as_it_is = op;
   as_it_is.weights[0].length = 3000;
-  ASSERT_TRUE(npu::choose_block(as_it_is, model).ok());
-  EXPECT_LT(npu::estimate({&plan->op, 1}, model).npu, npu::estimate({&as_it_is, 1}, model).npu);
+  ASSERT_TRUE(generation->choose_block(as_it_is).ok());
+  EXPECT_LT(generation->estimate({&plan->op, 1}).npu, generation->estimate({&as_it_is, 1}).npu);
 }
 
 // A long previous operation hides the copy of weights; before the first operation, without one, they are read
 // in place, or in slices.
 TEST(StepPlan, CopiesWeightsWhereThatIsHidden) {
-  const npu::CycleModel model = model_of("ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram");
+  const auto generation = generation_of("ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram");
   npu::Operation front = convolution(32, 32, 32, 32, 3, 3);
-  ASSERT_TRUE(npu::choose_block(front, model).ok());
+  ASSERT_TRUE(generation->choose_block(front).ok());
   const npu::Operation op = convolution(16, 16, 64, 64, 1, 1);
-  const auto after = npu::plan_step(op, {&front, 1}, 4096, model),
-             first = npu::plan_step(op, {}, 4096, model);
+  const auto after = npu::plan_step(op, {&front, 1}, 4096, *generation),
+             first = npu::plan_step(op, {}, 4096, *generation);
   ASSERT_TRUE(after.ok() && first.ok());
   EXPECT_TRUE(after->copied);
   EXPECT_EQ(after->slices, std::vector<std::int32_t>{64});
   EXPECT_TRUE(!first->copied || first->slices.size() > 1);
   // Constants in on-chip memory are not copied.
-  const auto inside =
-      npu::plan_step(op, {&front, 1}, 4096, model_of("ethos-u55-128", "Ethos_U65_High_End", "Sram_Only"));
+  const auto inside = npu::plan_step(op, {&front, 1}, 4096,
+                                     *generation_of("ethos-u55-128", "Ethos_U65_High_End", "Sram_Only"));
   ASSERT_TRUE(inside.ok());
   EXPECT_FALSE(inside->copied);
 }
