@@ -64,6 +64,8 @@ void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
       say(fmt::format("segment {}, block: {} bytes are copied in and {} out", i, s.block_copied_in,
                       s.block_copied_out));
   }
+  if (compiled.block > 0)
+    say(fmt::format("streamed in blocks of {} frames, or multiples of them", compiled.block));
   for (const std::string& note : compiled.notes) say(note);
   say(fmt::format("multiply-adds: {} on the NPU, {} on the CPU", npu, cpu));
 }

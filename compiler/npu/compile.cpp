@@ -232,8 +232,8 @@ class Rewriter {
   int count_ = 0;
 };
 
-Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const Partition& partition,
-                               std::vector<CompiledPart>& compiled, std::vector<CompiledPart>& blocks) {
+CompiledGraph assemble(const Graph& graph, const Options& options, const Partition& partition,
+                       std::vector<CompiledPart>& compiled, std::vector<CompiledPart>& blocks) {
   CompiledGraph out;
   Rewriter rewriter(graph, options);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -300,8 +300,10 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
   options.program = npu::Program(given.program).options();
   std::map<int, std::string> refused;
   std::shared_ptr<const GraphStreams> streams;
+  std::int64_t block = 0;
   if (options.block != Options::kWholeClips) {
     RUNNEL_ASSIGN(streams, GraphStreams::make(graph));
+    block = options.block == Options::kSmallestBlock ? streams->block_multiple() : options.block;
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       if (!frames_lie_together(graph, *streams, graph.nodes[n]))
         refused[static_cast<int>(n)] = "frames of a stream that do not lie after each other";
@@ -328,15 +330,16 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
     for (const Part& part : parts.parts) {
       status = add(part, nullptr, compiled);
       if (status.ok() && streams != nullptr) {
-        RUNNEL_ASSIGN(const auto form,
-                      StreamForm::make(graph, streams, part,
-                                       options.block == Options::kSmallestBlock ? streams->block_multiple()
-                                                                                : options.block));
+        RUNNEL_ASSIGN(const auto form, StreamForm::make(graph, streams, part, block));
         status = add(part, form.get(), blocks);
       }
       if (!status.ok()) break;
     }
-    if (status.ok()) return assemble(graph, options, parts, compiled, blocks);
+    if (status.ok()) {
+      CompiledGraph out = assemble(graph, options, parts, compiled, blocks);
+      out.block = block;
+      return out;
+    }
     if (refusal.node < 0) return status;
     refused[refusal.node] = refusal.reason;
   }

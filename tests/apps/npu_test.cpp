@@ -95,6 +95,36 @@ TEST_F(NpuVerbs, U85Everywhere) {
   EXPECT_EQ(scales, 11);
 }
 
+// Blocks of several frames: the file says so, and every verb that steps the stream keeps to them.
+TEST_F(NpuVerbs, ModelsCompiledForBlocksRunEverywhere) {
+  const std::string wav = file("tones.wav");
+  write_wav(wav, tone_words(4.0, 16000));
+  const std::string decision =
+      "detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=\"\"";
+  const auto events = [&](const std::string& at) {
+    return events_of(call_well({"listen", at, "--wav", wav, "--decision", decision}).out);
+  };
+  const auto expected = events(model());
+  ASSERT_GT(expected.size(), 3u);
+  for (const int block : {1, 2, 3, 4, 8}) {
+    SCOPED_TRACE(block);
+    const std::string compiled = file("blocks.rnl");
+    call_well({"npu", "compile", model(), "-o", compiled, "--block", std::to_string(block), "--quiet"});
+    EXPECT_EQ(Json::parse(call_well({"inspect", compiled, "--json"}).out)["block_multiple"], block);
+    const Json checked = Json::parse(call_well({"check", compiled, "--frames", "61"}).out);
+    EXPECT_EQ(checked["exact"], true);
+    EXPECT_EQ(checked["blocks"][0], block);
+    EXPECT_EQ(events(compiled), expected);
+    call_well({"batch", compiled, wav, "-o", file("out.jsonl"), "--decision", decision});
+    EXPECT_EQ(events_of(read_text(file("out.jsonl"))), expected);
+  }
+  refusal(
+      {"run", "wav path=" + wav +
+                  " ! fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 ! infer chunk=12 model=" +
+                  file("blocks.rnl") + " ! null"},
+      "a block of 12 frames, expected a positive multiple of 8");
+}
+
 // Every layer of the original is found again; a compiled form of another network is not one.
 TEST_F(NpuVerbs, CompareFindsTheLayers) {
   RUNNEL_NEEDS_DATA();
