@@ -41,6 +41,7 @@ class PartCompiler {
       : graph_(graph),
         part_(part),
         form_(form),
+        in_scratch_(options.borders_in_scratch),
         program_(options.program),
         lowering_(graph, program_, form) {}
 
@@ -133,10 +134,11 @@ class PartCompiler {
     return {dense, dense, false};
   }
 
-  // The tensor itself, as long as there are regions; else scratch memory that it is copied to or from.
+  // The tensor itself, as long as there are regions and they are wanted; else scratch memory that it is
+  // copied to or from.
   npu::BufferId border(std::size_t bytes, bool input) {
     using Lifetime = npu::Program::Lifetime;
-    const npu::BufferId own = program_.own_region();
+    const npu::BufferId own = in_scratch_ ? npu::kNoBuffer : program_.own_region();
     return own != npu::kNoBuffer ? own
                                  : program_.buffer(bytes, input ? Lifetime::from_begin : Lifetime::to_end);
   }
@@ -157,6 +159,7 @@ class PartCompiler {
   const Graph& graph_;
   const Part& part_;
   const StreamForm* form_;
+  bool in_scratch_;
   npu::Program program_;
   Lowering lowering_;
 };
