@@ -200,8 +200,8 @@ Status check_extension(const std::string& path, std::initializer_list<std::strin
       std::ranges::find(written, extension) != written.end())
     return {};
   Status status(Code::invalid_argument);
-  status << path << ": a file of the name " << extension << " is not written here, expected ";
-  for (const std::string_view one : written) status << (&one == written.begin() ? "" : " or ") << one;
+  status << path << ": models with the ending " << extension << " are not written here, expected ";
+  for (const std::string_view& one : written) status << (&one == written.begin() ? "" : " or ") << one;
   return status;
 }
 

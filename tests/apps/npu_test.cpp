@@ -125,6 +125,36 @@ TEST_F(NpuVerbs, ModelsCompiledForBlocksRunEverywhere) {
       "a block of 12 frames, expected a positive multiple of 8");
 }
 
+// The forms of other tools: recorded bytes after reading back, and no violation; names that say something
+// else are refused.
+TEST_F(NpuVerbs, WritesFilesOfOtherTools) {
+  RUNNEL_NEEDS_DATA();
+  const std::string original = (runnel::test::data_folder() / "ethosu/models/kws_ref_model.tflite").string();
+  for (const char* ending : {".tflite", ".pte"}) {
+    const std::string compiled = file(std::string("kws") + ending);
+    const Output told = call_well({"npu", "compile", original, "-o", compiled});
+    EXPECT_NE(told.err.find("on the NPU"), std::string::npos);
+    call_well({"npu", "validate", compiled, "--accelerator", "ethos-u55-128"});
+    std::vector<std::string> inputs = Json::parse(call_well({"inspect", compiled, "--json"}).out)["inputs"];
+    call_well({"infer", compiled, "-i", inputs.at(0) + "=" + recorded("in0"), "-o", file("out")});
+    for (const auto& entry : fs::directory_iterator(file("out"))) {
+      auto bytes = runnel::test::read_file(entry.path());
+      bytes.erase(bytes.begin(), bytes.begin() + 128);
+      EXPECT_EQ(bytes, runnel::test::read_file(recorded("out0"))) << ending;
+    }
+    fs::remove_all(file("out"));
+  }
+  refusal({"npu", "compile", original, "-o", file("kws.onnx")},
+          "models with the ending .onnx are not written here, expected .rnl or .tflite or .pte");
+  refusal({"npu", "compile", model(), "-o", file("d.tflite"), "--block", "1"}, "only a .rnl file can say");
+  refusal({"import", original, "-o", file("imported.pte")},
+          "the ending .pte are not written here, expected .rnl");
+  refusal({"npu", "compile", original, "-o", file("u65.pte"), "--accelerator", "ethos-u65-256"},
+          "fast scratch memory");
+  EXPECT_FALSE(fs::exists(file("kws.onnx")) || fs::exists(file("d.tflite")) ||
+               fs::exists(file("imported.pte")) || fs::exists(file("u65.pte")));
+}
+
 // Every layer of the original is found again; a compiled form of another network is not one.
 TEST_F(NpuVerbs, CompareFindsTheLayers) {
   RUNNEL_NEEDS_DATA();

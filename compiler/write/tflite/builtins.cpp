@@ -301,6 +301,9 @@ class Conversion {
   }
   Status plain_pair(Builtin code) {
     RUNNEL_TRY(check_arithmetic());
+    if (const auto* const o = std::get_if<BinaryOptions>(&node_.options);
+        o != nullptr && o->activation != Activation::none)
+      return refuse() << "with an activation";
     emit(code, version(2), {input(0), input(1)}, {output()});
     return {};
   }
