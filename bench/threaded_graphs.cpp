@@ -15,7 +15,7 @@
 namespace runnel::bench {
 namespace {
 
-constexpr int kSeconds = 40;
+constexpr int kSeconds = 600;
 // What `run` takes at once unless told otherwise, and what `listen` and `batch` take from recordings.
 constexpr std::int64_t kTick = 1024, kLargeTick = 5120;
 

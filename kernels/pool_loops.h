@@ -199,8 +199,16 @@ void pool_integers(const PoolSpec& spec, const PoolRange& data, const T* x, T* y
       std::int32_t at = 0;
       for (; at + 4 * kPoolLanes <= channels; at += 4 * kPoolLanes)
         pool_vectors<T, 4>(spec, w, count, scale, x + at, y + at);
-      for (; at + kPoolLanes <= channels; at += kPoolLanes)
+      if (at + 3 * kPoolLanes <= channels) {
+        pool_vectors<T, 3>(spec, w, count, scale, x + at, y + at);
+        at += 3 * kPoolLanes;
+      } else if (at + 2 * kPoolLanes <= channels) {
+        pool_vectors<T, 2>(spec, w, count, scale, x + at, y + at);
+        at += 2 * kPoolLanes;
+      } else if (at + kPoolLanes <= channels) {
         pool_vectors<T, 1>(spec, w, count, scale, x + at, y + at);
+        at += kPoolLanes;
+      }
       // The last channels, some of them once more.
       if (at < channels)
         pool_vectors<T, 1>(spec, w, count, scale, x + channels - kPoolLanes, y + channels - kPoolLanes);

@@ -100,6 +100,7 @@ build() {
     if [[ $preset == release ]]; then data+=(-D RUNNEL_BENCH=ON); fi
   fi
   local log
+  rm -f "$(dirname -- "$(log_of "$preset")")/failed_tests.log"
   log=$(mktemp)
   if ! cmake --preset "$preset" ${data[@]+"${data[@]}"} >"$log" 2>&1; then
     cat "$log" >&2
@@ -116,18 +117,32 @@ log_of() {
   if [[ $1 == release ]]; then folder=build; fi
   echo "$folder/last_build.log"
 }
-# The first errors of the last build of a preset, repeated at the end of a long log.
+# The first errors of the last build of a preset and its failed tests, repeated at the end of a long log.
 excerpt() {
   local log
   log=$(log_of "$1")
+  if [[ -f $(dirname -- "$log")/failed_tests.log ]]; then head -n 400 "$(dirname -- "$log")/failed_tests.log" >&2; fi
   if [[ ! -f $log ]] || ! grep -q '^FAILED: ' "$log"; then return; fi
   say "the first errors of $log:"
   grep -A12 '^FAILED: ' "$log" | cut -c1-400 | head -n 40 >&2
 }
 run_tests() {
-  local preset=$1
+  local preset=$1 status=0
   shift
-  ctest --preset "$preset" --parallel "$jobs" "$@"
+  ctest --preset "$preset" --parallel "$jobs" "$@" || status=$?
+  if [[ $status -ne 0 ]]; then keep_failures "$preset"; fi
+  return "$status"
+}
+# The last lines of each test that failed in the last run of a preset are kept for the end of a long log, where they are looked for.
+keep_failures() {
+  local folder test
+  folder=$(dirname -- "$(log_of "$1")")
+  [[ -f $folder/Testing/Temporary/LastTestsFailed.log ]] || return 0
+  while IFS=: read -r _ test; do
+    echo "--- $1: $test"
+    awk -v start=" Testing: $test" 'index($0, start) && substr($0, index($0, start)) == start {on = 1} on {print} on && /^<end of output>/ {exit}' \
+      "$folder/Testing/Temporary/LastTest.log" | tail -n 40 | cut -c1-400
+  done <"$folder/Testing/Temporary/LastTestsFailed.log" >>"$folder/failed_tests.log"
 }
 # fuzz KIND: a short run of one fuzzer over its valid inputs, those kept in tests/corpus, and what it makes of them. A crash leaves
 # its input in the build folder, and the way to it in the log.
@@ -138,6 +153,7 @@ fuzz() {
   "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
 }
+many_mutations() { RUNNEL_MUTATION_SECONDS="${RUNNEL_MUTATION_SECONDS:-60}" run_tests "$@"; }
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
 
 # Nothing else works without this build.
@@ -149,7 +165,7 @@ fi
 if [[ $all -eq 1 ]]; then
   if limited "building with AddressSanitizer" build asan; then
     limited "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
-    limited "many mutations with AddressSanitizer" env "RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-60}" ctest --preset asan --parallel "$jobs" -R '^ManyMutations' || true
+    limited "many mutations with AddressSanitizer" many_mutations asan -R '^ManyMutations' || true
   fi
   if [[ $(labelled threads) -gt 0 ]]; then
     if limited "building with ThreadSanitizer" build tsan --target thread_tests; then

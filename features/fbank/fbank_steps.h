@@ -112,6 +112,8 @@ class FbankSteps {
   // From these values to the result.
   void conclude(float* values, float energy, float* out) noexcept;
   void take_logarithm(float* values, std::size_t count) const noexcept;
+  // From natural logarithms to those of the options.
+  void scale_logarithm(float* values, std::size_t count) const noexcept;
   void limit(float* values, std::size_t count) noexcept;
   void scale_output(float* out) const noexcept;
 
@@ -294,6 +296,11 @@ std::size_t FbankSteps<Self, Frames>::flush(std::span<float> frames_out) noexcep
 template <class Self, class Frames>
 void FbankSteps<Self, Frames>::take_logarithm(float* values, std::size_t count) const noexcept {
   self().kernels().log(values, count, options().log_floor);
+  scale_logarithm(values, count);
+}
+
+template <class Self, class Frames>
+void FbankSteps<Self, Frames>::scale_logarithm(float* values, std::size_t count) const noexcept {
   if (options().log_type == LogType::ln) return;
   const float factor =
       options().log_type == LogType::log10 ? 0.434294481903251827651F : 4.34294481903251827651F;
@@ -330,12 +337,21 @@ void FbankSteps<Self, Frames>::analyse(const float* samples, float* values, floa
   if (!have_power) k.power(re_, im_, bins, all_bins ? values : re_);
   if (of_spectrum) *energy = k.sum(all_bins ? values : re_, bins);
   if (!o.use_power && !mfcc) k.square_root(all_bins ? values : re_, bins);
+  const bool takes_logarithm = mfcc || o.use_log_fbank;
+  bool have_logarithm = false;
   if (!all_bins) {
     re_[shape().mel.bins()] = 0;
-    k.mel(self().mel_rows(), re_, values);
+    if constexpr (requires { k.mel_log; }) {
+      have_logarithm = takes_logarithm && !o.htk_mode && k.mel_log != nullptr &&
+                       k.mel_log(self().mel_rows(), re_, o.log_floor, values);
+    }
+    if (!have_logarithm) k.mel(self().mel_rows(), re_, values);
   }
   if (o.htk_mode && !all_bins) k.floor_at(values, written_filters(), 1.0F);
-  if (mfcc || o.use_log_fbank) take_logarithm(values, all_bins ? bins : written_filters());
+  if (have_logarithm)
+    scale_logarithm(values, written_filters());
+  else if (takes_logarithm)
+    take_logarithm(values, all_bins ? bins : written_filters());
   if (o.use_energy) {
     take_logarithm(energy, 1);
     if (o.energy_floor > 0 && *energy < self().tables().log_energy_floor)

@@ -271,7 +271,9 @@ RUNNEL_LANES_INLINE F<8> eight_filters(const float* weights, const std::int32_t*
   return energy;
 }
 
-[[maybe_unused]] void mel_eights(const MelRows& rows, const float* power, float* to) noexcept {
+// finish(energies, where) stores eight of them.
+template <class Finish>
+RUNNEL_LANES_INLINE void each_eight(const MelRows& rows, const float* power, float* to, Finish finish) {
   const auto groups = (static_cast<std::size_t>(rows.filters) + 7) / 8;
   F<8> zero_or_nan = {};
   bool readable = true;
@@ -282,12 +284,20 @@ RUNNEL_LANES_INLINE F<8> eight_filters(const float* weights, const std::int32_t*
     const F<8> energy = eight_filters(rows.weights + static_cast<std::size_t>(first) * 8,
                                       rows.bins + 24 * group, count, power);
     zero_or_nan += energy - energy;
-    store<8>(to + group * 8, energy);
+    finish(energy, to + group * 8);
   }
   if (readable && _mm256_movemask_ps((__m256)(zero_or_nan != F<8>{})) == 0) return;
   // Some bin is not finite, which concerns its own filters only, or a row would read past the bins.
-  for (std::size_t filter = 0; filter < groups * 8; ++filter)
-    to[filter] = one_of_eight(rows, power, filter / 8, filter % 8);
+  for (std::size_t group = 0; group < groups; ++group) {
+    float energies[8];
+    for (std::size_t lane = 0; lane < 8; ++lane) energies[lane] = one_of_eight(rows, power, group, lane);
+    finish(load<8>(energies), to + group * 8);
+  }
+}
+
+[[maybe_unused]] void mel_eights(const MelRows& rows, const float* power, float* to) noexcept {
+  each_eight(
+      rows, power, to, [](F<8> energy, float* at) __attribute__((always_inline)) { store<8>(at, energy); });
 }
 #endif
 
@@ -301,6 +311,18 @@ void mel(const MelRows& rows, const float* power, float* to) noexcept {
 #endif
   mel_single(rows, power, to);
 }
+
+#if defined(__AVX2__)
+// The logarithms of one group are computed while the next one's bins are shuffled.
+[[maybe_unused]] bool mel_log(const MelRows& rows, const float* power, float floor, float* to) noexcept {
+  if (rows.lanes != 8) return false;
+  each_eight(
+      rows, power, to, [floor](F<8> energy, float* at) __attribute__((always_inline)) {
+        store<8>(at, log_of<8>(larger<8>(energy, splat<8>(floor))));
+      });
+  return true;
+}
+#endif
 
 template <int W>
 void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride,

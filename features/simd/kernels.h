@@ -72,6 +72,9 @@ struct Kernels {
   void (*power)(const float* re, const float* im, std::size_t count, float* to) noexcept;
   void (*square_root)(float* x, std::size_t count) noexcept;
   void (*mel)(const MelRows& rows, const float* power, float* to) noexcept;
+  // mel() and log() in one; false where there is no such form, and nothing is done then. Null at levels
+  // where the two by themselves are quicker.
+  bool (*mel_log)(const MelRows& rows, const float* power, float floor, float* to) noexcept;
   // x = max(x, floor); NaN becomes floor
   void (*floor_at)(float* x, std::size_t count, float floor) noexcept;
   // x = ln(max(x, floor)), floor a normal number > 0; NaN gives ln(floor), infinity ln(FLT_MAX)

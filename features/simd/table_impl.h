@@ -16,6 +16,9 @@ constexpr Kernels table() {
   if constexpr (W > 1) {
     fused.fft_pass_of_pairs = pass_of_pairs<W>;
     fused.unpack_power = unpack_power<W>;
+#if defined(__AVX2__)
+    if constexpr (W == 8) fused.mel_log = mel_log;  // wider logarithms are quicker by themselves
+#endif
   }
   return {.lanes = kFilters,
           .fft_pass = fft_pass<W>,
@@ -32,6 +35,7 @@ constexpr Kernels table() {
           .power = power<W>,
           .square_root = square_root<W>,
           .mel = mel<kFilters>,
+          .mel_log = fused.mel_log,
           .floor_at = floor_at<W>,
           .log = log<W>,
           .times_matrix = times_matrix<W>,

@@ -135,7 +135,7 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   if (!set_sums(spec, kernels.lanes, isa != Isa::avx2, memory, *wide)) return exhausted;
   set_geometry(spec, *plan);
   const std::int64_t piece_elements = 2 * pieces.pairs();
-  std::int64_t* const patch_tap = offsets + 2 * places;
+  std::int64_t *const patch_tap = offsets + places, *const patch_run = patch_tap + taps;
   for (std::int64_t tap = 0; tap < taps; ++tap) {
     patch_tap[tap] = depthwise       ? tap * spec.in_channels
                      : pieces.merged ? tap / spec.kernel_width * piece_elements +
@@ -146,7 +146,7 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   split_runs(spec, pieces, sums, [&](std::int64_t piece, std::int64_t first, std::int64_t count) {
     if (!depthwise) {
       offsets[run] = pieces.offset(spec, piece) + 2 * first;
-      offsets[runs + run] = piece * piece_elements + 2 * first;
+      patch_run[run] = piece * piece_elements + 2 * first;
     }
     pairs[run++] = static_cast<std::int32_t>(count);
   });
@@ -155,7 +155,7 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
     offsets[place] = (tap / spec.kernel_width * spec.dilation_height * spec.in_width +
                       tap % spec.kernel_width * spec.dilation_width) *
                      spec.in_channels;
-    offsets[places + place] = tap * spec.in_channels;
+    patch_run[place] = tap * spec.in_channels;
   }
   std::int8_t* to = weights;
   for (std::int64_t group = 0; group < groups; ++group) {
@@ -175,8 +175,7 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
   plan->isa = vector_level(isa);
   plan->runs = static_cast<std::int32_t>(runs);
   plan->run_offset = offsets;
-  plan->patch_run = offsets + places;
-  plan->patch_tap = patch_tap;
+  plan->patch_offset = patch_tap;
   plan->patch_bytes =
       static_cast<std::int64_t>(align_up(
           static_cast<std::size_t>(depthwise ? taps * spec.in_channels : pieces.count * piece_elements) *

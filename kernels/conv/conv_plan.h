@@ -48,7 +48,7 @@ struct alignas(64) ConvPlan {
   bool even_steps;  // run_step is valid
   bool plain;       // half_up, no zero point, no upper clamp but the type's: packing to int8 saturates
 
-  const std::int64_t* run_offset;  // from the window's first element in x
+  const std::int64_t* run_offset;  // from the window's first element in x, or in its padded copy
   std::int64_t group_weights;      // bytes of one whole group
   std::int32_t zero_point, low, high;
   std::int32_t sum_low, sum_high;
@@ -63,13 +63,14 @@ struct alignas(64) ConvPlan {
   std::int32_t in_zero_point;
   std::int32_t inner, outer;  // output columns [inner, outer) have their whole window inside a row of x
   // Depthwise: positions side by side whose channels fill one group of lanes; 1: none.
-  std::int32_t together;
+  std::int16_t together;
+  Isa isa;  // of the kernel
   // Windows are read from a copy of x with its padding around it, where that takes less than patches: its
-  // width, and run_offset in it; null: patches.
+  // width; 0: patches.
   std::int32_t padded_width;
-  const std::int64_t* padded_run;
-  const std::int64_t* patch_run;  // run_offset in a patch: the copy that a window with padding is read from
-  const std::int64_t* patch_tap;  // where each tap (row by row) goes in a patch
+  // Patches are copies of windows with padding. Where each tap (row by row) goes in one, then the window's
+  // pieces in it.
+  const std::int64_t* patch_offset;
   std::int64_t patch_bytes;
 
   // Weights. Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4
@@ -87,7 +88,10 @@ struct alignas(64) ConvPlan {
   const std::int32_t* tile_bias;  // bias for kernels that take signed inputs; null where tiles gain nothing
 
   const Wide* wide;  // int16 data; null for int8
-  Isa isa;           // of the kernel
+
+  [[nodiscard]] const std::int64_t* patch_run() const noexcept {
+    return patch_offset + std::int64_t{kernel_height} * kernel_width;
+  }
 };
 
 inline constexpr int kPatches = 4;  // windows that are staged at a time

@@ -30,7 +30,7 @@ struct Channels {
 template <class T>
 void stage(const ConvPlan& plan, const T* x, std::int64_t top, std::int64_t left, T* patch) noexcept {
   __builtin_memset(patch, plan.in_zero_point, static_cast<std::size_t>(plan.patch_bytes));
-  const std::int64_t* to = plan.patch_tap;
+  const std::int64_t* to = plan.patch_offset;
   const std::int64_t width = plan.dilation_width == 1 ? plan.kernel_width : 1, channels = plan.in_channels;
   for (std::int32_t i = 0; i < plan.kernel_height; ++i) {
     const std::int64_t row = top + std::int64_t{i} * plan.dilation_height;
@@ -83,7 +83,7 @@ void run_padded(const Conv& conv, const ConvPart& part, const typename Kernel::E
                        frames = width - column < part.last - at ? width - column : part.last - at;
     T* const out = y + at * y_step;
     Kernel::frames(conv, plan,
-                   BlockOf<T>{padded + (row - first) * row_step + column * x_step, x_step, plan.padded_run,
+                   BlockOf<T>{padded + (row - first) * row_step + column * x_step, x_step, plan.run_offset,
                               out, y_step, addend == nullptr ? nullptr : addend + at * y_step, y_step},
                    frames, Channels{part.first_channel, part.last_channel});
     at += frames;
@@ -113,7 +113,7 @@ void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const 
     return;
   }
   auto* patches = static_cast<T*>(scratch);
-  if (plan.padded_run != nullptr) {
+  if (plan.padded_width > 0) {
     if (part.first < part.last) run_padded<Kernel>(conv, part, x, addend, y, patches);
     return;
   }
@@ -142,8 +142,9 @@ void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const 
         for (std::int64_t f = 0; f < frames; ++f) {
           stage(plan, x, top, left + f * plan.stride_width, patches + f * patch);
         }
-        Kernel::frames(conv, plan, Block{patches, patch, plan.patch_run, out, y_step, addend_of(out), y_step},
-                       frames, channels);
+        Kernel::frames(conv, plan,
+                       Block{patches, patch, plan.patch_run(), out, y_step, addend_of(out), y_step}, frames,
+                       channels);
       }
       column += frames;
       at += frames;

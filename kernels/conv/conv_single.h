@@ -2,8 +2,7 @@
 // nothing with neighbours, so the cost is the cache lines and instructions besides the multiply-adds.
 // Included by conv_vector.h.
 //
-// For direct and plain plans with one position, equal distances between the window's pieces, and whole
-// groups of channels.
+// For direct and plain plans with one position and equal distances between the window's pieces.
 #pragma once
 
 #include "kernels/conv/conv_sums.h"
@@ -22,6 +21,29 @@ template <class V, bool kSum, bool kEqual>
   if constexpr (kSum)
     bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend)), V::repeat4(plan.sum_low_bytes));
   V::store(y, bytes);
+}
+
+// The same of the last channels: kVectors vectors, `count` channels, fewer than a group.
+template <class V, int kVectors, bool kSum, bool kEqual>
+[[gnu::always_inline]] inline void finish_rest(const ConvPlan& plan, typename V::Int* sum,
+                                               const std::int32_t* shift, const std::int8_t* addend,
+                                               std::int8_t* y, std::int32_t count) noexcept {
+  RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[v] =
+      V::shift_right(sum[v], kEqual ? V::repeat(plan.equal_shift) : V::load(shift + v * V::kLanes));
+  const auto sum_limits = V::sum_limits(plan.sum_low_bytes[0], 127);
+  if constexpr (kVectors == 4) {
+    auto bytes = V::max_bytes(V::pack_bytes(sum), V::repeat4(plan.low_bytes));
+    if constexpr (kSum) bytes = V::add_group(bytes, addend, count, sum_limits);
+    V::store_group(bytes, y, count);
+  } else {
+    const auto limits = V::limits(0, plan.low_bytes[0], 127);
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
+      const std::int32_t left = v + 1 < kVectors ? V::kLanes : count - v * V::kLanes;
+      auto bytes = V::pack_vector(sum[v], limits);
+      if constexpr (kSum) bytes = V::add_vector(bytes, addend + v * V::kLanes, left, sum_limits);
+      V::store_vector(bytes, y + v * V::kLanes, left);
+    }
+  }
 }
 
 // kSum: see Conv.
@@ -49,7 +71,24 @@ template <class V, class Dot, bool kSum, bool kEqual, class Pieces>
   if constexpr (V::kGroups > 1) {
     for (; left >= V::kGroups * kGroup; left -= V::kGroups * kGroup) next.template operator()<V::kGroups>();
   }
-  for (; left > 0; left -= kGroup) next.template operator()<1>();
+  for (; left >= kGroup; left -= kGroup) next.template operator()<1>();
+  const auto rest = [&]<int kVectors>() __attribute__((always_inline)) {
+    typename V::Int sum[1][kVectors];
+    sum_groups<V, Dot>(pieces, quads, missing, weights, group_weights, bias, sum);
+    finish_rest<V, kVectors, kSum, kEqual>(plan, sum[0], shift, addend, y, left);
+  };
+  switch ((left + V::kLanes - 1) / V::kLanes) {
+    case 0:
+      break;
+    case 1:
+      return rest.template operator()<1>();
+    case 2:
+      return rest.template operator()<2>();
+    case 3:
+      return rest.template operator()<3>();
+    default:
+      return rest.template operator()<4>();
+  }
 }
 
 // Interleaving rows puts four taps of a channel into the four bytes of an int32 lane. The newest row is the
@@ -84,6 +123,7 @@ template <class V, class Dot, bool kEqual>
       V::interleave(Dot::row(tap), Dot::row(tap + step), third, V::zero(), in);
       add();
     }
+    if (left < 4 * V::kLanes) return finish_rest<V, 4, false, kEqual>(plan, sum, shift, nullptr, y, left);
     finish_position<V, false, kEqual>(plan, sum, shift, nullptr, y);
     bias += 4 * V::kLanes;
     shift += 4 * V::kLanes;

@@ -125,9 +125,14 @@ struct Avx2 {
   }
   RUNNEL_VECTOR __m128i add_vector(__m128i bytes, const std::int8_t* addend, std::int32_t count,
                                    const SumLimits& limits) noexcept {
-    alignas(16) std::int8_t all[16] = {};
-    for (std::int32_t i = 0; i < count; ++i) all[i] = addend[i];
-    const __m128i sum = _mm_adds_epi8(bytes, _mm_load_si128(reinterpret_cast<const __m128i*>(all)));
+    std::int64_t eight = 0;
+    if (count == 8)
+      __builtin_memcpy(&eight, addend, 8);
+    else {
+      for (std::int32_t i = 0; i < count; ++i)
+        eight |= static_cast<std::int64_t>(std::uint64_t{static_cast<std::uint8_t>(addend[i])} << (8 * i));
+    }
+    const __m128i sum = _mm_adds_epi8(bytes, _mm_cvtsi64_si128(eight));
     return _mm_min_epi8(_mm_max_epi8(sum, _mm256_castsi256_si128(limits.low)),
                         _mm256_castsi256_si128(limits.high));
   }

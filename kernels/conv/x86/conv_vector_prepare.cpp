@@ -315,42 +315,32 @@ std::int64_t choose_padding(const ConvSpec& spec, ConvPlan& plan) noexcept {
   return bytes;
 }
 
-// Where the pieces of a window are, in x, in its padded copy and in a patch.
+// Where the pieces of a window are, in x or in its padded copy, and in a patch.
 bool fill_offsets(const ConvSpec& spec, bool depthwise, bool merged, Memory& memory,
                   ConvPlan& plan) noexcept {
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
+  const std::int64_t width = plan.padded_width > 0 ? plan.padded_width : spec.in_width;
   auto* run_offset = memory.array<std::int64_t>(static_cast<std::size_t>(plan.runs));
-  auto* patch_run = memory.array<std::int64_t>(static_cast<std::size_t>(plan.runs));
-  auto* patch_tap = memory.array<std::int64_t>(static_cast<std::size_t>(taps));
-  if (run_offset == nullptr || patch_run == nullptr || patch_tap == nullptr) return false;
+  auto* patch_offset =
+      plan.direct ? nullptr : memory.array<std::int64_t>(static_cast<std::size_t>(taps + plan.runs));
+  if (run_offset == nullptr || (patch_offset == nullptr && !plan.direct)) return false;
   const std::int64_t piece = depthwise ? spec.in_channels : std::int64_t{plan.quads} * 4;
-  const auto in_image = [&](std::int32_t run, std::int64_t width) {
+  for (std::int32_t run = 0; run < plan.runs; ++run) {
     const std::int64_t row = merged ? run : run / spec.kernel_width;
     const std::int64_t column = merged ? 0 : run % spec.kernel_width;
-    return (row * spec.dilation_height * width + column * spec.dilation_width) * spec.in_channels;
-  };
-  for (std::int32_t run = 0; run < plan.runs; ++run) {
-    run_offset[run] = in_image(run, spec.in_width);
-    patch_run[run] = run * piece;
-  }
-  plan.padded_run = nullptr;
-  if (plan.padded_width > 0) {
-    auto* const padded_run = memory.array<std::int64_t>(static_cast<std::size_t>(plan.runs));
-    if (padded_run == nullptr) return false;
-    for (std::int32_t run = 0; run < plan.runs; ++run) padded_run[run] = in_image(run, plan.padded_width);
-    plan.padded_run = padded_run;
-  }
-  for (std::int64_t tap = 0; tap < taps; ++tap) {
-    patch_tap[tap] =
-        merged ? tap / spec.kernel_width * piece + tap % spec.kernel_width * spec.in_channels : tap * piece;
+    run_offset[run] = (row * spec.dilation_height * width + column * spec.dilation_width) * spec.in_channels;
   }
   plan.run_offset = run_offset;
   plan.run_step = plan.runs > 1 ? run_offset[1] : 0;
   plan.even_steps = true;
   for (std::int32_t run = 0; run < plan.runs; ++run)
     plan.even_steps = plan.even_steps && run_offset[run] == run * plan.run_step;
-  plan.patch_run = patch_run;
-  plan.patch_tap = patch_tap;
+  for (std::int64_t tap = 0; tap < taps && !plan.direct; ++tap) {
+    patch_offset[tap] =
+        merged ? tap / spec.kernel_width * piece + tap % spec.kernel_width * spec.in_channels : tap * piece;
+  }
+  for (std::int64_t run = 0; run < plan.runs && !plan.direct; ++run) patch_offset[taps + run] = run * piece;
+  plan.patch_offset = patch_offset;
   plan.patch_bytes =
       static_cast<std::int64_t>(align_up(static_cast<std::size_t>(plan.runs * piece), 64)) + 64;
   return true;
@@ -476,8 +466,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   const VectorKernels& kernels = depthwise
                                      ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                      : (unsigned_input ? level.dense_unsigned : level.dense_signed);
-  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps &&
-                      spec.out_channels % packing.group() == 0 && plan->plain;
+  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && plan->plain;
   if (single) conv.direct = (spec.add ? kernels.single_add : kernels.single)[plan->shift_stride == 0 ? 1 : 0];
   conv.run = conv.direct != nullptr && !spec.add ? run_direct : kernels.any;
   conv.run_add = !spec.add ? nullptr : conv.direct != nullptr ? run_direct_add : kernels.any_add;

@@ -224,6 +224,25 @@ inline __m512i srai_epi16(__m512i a, int n) {
 inline __m512i srai_epi32(__m512i a, int n) {
   return each<i32>(a, [n](i32 x) { return x >> n; });
 }
+inline __m512i srli_epi16(__m512i a, int n) {
+  return each<u16>(a, [n](u16 x) { return n > 15 ? 0 : x >> n; });
+}
+inline __m512i srlv_epi16(__m512i a, __m512i by) {
+  const auto n = Lanes<u16>::of(by);
+  const auto x = Lanes<u16>::of(a);
+  return make<u16>([&](int i) { return n.at[i] > 15 ? 0 : x.at[i] >> n.at[i]; });
+}
+inline __m512i permutex2var_epi16(__m512i a, __m512i index, __m512i b) {
+  const auto low = Lanes<u16>::of(a), high = Lanes<u16>::of(b), at = Lanes<u16>::of(index);
+  return make<u16>(
+      [&](int i) { return (at.at[i] & 32) != 0 ? high.at[at.at[i] & 31] : low.at[at.at[i] & 31]; });
+}
+inline __mmask32 movepi16_mask(__m512i a) {
+  const auto x = Lanes<i16>::of(a);
+  __mmask32 mask = 0;
+  for (int i = 0; i < 32; ++i) mask |= __mmask32{x.at[i] < 0} << i;
+  return mask;
+}
 inline __m512i slli_epi16(__m512i a, int n) {
   return each<u16>(a, [n](u16 x) { return x << n; });
 }
@@ -368,6 +387,14 @@ inline __m128i cvtepi32_epi8(__m512i a) {
 #define _mm512_mask_and_epi32 emulated::mask_and_epi32
 #undef _mm512_mask_and_epi64
 #define _mm512_mask_and_epi64 emulated::mask_and_epi64
+#undef _mm512_srli_epi16
+#define _mm512_srli_epi16 emulated::srli_epi16
+#undef _mm512_srlv_epi16
+#define _mm512_srlv_epi16 emulated::srlv_epi16
+#undef _mm512_permutex2var_epi16
+#define _mm512_permutex2var_epi16 emulated::permutex2var_epi16
+#undef _mm512_movepi16_mask
+#define _mm512_movepi16_mask emulated::movepi16_mask
 #undef _mm512_mask_blend_epi16
 #define _mm512_mask_blend_epi16 emulated::mask_blend_epi16
 #undef _mm512_mask_blend_epi32

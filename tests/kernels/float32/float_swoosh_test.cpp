@@ -38,7 +38,7 @@ TEST(FloatSwoosh, WithinFourUnitsOfItsLargestTerm) {
       const double size =
           std::max({std::fabs(sum), std::fabs(slope), std::fabs(static_cast<double>(spec.gamma))});
       if (std::max(size, std::fabs(exact)) > static_cast<double>(std::numeric_limits<float>::max())) continue;
-      const double unit = std::max(std::ldexp(1.0, std::ilogb(size) - 23), 1.5e-45);
+      const double unit = size > 0 ? std::max(std::ldexp(1.0, std::ilogb(size) - 23), 1.5e-45) : 1.5e-45;
       worst = std::max(worst, std::fabs(static_cast<double>(y[i]) - exact) / unit);
     }
     EXPECT_LE(worst, 4) << "alpha " << spec.alpha;
