@@ -106,6 +106,9 @@ runnel_code runnel_npu_add(runnel_npu* npu, const runnel_npu_port* port) {
   options.privileged = port->unprivileged == 0;
   options.sleeps = port->sleeps != 0;
   options.mac_ramp = static_cast<std::uint8_t>(std::clamp(port->mac_ramp, 0, 63));
+  if (port->region_ports != nullptr) {
+    for (int i = 0; i < runnel::npu::kBaseAddresses; ++i) options.region_ports[i] = port->region_ports[i] & 3;
+  }
   auto* const made = new (npu) Npu(*port, options);
   if (const Status status = made->driver.init(); !status.ok()) return fail(status);
   mark(*npu) = kThere;

@@ -42,6 +42,10 @@ typedef struct runnel_npu_port {
   int unprivileged; /* runs without privileges */
   int sleeps;       /* 1: `power` goes off between runs, each of which begins with a reset */
   int mac_ramp;     /* Ethos-U85: 0 to 63, how slowly the multipliers are switched on */
+  /* Eight numbers: through which port the device reaches constants, scratch memory, fast scratch memory and
+   * the tensors of the CPU. 0, 1: the first, to SRAM; 2, 3: the second. Null: constants through the second.
+   */
+  const uint8_t* region_ports;
   void* user;
 } runnel_npu_port;
 

@@ -125,6 +125,50 @@ TEST_F(NpuVerbs, ModelsCompiledForBlocksRunEverywhere) {
       "a block of 12 frames, expected a positive multiple of 8");
 }
 
+// The commands of docs/npu.md, exactly as that page says.
+#ifdef RUNNEL_HAVE_ONNX
+TEST_F(NpuVerbs, TheTenCommandsOfThePage) {
+  RUNNEL_NEEDS_DATA();
+  const std::string page = read_text(RUNNEL_SOURCE_FOLDER "/docs/npu.md");
+  const std::string begin = "```sh ten\n";
+  const std::size_t from = page.find(begin) + begin.size();
+  std::istringstream block(page.substr(from, page.find("```", from) - from));
+  fs::copy_file(RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", file("words.onnx"));
+  fs::copy_file(RUNNEL_SOURCE_FOLDER "/models/digits/labels.txt", file("words.txt"));
+  fs::create_directory(file("recordings"));
+  std::vector<std::string> recordings = names_in(runnel::test::data_folder() / "digits/calib_wav");
+  for (std::size_t i = 0; i < 24; ++i)
+    fs::copy_file(runnel::test::data_folder() / "digits/calib_wav" / recordings.at(i),
+                  file("recordings/" + recordings[i]));
+  write_wav(file("word.wav"), tone_words(2.0, 16000));
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  int commands = 0;
+  for (std::string line; std::getline(block, line); ++commands) {
+    // Words, with quotes around some.
+    std::vector<std::string> words(1);
+    bool quoted = false;
+    for (const char letter : line) {
+      if (letter == '"')
+        quoted = !quoted;
+      else if (letter == ' ' && !quoted)
+        words.emplace_back();
+      else
+        words.back() += letter;
+    }
+    EXPECT_EQ(words.at(0), "runnel");
+    words.erase(words.begin());
+    const Output output = call(words);
+    EXPECT_EQ(output.exit_code, 0) << line << "\n" << output.err;
+  }
+  fs::current_path(before);
+  EXPECT_EQ(commands, 10);
+  for (const char* made :
+       {"words.tflite", "words.pte", "firmware/words_npu/words_npu.h", "firmware/words/words.h"})
+    EXPECT_TRUE(fs::exists(file(made))) << made;
+}
+#endif
+
 // The forms of other tools: recorded bytes after reading back, and no violation; names that say something
 // else are refused.
 TEST_F(NpuVerbs, WritesFilesOfOtherTools) {
