@@ -29,7 +29,7 @@ Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const std::string text, listen::graph_text(call, around));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
-  // Of a pipe or a socket as much as has arrived: nothing waits for more.
+  // A pipe or a socket returns what has arrived, so long ticks do not add latency.
   if (!call.wav.empty() || call.from_stdin || !call.tcp.empty()) options.tick = listen::kFileTick;
   options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;

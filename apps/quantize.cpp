@@ -166,8 +166,8 @@ Result<compiler::UsageOptions> usage_of(const QuantizeCall& call) {
   return usage;
 }
 
-// What prevents the wanted stream is said before minutes of work: whatever is asked of it holds for the float
-// model as for the one of integers.
+// Reports what prevents the requested stream before minutes of work: the float model is streamed under the
+// same conditions as the integer model made from it.
 Status check_stream(const QuantizeCall& call, const compiler::Graph& graph,
                     const compiler::StreamOptions& stream) {
   if (!stream.given() || is_espdl(call.output)) return {};
@@ -228,7 +228,8 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
 }
 
 // The operators and the errors of the outputs, as text and as JSON.
-Status tell(const QuantizeCall& call, const Made& made, const std::optional<quantizer::Accuracy>& accuracy) {
+Status print_results(const QuantizeCall& call, const Made& made,
+                     const std::optional<quantizer::Accuracy>& accuracy) {
   const quantizer::Quantized& quantized = made.quantized;
   if (made.clips) {
     const std::vector<std::size_t> few = quantizer::some_of(quantized.clips, 32);
@@ -351,7 +352,7 @@ Status run_quantize(QuantizeCall call) {
   if (!class_names.empty()) RUNNEL_TRY(store_labels(call.class_labels, std::move(class_names), graph));
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
-  RUNNEL_TRY(tell(call, made, accuracy));
+  RUNNEL_TRY(print_results(call, made, accuracy));
   // After all measurements: the data has the layout of the file.
   if (call.layout == "frames-first") {
     // --time-axis refers to the layout of the file.
@@ -370,7 +371,7 @@ void add_quantize(Verb verb, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
   verb.positional("INPUT", call->input, "Float model (.onnx, .pte)").required();
   verb.option("--calib", call->calib,
-              "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or "
+              "Calibration data: files or folders of recordings (with --front-end), .npy, .csv, .bin or "
               ".f32 (raw float32); NAME=PATH for models with several inputs")
       .default_str("");
   verb.option(
@@ -395,7 +396,7 @@ void add_quantize(Verb verb, int& exit_code) {
           "Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4, ethos-u or an accelerator such as "
           "ethos-u55-128 (default: generic)");
   verb.remove("--member");
-  verb.option("--frontend", call->front_end.text,
+  verb.option("--front-end,--frontend", call->front_end.text,
               "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
               "num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb.option("--sample-rate", call->front_end.sample_rate,

@@ -46,10 +46,11 @@ void add_model_flags(Verb verb, ModelFlags& flags) {
   streaming(verb.option("--time-axis", flags.time_axis, "Time axis of the inputs, from 0 (default: detected)")
                 .range(0, 5)
                 .default_str(""));
-  streaming(verb.option("--pool-window", flags.pool_window,
-                        "N[:HOP]: statistics over all time become those over clips of N source frames, "
-                        "every HOP frames of theirs (1); clip: N is the clip of the "
-                        "file; running: over all frames so far (default: they are refused)"));
+  streaming(
+      verb.option("--pool-window", flags.pool_window,
+                  "N[:HOP]: statistics over all time become statistics over windows of N source frames, "
+                  "one every HOP of their own frames (1); clip: N is the clip of the "
+                  "file; running: over all frames so far (default: they are refused)"));
   streaming(verb.option(
       "--attention-window", flags.attention_window,
       "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames before a chunk of CHUNK "
@@ -248,7 +249,7 @@ std::function<void(std::string_view, double)> progress_line() {
   using Clock = std::chrono::steady_clock;
   struct State {
     std::string stage;
-    Clock::time_point started, told;
+    Clock::time_point started, printed;
     bool open = false;
   };
   auto state = std::make_shared<State>();
@@ -262,10 +263,10 @@ std::function<void(std::string_view, double)> progress_line() {
     if (stage != state->stage) {
       state->stage = stage;
       state->started = now;
-    } else if (now - state->told < std::chrono::milliseconds(200)) {
+    } else if (now - state->printed < std::chrono::milliseconds(200)) {
       return;
     }
-    state->told = now;
+    state->printed = now;
     const double spent = std::chrono::duration<double>(now - state->started).count();
     if (fraction > 0.02)
       std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction,

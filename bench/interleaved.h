@@ -1,5 +1,5 @@
-// Interleaved timing: cases alternate, so that a busy machine slows all of them. Times are the processor's,
-// of the calling thread, so that a call longer than a time slice does not count what others got in between.
+// Interleaved timing: cases alternate, so that a busy machine slows all of them. Times are processor time of
+// the calling thread, so that a call longer than a time slice does not count other programs' slices.
 #pragma once
 
 #include <algorithm>

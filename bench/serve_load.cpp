@@ -147,7 +147,7 @@ class ServerProcess {
     try {
       last = line();
     } catch (const Json::exception&) {
-      give_up("the server said nothing at its end");
+      give_up("the server wrote no summary at its end");
     }
     int state = 0;
     rusage usage{};
@@ -196,7 +196,7 @@ class Load {
     while (ready_ + refused_ < clients_.size()) read_answers(100);
   }
   [[nodiscard]] std::size_t refused() const { return refused_; }
-  // A sentence to a refused client.
+  // What the server wrote to the last refused client.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   ~Load() {
     for (const Client& client : clients_) close(client.fd);
@@ -206,8 +206,8 @@ class Load {
   Load& operator=(const Load&) = delete;
 
   // Sends for `seconds` of stream time and calls `each_second`.
-  template <class Told>
-  void send_for(double seconds, const Told& each_second) {
+  template <class EachSecond>
+  void send_for(double seconds, const EachSecond& each_second) {
     const auto beat =
         std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(0.1 / call_.speed));
     const auto packets = static_cast<std::int64_t>(std::llround(seconds * 10));

@@ -9,7 +9,7 @@ Result<std::unique_ptr<StackKernels>> StackKernels::make(const Model& model, Isa
   stack->made_.resize(static_cast<std::size_t>(model.tensor_count()));
   for (int op = 0; op < model.operator_count(); ++op) {
     if (code_of(model.op(op)) == OpCode::conv) RUNNEL_TRY(stack->add(model, op, isa));
-    if (code_of(model.op(op)) == OpCode::requantize && model.op(op).version() == 1)
+    if (code_of(model.op(op)) == OpCode::requantize && arithmetic_of(model.op(op)) == Arithmetic::espdl)
       RUNNEL_TRY(stack->add_requantization(model, op, isa));
   }
   if (stack->layers_.empty()) return Status(Code::unsupported) << "a network without convolutions";
@@ -48,8 +48,8 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
   const fb::ConvOptions& options = *node.options_as_ConvOptions();
   const TensorView x = model.tensor(node.inputs()->Get(0)), weights = model.tensor(node.inputs()->Get(1)),
                    y = model.tensor(node.outputs()->Get(0));
-  if (node.version() != 1 || x.dtype != DType::int8 || y.dtype != DType::int8 || x.shape.rank != 3 ||
-      weights.shape[1] != 1 || options.stride_width() != 1) {
+  if (arithmetic_of(node) != Arithmetic::espdl || x.dtype != DType::int8 || y.dtype != DType::int8 ||
+      x.shape.rank != 3 || weights.shape[1] != 1 || options.stride_width() != 1) {
     return Status(Code::unsupported) << "operator " << op
                                      << " is no one-dimensional int8 convolution of stride 1";
   }

@@ -32,7 +32,7 @@ bool same(DType type, const std::byte* expected, const std::byte* found, std::si
   return true;
 }
 
-// One input and one output whose outermost axis larger than 1 is time; others run at once.
+// As run_vectors() prepared it: can_stream() below.
 bool streams(const Model& model, const Prepared& prepared) noexcept {
   return model.inputs().size() == 1 && prepared.mode() == RunMode::stream;
 }

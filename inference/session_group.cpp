@@ -12,7 +12,8 @@ Result<SessionGroup> SessionGroup::make(const Prepared& prepared, std::size_t co
   if ((count > 0 && seats == 0) || (states != nullptr && states->count() != count)) {
     return Status(Code::invalid_argument)
            << "a group of " << count << " sessions with " << seats << " seats and states of "
-           << (states == nullptr ? count : states->count()) << ", expected a seat and as many states";
+           << (states == nullptr ? count : states->count())
+           << " sessions, expected at least one seat and as many states as sessions";
   }
   StateSlab slab;
   if (states == nullptr) {

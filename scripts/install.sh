@@ -17,7 +17,7 @@ for purpose in "${purposes[@]}"; do
 done
 
 command -v dpkg-query >/dev/null ||
-  die "this is not a Debian system (no dpkg-query); install the like of these yourself: ${wanted[*]}"
+  die "this is not a Debian system (no dpkg-query); install the equivalents of these packages yourself: ${wanted[*]}"
 is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 missing=()
 for package in "${wanted[@]}"; do

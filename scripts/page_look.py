@@ -28,7 +28,7 @@ def page_address(profile, patience=20):
         except (OSError, ValueError):
             pass
         time.sleep(0.1)
-    raise TimeoutError("the browser did not say where it can be asked")
+    raise TimeoutError("the browser did not write down its debugging port")
 
 
 class Page:

@@ -16,17 +16,17 @@ browser=$(command -v chromium || command -v chromium-browser) || { say "SKIPPED 
 [[ -f $recording ]] || { say "SKIPPED WITHOUT A RECORDING: RUNNEL_RECORDING, with spoken digits for half a minute, or RUNNEL_TEST_DATA"; exit 77; }
 
 folder=$(mktemp -d)
-touch "$folder/talk"
-heard=
-trap 'if [[ -n $heard ]]; then kill "$heard" 2>/dev/null || true; wait "$heard" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
+touch "$folder/messages"
+listener=
+trap 'if [[ -n $listener ]]; then kill "$listener" 2>/dev/null || true; wait "$listener" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
 recording=$(realpath -- "$recording")
 cd "$(dirname -- "$recording")"        # the page shows the name as given
-"$runnel" listen "$model" --wav "$(basename -- "$recording")" --speed 1 --http 127.0.0.1:0 >"$folder/events" 2>"$folder/talk" &
-heard=$!
+"$runnel" listen "$model" --wav "$(basename -- "$recording")" --speed 1 --http 127.0.0.1:0 >"$folder/events" 2>"$folder/messages" &
+listener=$!
 for ((i = 0; i < 100; ++i)); do
-  url=$(sed -n 's/.*page: \(http[^ ]*\).*/\1/p' "$folder/talk")
+  url=$(sed -n 's/.*page: \(http[^ ]*\).*/\1/p' "$folder/messages")
   if [[ -n $url ]]; then break; fi
-  kill -0 "$heard" 2>/dev/null || die "the program ended: $(cat "$folder/talk")"
+  kill -0 "$listener" 2>/dev/null || die "the program ended: $(cat "$folder/messages")"
   sleep 0.1
 done
 [[ -n $url ]] || die "the program did not say where its page is"

@@ -2,8 +2,8 @@
 # test.sh [--all]: installs what is missing, builds, and runs the tests; exit code 0 only when everything passed.
 #
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
-#   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (of the
-#                  many mutations, which are a long test, what fits into a minute), the tests labelled `threads` under ThreadSanitizer,
+#   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
+#                  long test of many mutations for a minute only), the tests labelled `threads` under ThreadSanitizer,
 #                  and each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage

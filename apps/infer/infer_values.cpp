@@ -90,8 +90,8 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
              << tensor.shape[axis] << " for input " << tensor_label(model, index) << ' '
              << shape_text(tensor.shape)
              << (model.plan() == nullptr
-                     ? "; a model of whole clips has the length it was imported with (import "
-                       "--shape), where its file leaves that open, infer the file itself"
+                     ? "; a model of whole clips keeps the length of its import (import --shape): "
+                       "where the original file leaves it open, run infer on that file"
                      : "");
     }
   }

@@ -45,7 +45,7 @@ std::vector<std::int32_t> integers(std::span<const std::byte> bytes, DType dtype
   }
 }
 
-// A model prepared for one run over a whole clip, in which all tensors last.
+// A model prepared for one run over a whole clip that keeps all tensors.
 Result<std::unique_ptr<Runner>> runner_of(const std::shared_ptr<const OwnedModel>& owned,
                                           OperatorTable operators) {
   PrepareOptions options;

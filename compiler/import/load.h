@@ -22,8 +22,8 @@
 namespace runnel::compiler {
 
 struct LoadOptions {
-  // Target of the quantizer, for formats that do not record it (DESIGN names: generic, esp32 or c, esp32s3,
-  // esp32p4); empty: found out.
+  // Target of the quantizer, for formats that do not record it: generic, esp32 or c, esp32s3, esp32p4; empty:
+  // detected.
   std::string target;
   // Which model of an .espdl package: name or index; empty: the only one. An error for files that are no
   // packages.
@@ -34,7 +34,7 @@ struct LoadOptions {
   // Sizes and values of inputs that .onnx files leave open; sizes also of .tflite files.
   OnnxOptions onnx;
 
-  // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when
+  // How models of other tools are to be streamed; for .rnl files, which have a plan, an error when
   // given.
   StreamOptions stream;
 

@@ -1,4 +1,4 @@
-// Manifests of microWakeWord: a JSON file beside a .tflite file that says how the model is to be used
+// Manifests of microWakeWord: a JSON file that states how to use a .tflite file in the same folder
 // (docs/formats.md).
 #pragma once
 
@@ -18,7 +18,7 @@ struct WakeWordManifest {
   double probability_cutoff = 0;  // 0 .. 1
   int sliding_window = 1;         // probabilities averaged
   int feature_step = 10;          // ms from frame to frame
-  int tensor_arena = 0;           // bytes that TensorFlow Lite Micro needs for it; 0: not said
+  int tensor_arena = 0;           // bytes that TensorFlow Lite Micro needs for it; 0: not given
 };
 
 // Whether the bytes look like JSON, which no model file does.
@@ -28,8 +28,8 @@ bool looks_like_manifest(std::span<const std::byte> bytes);
 // types that are not known.
 Result<WakeWordManifest> read_manifest(std::span<const std::byte> bytes);
 
-// Gives the model's graph its usage, front end, decision and label. Error: mismatch when the model is none
-// that this front end feeds.
+// Gives the model's graph its usage, front end, decision and label. Error: mismatch when the model's
+// input does not take the frames of this front end.
 Status apply_manifest(const WakeWordManifest& manifest, Graph& graph);
 
 }  // namespace runnel::compiler

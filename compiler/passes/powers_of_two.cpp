@@ -132,8 +132,7 @@ class Folding {
         break;
     }
     if (node.arithmetic == Arithmetic::tflite) node.arithmetic = Arithmetic::espdl;
-    made_->push_back(std::move(node));
-    return {};
+    return limited(std::move(node));
   }
 
   static Status fail(const Node& node) {

@@ -67,8 +67,8 @@ class OwnFft final : public RealFft {
   const Kernels* kernels_ = nullptr;
   ComplexFft complex_;
   const float* factors_ = nullptr;  // even sizes: of the last step
-  float *work_re_ = nullptr, *work_im_ = nullptr, *other_re_ = nullptr,
-        *other_im_ = nullptr;  // others: odd sizes
+  float *work_re_ = nullptr, *work_im_ = nullptr;
+  float *other_re_ = nullptr, *other_im_ = nullptr;  // for odd sizes
 };
 
 }  // namespace runnel::features

@@ -14,7 +14,7 @@ Status Deltas::init(const DeltasSpec& spec, std::size_t dims, Memory& memory) no
   spec_ = spec;
   reach_ = (spec.window - 1) / 2;
   factor_ = static_cast<float>(reach_ * (reach_ + 1) * (2 * reach_ + 1) / 3);
-  // The features wait for the last order, and the first order reads as far back again.
+  // A frame waits for its last order, `reach_` frames for each order; a delta reads `reach_` on either side.
   const auto capacity = static_cast<std::size_t>(reach_ * (spec.order + 2) + 2);
   for (std::int32_t i = 0; i <= spec.order; ++i) RUNNEL_TRY(level_[i].init(dims, capacity, memory));
   reset();

@@ -8,7 +8,7 @@
 
 namespace runnel {
 
-// Hears what is chosen while a model is prepared (PrepareOptions::kernels).
+// Records what is chosen while a model is prepared (PrepareOptions::kernels).
 class KernelNames final : public KernelObserver {
  public:
   explicit KernelNames(int operators) : choices_(static_cast<std::size_t>(operators)) {}

@@ -12,14 +12,14 @@
 
 namespace runnel {
 
-// A thread that finds nothing to do looks again for some microseconds, because the next operator follows at
-// once, and then sleeps: an idle pool takes no processor time. The calling thread works too and takes over
+// A thread that finds nothing to do polls for some microseconds, because the next operator follows at once,
+// and then sleeps: an idle pool takes no processor time. The calling thread works too and takes over
 // whatever no other has begun.
 class ThreadPool final : public Workers {
  public:
   static constexpr int kMaxParts = 32;
 
-  // `threads`: in all, the calling one included; at least 1. Fails with `io_error` when the system gives no
+  // `threads`: at least 1, the calling thread included. Fails with `io_error` when the system gives no
   // more threads.
   static Result<std::unique_ptr<ThreadPool>> make(int threads);
   ThreadPool(const ThreadPool&) = delete;
@@ -41,8 +41,8 @@ class ThreadPool final : public Workers {
   // round that was looked at. On cache lines of their own: each is polled by one side while the other writes.
   alignas(64) std::atomic<std::uint64_t> state_{0};
   alignas(64) std::atomic<int> left_{0};  // parts of this round that others have to finish
-  // Of the current round. Written only while no part is free; who reads them meanwhile fails to take a part,
-  // hence atomic.
+  // Of the current round. Written only while no part is free. Atomic, because a thread may read them then;
+  // it fails to take a part.
   alignas(64) std::atomic<void (*)(const void*, int) noexcept> task_{nullptr};
   std::atomic<const void*> argument_{nullptr};
   std::vector<std::jthread> threads_;

@@ -1,4 +1,4 @@
-// Between the words of a model file and those of the program (inference/op_code.h): the same numbers.
+// Converts the enumerations of a model file to the program's (inference/op_code.h): the same numbers.
 #pragma once
 
 #include "inference/model/model_generated.h"

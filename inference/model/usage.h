@@ -38,8 +38,8 @@ struct ModelUsage {
   [[nodiscard]] bool stepped() const noexcept { return kind != UsageKind::stream; }
 };
 
-// `values`: of a frame, where the stream is known; 0: not. It settles what a file leaves open: how many
-// frames an input of a given size takes. A file without a pipeline section is a stream when it has a plan,
+// `values`: per frame of the stream; 0: not known. It settles what a file leaves open: how many frames
+// an input of a given size takes. A file without a pipeline section is a stream when it has a plan,
 // and a clip otherwise.
 // Errors: invalid_data or mismatch when what the file says contradicts itself, the model or `values`; names
 // both sides.

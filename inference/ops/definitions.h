@@ -51,8 +51,8 @@
   /* recurrent/streaming_cache.cpp */ \
   X(kStreamingCache) \
   /* binary/affine_binary.cpp */ \
-  X(kAddTflite) X(kSubTflite) X(kMulTflite) X(kMaxTflite) X(kMinTflite) X(kSquaredDifference) \
-  X(kPreluTflite) \
+  X(kAddTflite) X(kSubTflite) X(kMulTflite) X(kDivTflite) X(kMaxTflite) X(kMinTflite) \
+  X(kSquaredDifference) X(kPreluTflite) \
   /* unary/affine_unary.cpp */ \
   X(kReluTflite) X(kRequantizeTflite) X(kSigmoidTflite) X(kTanhTflite) X(kLeakyReluTflite) \
   X(kHardSwishTflite) X(kClipTflite) X(kQuantizeTflite) X(kDequantizeTflite) \

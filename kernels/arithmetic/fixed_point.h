@@ -87,7 +87,7 @@ constexpr std::int32_t tanh(std::int32_t a) noexcept {
   return a > 0 ? positive : -positive;
 }
 
-// The reciprocal for softmax: for x > 0 in Q`integer_bits`, 1 / x = result * 2^-bits_over_unit, result in Q0.
+// The reciprocal of x > 0 in Q`integer_bits`: 1 / x = result * 2^-bits_over_unit, result in Q0.
 constexpr std::int32_t reciprocal(std::int32_t x, int integer_bits, int& bits_over_unit) noexcept {
   const int headroom = __builtin_clz(static_cast<std::uint32_t>(x));
   bits_over_unit = integer_bits - headroom;

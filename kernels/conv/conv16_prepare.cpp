@@ -9,7 +9,7 @@ namespace runnel::kernels {
 namespace {
 
 // |sum of products| <= 32768 * sum of |weights| < 2^31.
-constexpr std::int64_t kMaxWeight = 65535;
+constexpr std::int64_t kMaxWeightSum = 65535;
 
 // The window as pieces that are contiguous in x: rows of taps, or single taps. Depthwise: a channel's taps
 // are one piece, which is not contiguous.
@@ -59,7 +59,7 @@ bool split_runs(const ConvSpec& spec, const Pieces& pieces, std::int64_t* sums, 
           const std::int64_t a = weight(spec, pieces, c, piece, 2 * pair),
                              b = weight(spec, pieces, c, piece, 2 * pair + 1);
           sums[c] += (a < 0 ? -a : a) + (b < 0 ? -b : b);
-          fits = fits && sums[c] <= kMaxWeight;
+          fits = fits && sums[c] <= kMaxWeightSum;
         }
         if (fits || pair == first) break;
         // A new run starts with this pair.
@@ -74,6 +74,8 @@ bool split_runs(const ConvSpec& spec, const Pieces& pieces, std::int64_t* sums, 
   return true;
 }
 
+// Per channel the bias, the shift, and where results are only shifted (`wide.shifts`) the mask of the bits
+// that the shift drops, half of it added to the bias. False without memory.
 bool set_sums(const ConvSpec& spec, std::int64_t lanes, bool in_vectors, Memory& memory,
               Wide& wide) noexcept {
   const std::int64_t padded = ceil_div(spec.out_channels, lanes) * lanes;

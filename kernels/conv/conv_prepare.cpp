@@ -162,9 +162,9 @@ std::int64_t room_of(const Requant& how) noexcept {
   return (std::int64_t{1} << 31) - 1 - 512 - half;
 }
 
-// A bias near 2^31, as quantizers write it for channels that are always at a limit of their type, nearer to
-// zero, so that the sums fit into int32. `swing`: what the products can add to it. Only where every sum gives
-// the same limit before and after: requantize() is monotonic, so the sum nearest to zero decides.
+// Quantizers write biases near 2^31 for channels whose result is always a limit of its type. A bias nearer to
+// zero gives the same limit, and its sums fit into int32. `swing`: what the products can add to the bias.
+// False unless every sum gives that limit: requantize() is monotonic, so the sum nearest to zero decides.
 bool smaller_bias(const ConvSpec& spec, std::int32_t channel, std::int64_t room, std::int64_t swing,
                   bool negative, std::int32_t& smaller) noexcept {
   const std::int64_t size = room - swing, nearest = size - swing;
@@ -175,7 +175,7 @@ bool smaller_bias(const ConvSpec& spec, std::int32_t channel, std::int64_t room,
 }
 
 // Gives `spec`, of int8, such biases, and `largest` its new bound, where that makes all accumulators fit.
-// Channels whose bias cannot shrink get none, and are put into `apart`, which has room for all.
+// Channels whose bias cannot shrink get bias 0 and are listed in `apart`, which has room for all.
 Status shrink_biases(ConvSpec& spec, Memory& memory, std::int64_t& largest, std::int32_t* apart,
                      std::int32_t& count) noexcept {
   const std::int64_t room = room_of(spec.requant);

@@ -58,16 +58,14 @@ void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept
   }
 }
 
-struct Interpolated {
-  std::int32_t input;  // of the table, in 1/(24 * 512) for sigmoid, 1/(24 * 256) for tanh
-};
-Interpolated argument(std::int16_t x, std::int32_t multiplier, int shift) noexcept {
+// The position in the table of sigmoid, in 1/512 of an entry; of tanh: in 1/256.
+std::int32_t argument(std::int16_t x, std::int32_t multiplier, int shift) noexcept {
   if (multiplier == 0) {
     multiplier = 3 << shift;
     shift = 0;
   }
   const std::int64_t half = shift > 0 ? std::int64_t{1} << (shift - 1) : 0;
-  return {static_cast<std::int32_t>((std::int64_t{x} * multiplier + half) >> shift)};
+  return static_cast<std::int32_t>((std::int64_t{x} * multiplier + half) >> shift);
 }
 
 bool is_power_of_two(float scale, int& exponent) noexcept {
@@ -367,7 +365,7 @@ void affine_dequantize(const Affine& x, std::size_t count, const void* from, flo
 }
 
 std::int16_t sigmoid_of_int16(std::int16_t x, std::int32_t multiplier, int shift) noexcept {
-  const std::int32_t input = argument(x, multiplier, shift).input;
+  const std::int32_t input = argument(x, multiplier, shift);
   const auto size = static_cast<std::uint32_t>(input < 0 ? -input : input);
   const std::uint32_t entry = size >> 9;
   std::uint32_t result = 0x7fffu << 10;
@@ -379,7 +377,7 @@ std::int16_t sigmoid_of_int16(std::int16_t x, std::int32_t multiplier, int shift
 }
 
 std::int16_t tanh_of_int16(std::int16_t x, std::int32_t multiplier, int shift) noexcept {
-  const std::int32_t input = argument(x, multiplier, shift).input;
+  const std::int32_t input = argument(x, multiplier, shift);
   const auto size = static_cast<std::uint32_t>(input < 0 ? -input : input);
   const std::uint32_t entry = size >> 8;
   std::int32_t result = 0xffff << 8;

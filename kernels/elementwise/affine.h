@@ -48,11 +48,11 @@ enum class AffinePair : std::uint8_t {
   add,
   sub,
   mul,
-  max,
+  max,  // max and min: a, b and y of one scale and zero point
   min,
   squared_difference,
-  prelu  // a where a >= 0, else a * b
-};       // max, min: all of one scale and zero point
+  prelu,  // a where a >= 0, else a * b
+};
 struct AffinePairSpec {
   AffinePair op = AffinePair::add;
   DType dtype = DType::int8;  // of a, b and y: int8 or int16

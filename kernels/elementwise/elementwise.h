@@ -22,9 +22,9 @@ struct BinarySpec {
   int a_exponent = 0, b_exponent = 0, y_exponent = 0;  // value = integer * 2^exponent
   Rounding rounding = Rounding::half_up;
   // false (ESP-DL): add, sub, max, min first round each operand to y's exponent, then combine and saturate;
-  // mul goes through float32: round(float(a*b) * 2^(ea + eb - ey)). true (native): the exact result, rounded
-  // once (a's and b's exponents may differ by 45 at most).
-  // prelu is always exact: a < 0: a * b, else a, rounded once.
+  // mul goes through float32: round(float(a*b) * 2^(ea + eb - ey)). true (Arithmetic::exact): the exact
+  // result, rounded once (a's and b's exponents may differ by 45 at most). prelu is always exact: a where
+  // a >= 0, else a * b, rounded once.
   bool exact = false;
   std::int32_t low = -128, high = 127;  // clamp of the result (activation and type range in one)
 };

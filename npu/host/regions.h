@@ -9,10 +9,10 @@
 
 namespace runnel::npu {
 
-// From the first byte to the one after the last; high 0: none.
+// What a run reads and writes of a region.
 struct RegionUse {
   std::uint64_t bytes = 0;  // of the region
-  Extent read, written;
+  Extent read, written;     // from the first byte to the one after the last; high 0: none
 };
 
 // Of the operations of one run. Errors: as the decoder's, and for copies over more than there are addresses.

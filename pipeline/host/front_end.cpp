@@ -1,6 +1,5 @@
 #include "pipeline/host/front_end.h"
 
-#include <charconv>
 #include <string>
 
 #include "pipeline/host/promise.h"
@@ -37,16 +36,6 @@ const NodeType Gather::type = {.name = "gather",
                                .parameters = {},
                                .make = make_node<Gather>};
 
-// The shortest text: many parameters are float32, and as float64 they would print digits that the user did
-// not write.
-std::string text_of(const Value& value) {
-  if (value.type != ParameterType::real || static_cast<double>(static_cast<float>(value.real)) != value.real)
-    return std::string(describe_value(value).view());
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(value.real)).ptr;
-  return {digits, end};
-}
-
 // One node with all its parameters. `rate`: its sample_frequency, where it has one.
 Status complete(NodeTable nodes, NodeText& node, std::int64_t& rate) {
   RUNNEL_ASSIGN(const NodeType* const type, find_node(nodes, node.type, true));
@@ -69,7 +58,7 @@ Status complete(NodeTable nodes, NodeText& node, std::int64_t& rate) {
     if (value.type == ParameterType::text && value.text.empty()) continue;
     if (parameter.name == "sample_frequency")
       rate = value.type == ParameterType::integer ? value.integer : static_cast<std::int64_t>(value.real);
-    all.push_back({std::string(parameter.name), text_of(value), 0});
+    all.push_back({std::string(parameter.name), value_text(value), 0});
   }
   node.parameters = std::move(all);
   made->~Node();

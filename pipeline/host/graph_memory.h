@@ -17,8 +17,8 @@ namespace runnel::pipeline {
 // up, memory is from the heap, as in HeapMemory.
 class GraphMemory final : public Memory {
  public:
-  // Once, before the first allocation: takes `bytes` at once, as packed_bytes() said of a graph that made the
-  // same allocations. Without memory for it nothing is reserved.
+  // Once, before the first allocation: takes `bytes` at once, packed_bytes() of a graph that made the same
+  // allocations. Without memory for it nothing is reserved.
   void reserve(std::size_t bytes) noexcept {
     if (bytes == 0) return;
     // Vector kernels may read (never write) past the end of their buffers.
@@ -41,7 +41,7 @@ class GraphMemory final : public Memory {
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
   // Bytes to reserve for the same sequence of calls: large allocations begin at cache lines.
   [[nodiscard]] std::size_t packed_bytes() const noexcept { return packed_; }
-  // The part in one piece that is in use; empty without reserve().
+  // The used part of the reserved memory; empty without reserve().
   [[nodiscard]] std::span<const std::byte> piece() const noexcept {
     return {reserved_.get(), std::min(packed_, reserved_bytes_)};
   }

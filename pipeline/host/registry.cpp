@@ -1,6 +1,7 @@
 #include "pipeline/host/registry.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/host/heap_memory.h"
 #include "base/suggest.h"
@@ -32,7 +33,7 @@ std::string kinds_of(const Port& port) {
 
 std::string default_of(const Parameter& parameter, const Node& node) {
   if (parameter.required) return "required";
-  return std::string(describe_value(parameter.get(parameter, node)).view());
+  return value_text(parameter.get(parameter, node));
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -41,6 +42,14 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }
 
 }  // namespace
+
+std::string value_text(const Value& value) {
+  if (value.type != ParameterType::real || static_cast<double>(static_cast<float>(value.real)) != value.real)
+    return std::string(describe_value(value).view());
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(value.real)).ptr;
+  return {digits, end};
+}
 
 Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool has_input) {
   const NodeType* other = nullptr;

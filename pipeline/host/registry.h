@@ -16,6 +16,10 @@ Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool h
 // Error: not_found with a suggestion or the list of all parameters.
 Result<const Parameter*> find_parameter(const NodeType& type, std::string_view name);
 
+// As written in a graph, numbers with the fewest digits: many parameters are float32, and as float64 they
+// would print digits that nobody wrote.
+std::string value_text(const Value& value);
+
 // The data sheet as text for people: help, ports, and a line per parameter with unit, range and default.
 std::string describe_node(const NodeType& type);
 // The same for all nodes as Markdown: the reference part of docs/pipeline.md.

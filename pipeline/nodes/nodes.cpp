@@ -24,6 +24,7 @@
 #include "pipeline/nodes/spectrum/microfrontend.h"
 #include "pipeline/nodes/spectrum/spectral_centroid.h"
 #include "pipeline/nodes/spectrum/spectral_flux.h"
+#include "pipeline/nodes/spectrum/spectral_rolloff.h"
 #include "pipeline/nodes/spectrum/stack.h"
 #include "pipeline/nodes/stft/inverse_stft.h"
 #include "pipeline/nodes/stft/mask.h"
@@ -61,6 +62,7 @@ constexpr DeviceNode kRows[] = {
     node<Stack>("Stack", "pipeline/nodes/spectrum/stack.h"),
     node<SpectralCentroid>("SpectralCentroid", "pipeline/nodes/spectrum/spectral_centroid.h"),
     node<SpectralFlux>("SpectralFlux", "pipeline/nodes/spectrum/spectral_flux.h"),
+    node<SpectralRolloff>("SpectralRolloff", "pipeline/nodes/spectrum/spectral_rolloff.h"),
     node<Framing>("Framing", "pipeline/nodes/sensor/framing.h"),
     node<Statistics>("Statistics", "pipeline/nodes/sensor/statistics.h"),
     node<Cmvn>("Cmvn", "pipeline/nodes/spectrum/cmvn.h"),

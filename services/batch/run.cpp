@@ -152,7 +152,7 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
   state.recordings = static_cast<std::int64_t>(first);
   state.share = state.share_before = cost > 0 ? done / cost : 1;
   const Clock::time_point start = Clock::now();
-  Clock::time_point told = start;
+  Clock::time_point reported = start;
 
   // Each worker is made in its own thread, so that its memory is local to the processor.
   std::vector<std::jthread> threads;
@@ -165,8 +165,8 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
   }
   Status status;
   for (std::size_t index = first; index < recordings.size() && status.ok();) {
-    if (options.progress && Clock::now() - told >= kLook) {
-      told = Clock::now();
+    if (options.progress && Clock::now() - reported >= kLook) {
+      reported = Clock::now();
       state.seconds = seconds_since(start);
       options.progress(state);
     }

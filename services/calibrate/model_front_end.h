@@ -24,9 +24,9 @@ Status store_labels(const std::string& file, std::vector<std::string> names, com
 
 // Whether a file is a recording, by its extension.
 inline bool is_recording(const std::filesystem::path& path) { return batch::is_sound_name(path); }
-// Runs a recording through the model's front end and returns the layout of input `tensor` ([.., time, values]
-// or [.., values, time]). Errors: invalid_argument for a model without front end, mismatch with both frame
-// sizes, those of run_front_end.
+// Runs a recording through the model's front end; the frames have the layout of input `tensor`, [.., time,
+// values] or [.., values, time]. Errors: invalid_argument for a model without front end, mismatch with both
+// frame sizes, those of run_front_end.
 Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::filesystem::path& recording);
 
 }  // namespace runnel::calibrate

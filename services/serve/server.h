@@ -26,7 +26,7 @@ struct ServerOptions {
   std::string token;  // required from clients; empty: none. Without one only loopback addresses are allowed
   int max_streams = 256;   // at a time, 1 .. 65536
   double most_load = 0.8;  // share of a thread's time that its streams may take when all send in real time;
-                           // newcomers beyond are refused; 0: no limit
+                           // streams beyond it are refused; 0: no limit
   int max_others = 256;    // connections that are not streams (before the greeting, or ending); beyond
                            // that and max_streams, new clients wait until the oldest is a quarter of a second
                            // old and is closed

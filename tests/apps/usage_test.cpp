@@ -57,7 +57,7 @@ TEST(UsageOfModels, WakeWordsAreHeardByManifestAndByTheFileMadeOfIt) {
 }
 
 // The recording ends with the word: the runs whose mean decides come after it.
-TEST(UsageOfModels, AWordAtTheEndOfARecordingIsHeardWithSilenceBehindIt) {
+TEST(UsageOfModels, AWordAtTheEndOfARecordingIsHeardWithSilenceAfterIt) {
   RUNNEL_NEEDS_DATA();
   const std::string model = (data() / "models/mww/alexa.json").string(),
                     said = (data() / "models/openwakeword/alexa_test.wav").string();
@@ -109,7 +109,7 @@ TEST(UsageOfModels, InputsThatATfliteFileLeavesOpenGetTheLengthOfTheData) {
              folder.path() / "shape"});
   close(folder.path() / "shape");
   refusal({"import", model, "-o", folder.path() / "no.rnl", "--shape", "sound=1x16000"},
-          "a shape for input \"sound\", which the model has not");
+          "a shape for input \"sound\", which the model does not have");
 }
 
 TEST(UsageOfModels, ImportStoresWindowsAndRefusesContradictions) {

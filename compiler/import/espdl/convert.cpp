@@ -168,9 +168,9 @@ bool same_shape(const std::vector<std::int32_t>& shape, const std::vector<std::i
          shape[2] == 1 && dims[2] == 1 && dims[3] == 2 * std::int64_t{shape[3]};
 }
 
-// One vector case from the recorded values, when every value fits its tensor and every input has one.
-// Calls in a row become one recording where the caches became padding; call by call only the first one can be
-// used alone.
+// One vector case from the recorded values, when every value fits its tensor and every input has one. Where
+// the caches became padding, consecutive calls are joined to one recording; a model that runs call by call
+// gets the first call only.
 void add_vectors(Builder& builder, const Model& model) {
   const bool stepped = builder.cache_form() == CacheForm::explicit_operators;
   VectorCase recorded;

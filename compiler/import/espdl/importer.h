@@ -32,8 +32,8 @@ struct CustomNode {
 struct CustomOperator {
   std::string op_type;  // in the file; also the name of the operator in the model
   int version = 1;      // of the OperatorDefinition that is meant, 1 to 255
-  // Shapes of the outputs, one for each, all dimensions at least 1. A failure fails the import and is told
-  // with the node's name. Empty: every output has the shape of the first input.
+  // Shapes of the outputs, one for each, all dimensions at least 1. A failure fails the import and is
+  // reported with the node's name. Empty: every output has the shape of the first input.
   std::function<Result<std::vector<std::vector<std::int32_t>>>(const CustomNode& node)> shapes = {};
 };
 
@@ -48,8 +48,8 @@ struct EspdlOptions {
   std::optional<crypto::Key> key = {};
   // The operators of the application; any other unknown type fails the import.
   std::vector<CustomOperator> custom_operators = {};
-  // Runs the embedded test values where they decide on the target, and tells what can be streamed; holds the
-  // application's as well.
+  // For running the embedded test values, which may decide on the target, and for checking what can be
+  // streamed; contains the application's as well.
   OperatorTable operators = all_operators();
 };
 

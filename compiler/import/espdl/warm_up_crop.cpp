@@ -39,7 +39,7 @@ bool keeps_rate(const Node& node) {
          node.op != "Resize" && node.op != "InsertZeros";
 }
 
-std::optional<std::int64_t> axis_behind(const Node& node, std::int64_t axis) {
+std::optional<std::int64_t> axis_after_transpose(const Node& node, std::int64_t axis) {
   const auto perm = node.integers("perm", {});
   if (!perm.ok()) return std::nullopt;
   const auto at = std::find(perm->begin(), perm->end(), axis);
@@ -79,7 +79,7 @@ std::set<std::string> warm_up_crops(const Model& model) {
       if (!window.ok() || *window < 1 || *window > (1 << 24)) return {};
       out.lag += *window - 1;
     } else if (node.op == "Transpose") {
-      const auto axis = axis_behind(node, out.axis);
+      const auto axis = axis_after_transpose(node, out.axis);
       if (!axis) return {};
       out.axis = *axis;
     } else if (node.op == "Slice") {

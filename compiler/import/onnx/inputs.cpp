@@ -111,7 +111,7 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
   };
   for (const auto& [name, shape] : options.shapes) {
     if (!known(name))
-      return Status(Code::not_found) << "a shape for input \"" << name << "\", which the model has not";
+      return Status(Code::not_found) << "a shape for input \"" << name << "\", which the model does not have";
   }
   // The name of a batch is one on every axis.
   for (std::size_t k = 0; k < inputs.size(); ++k) {
@@ -176,7 +176,7 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
     const auto found =
         std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == name; });
     if (found == inputs.end())
-      return Status(Code::not_found) << "a value for input \"" << name << "\", which the model has not";
+      return Status(Code::not_found) << "a value for input \"" << name << "\", which the model does not have";
     if (!found->fixed)
       return Status(Code::unsupported)
              << "a value for input \"" << name << "\" of " << name_of(found->dtype) << ", expected integers";

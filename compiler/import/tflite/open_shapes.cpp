@@ -59,7 +59,7 @@ Result<bool> settle_shapes(Subgraph& graph, const InputShapes& shapes, std::int6
   for (const auto& entry : shapes.shapes) {
     if (!is_input(entry.first))
       return Status(Code::not_found) << "a shape for input \"" << entry.first
-                                     << "\", which the model has not";
+                                     << "\", which the model does not have";
   }
   bool used = false;
   for (const std::int32_t id : graph.inputs) {

@@ -28,6 +28,7 @@ Status convert_squeeze(Builder& builder, const Operator& op);
 Status convert_transpose(Builder& builder, const Operator& op);
 Status convert_pad(Builder& builder, const Operator& op);
 Status convert_strided_slice(Builder& builder, const Operator& op);
+Status convert_slice(Builder& builder, const Operator& op);
 Status convert_concatenation(Builder& builder, const Operator& op);
 Status convert_split(Builder& builder, const Operator& op);
 Status convert_pack(Builder& builder, const Operator& op);
@@ -53,7 +54,7 @@ constexpr std::array kRows = {
     OperatorRow{Builtin::ADD, "ADD", convert_binary, kAll, OpCode::add},
     OperatorRow{Builtin::SUB, "SUB", convert_binary, kAll, OpCode::sub},
     OperatorRow{Builtin::MUL, "MUL", convert_binary, kAll, OpCode::mul},
-    OperatorRow{Builtin::DIV, "DIV", convert_binary, kFloat, OpCode::div},
+    OperatorRow{Builtin::DIV, "DIV", convert_binary, kByte, OpCode::div},
     OperatorRow{Builtin::MAXIMUM, "MAXIMUM", convert_binary, kChoice, OpCode::max},
     OperatorRow{Builtin::MINIMUM, "MINIMUM", convert_binary, kChoice, OpCode::min},
     OperatorRow{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kAll},
@@ -85,6 +86,7 @@ constexpr std::array kRows = {
     OperatorRow{Builtin::TRANSPOSE, "TRANSPOSE", convert_transpose, kAny},
     OperatorRow{Builtin::PAD, "PAD", convert_pad, kAny},
     OperatorRow{Builtin::STRIDED_SLICE, "STRIDED_SLICE", convert_strided_slice, kAny},
+    OperatorRow{Builtin::SLICE, "SLICE", convert_slice, kAny},
     OperatorRow{Builtin::CONCATENATION, "CONCATENATION", convert_concatenation, kAll},
     OperatorRow{Builtin::SPLIT, "SPLIT", convert_split, kAny},
     OperatorRow{Builtin::SPLIT_V, "SPLIT_V", convert_split, kAny},

@@ -237,9 +237,15 @@ Result<SlicePlan> plan_slice(const Subgraph& graph, const Operator& op,
     };
     const bool from_edge = !given || ((options->begin_mask() >> i & 1) != 0 && !shrink),
                to_edge = !given || (options->end_mask() >> i & 1) != 0;
+    // `offset`: ends count from their begins. Far outside every size the exact number does not matter.
+    const auto near = [](std::int64_t value) {
+      constexpr std::int64_t kFar = std::int64_t{1} << 40;
+      return std::clamp(value, -kFar, kFar);
+    };
     const std::int64_t begin = from_edge ? (step > 0 ? 0 : size - 1) : bound(numbers[0][i]);
-    std::int64_t end = to_edge ? (step > 0 ? size : -1)
-                               : bound(options->offset() ? numbers[0][i] + numbers[1][i] : numbers[1][i]);
+    std::int64_t end =
+        to_edge ? (step > 0 ? size : -1)
+                : bound(options->offset() ? near(numbers[0][i]) + near(numbers[1][i]) : numbers[1][i]);
     if (shrink) end = begin + (step > 0 ? 1 : -1);
     const std::int64_t length = (end - begin + step - (step > 0 ? 1 : -1)) / step;
     if (length < 1 || begin < 0 || begin >= size)

@@ -4,7 +4,7 @@
 
 namespace runnel::kernels {
 
-// In the real file this line is in the header that lists the tables of all instruction sets.
+// In the real file this line is in kernels/elementwise/elementwise_levels.h.
 const Elementwise& elementwise_skeleton() noexcept;
 
 namespace {

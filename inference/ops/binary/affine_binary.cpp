@@ -1,8 +1,9 @@
-// Sums, differences, products, squared differences and PReLU of tensors with any scale and zero point, as
-// TensorFlow Lite computes them.
+// Sums, differences, products, quotients, squared differences and PReLU of tensors with any scale and zero
+// point, as TensorFlow Lite computes them.
 #include "inference/ops/affine.h"
 #include "inference/ops/binary/bound_pair.h"
 #include "inference/ops/definitions.h"
+#include "kernels/elementwise/affine_quotient.h"
 
 namespace runnel::ops {
 namespace {
@@ -50,6 +51,13 @@ Status check_choice(const Model& model, const fb::Operator& op) noexcept {
   return {};
 }
 
+// The limits of the output's integers.
+template <class Spec>
+void set_range(const fb::Operator& op, const TensorView& y, Spec& spec) noexcept {
+  const fb::BinaryOptions* const given = op.options_as_BinaryOptions();
+  affine_range(y, given == nullptr ? Activation::none : native(given->activation()), spec.low, spec.high);
+}
+
 template <kernels::AffinePair kOp>
 Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
@@ -59,12 +67,43 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   kernels::AffinePairSpec& spec = bound->spec;
   spec.op = kOp;
   kernels::set_scales(spec, affine_of(a), affine_of(b), affine_of(y));
-  const fb::BinaryOptions* const given = op.options_as_BinaryOptions();
-  affine_range(y, given == nullptr ? Activation::none : native(given->activation()), spec.low, spec.high);
+  set_range(op, y, spec);
   bound->set_counts(spec);
   bound->pairs = kernels::affine_pairs_for(spec, context.isa());
   context.chose_kernel(
       {bound->pairs == kernels::affine_pairs ? Isa::reference : vector_level(context.isa()), ""});
+  return static_cast<const BoundOperator*>(bound);
+}
+
+// ---- quotients: a loop of their own, which programs that do not divide do not link
+struct BoundQuotient : BoundPair {
+  kernels::QuotientSpec spec;  // of one piece
+};
+
+void run_quotient(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundQuotient&>(self);
+  op.run_pieces(context, [&](const auto& x, std::byte* y) {
+    kernels::affine_quotients(op.spec, reinterpret_cast<const std::int8_t*>(x[0]),
+                              reinterpret_cast<const std::int8_t*>(x[1]), reinterpret_cast<std::int8_t*>(y));
+  });
+}
+
+// The reference divides int8 only.
+Status check_quotient(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_pair(model, op));
+  const DType type = output(model, op).dtype;
+  if (type == DType::int8) return {};
+  return Status(Code::unsupported) << "operands are " << name_of(type) << ", expected int8";
+}
+
+Result<const BoundOperator*> prepare_quotient(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const TensorView y = output(context.model(), op);
+  RUNNEL_ASSIGN(BoundQuotient* const bound, bind_pair<BoundQuotient>(context, run_quotient));
+  kernels::set_scales(bound->spec, affine_of(input(context.model(), op, 0)),
+                      affine_of(input(context.model(), op, 1)), affine_of(y));
+  set_range(op, y, bound->spec);
+  bound->set_counts(bound->spec);
   return static_cast<const BoundOperator*>(bound);
 }
 
@@ -88,6 +127,9 @@ constexpr OperatorDefinition define(OpCode code, std::string_view name,
 const OperatorDefinition kAddTflite = define<kernels::AffinePair::add>(OpCode::add, "add");
 const OperatorDefinition kSubTflite = define<kernels::AffinePair::sub>(OpCode::sub, "sub");
 const OperatorDefinition kMulTflite = define<kernels::AffinePair::mul>(OpCode::mul, "mul");
+const OperatorDefinition kDivTflite = {OpCode::div,      Arithmetic::tflite, "div",
+                                       check_quotient,   stream_broadcast,   prepare_quotient,
+                                       InPlace::elements};
 const OperatorDefinition kMaxTflite = define<kernels::AffinePair::max>(OpCode::max, "max");
 const OperatorDefinition kSquaredDifference = define<kernels::AffinePair::squared_difference>(
     OpCode::squared_difference, "squared_difference", Arithmetic::only);

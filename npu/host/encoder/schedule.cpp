@@ -69,7 +69,7 @@ Volume input_of(const Operation& op, std::int32_t number) {
 std::uint8_t block_dependency(const Operation& op, const Operation& previous,
                               const Accelerator& accelerator) noexcept {
   if (!previous.computes()) return 0;
-  // Tables are where an operation without one may have its accumulators.
+  // An operation without a table may have its accumulators where the previous one still reads its table.
   if (accelerator.banks <= 16 && previous.activation.table() && !op.activation.table()) return 0;
   const bool first = overlap(op.ifm, previous.ofm),
              second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);

@@ -47,7 +47,7 @@ class Names {
   [[nodiscard]] bool full() const noexcept {
     return text_.size() > std::numeric_limits<std::uint32_t>::max() - (std::size_t{1} << 16);
   }
-  // The next one; nullopt at the end.
+  // The next one; empty at the end.
   std::string_view next() {
     return next_ == places_.size() ? std::string_view() : std::string_view(&text_[places_[next_++]]);
   }

@@ -108,6 +108,25 @@ TEST(PowersOfTwo, SquaredDifferencesAreRoundedOnce) {
   EXPECT_EQ((*outputs)[0], bytes_of<std::int8_t>({9, 100, 9}));
 }
 
+// A fused ReLU6 that the operator with power-of-two scales does not have becomes a clip after it.
+TEST(PowersOfTwo, QuotientsKeepTheirLimits) {
+  TinyTflite model;
+  const int a = model.tensor(kInt8, {1, 3}, 0.5f, 0), b = model.tensor(kInt8, {1, 3}, 0.25f, 0),
+            y = model.tensor(kInt8, {1, 3}, 0.0625f, 0);
+  model.op(Builtin::DIV, {a, b}, {y}, BuiltinOptions::Div,
+           tflite::CreateArithmeticOptions(model.builder(), 3));
+  auto graph = compiler::import_tflite(model.file({a, b}, {y}));
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  ASSERT_TRUE(compiler::to_powers_of_two(*graph).ok());
+  const auto runnable = RunnableGraph::make(*graph);
+  ASSERT_TRUE(runnable.ok()) << runnable.status().text();
+  const auto outputs =
+      (*runnable)->whole({bytes_of<std::int8_t>({10, -20, 40}), bytes_of<std::int8_t>({4, 4, 8})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().text();
+  // 5 / 1; -10 / 1, limited to 0; 20 / 2, limited to 6.
+  EXPECT_EQ((*outputs)[0], bytes_of<std::int8_t>({80, 0, 96}));
+}
+
 TEST(PowersOfTwo, GraphsWithoutScalesStay) {
   TinyTflite model;
   const int x = model.tensor(kFloat, {1, 4}, 0, 0), y = model.tensor(kFloat, {1, 4}, 0, 0);

@@ -142,8 +142,6 @@ TEST(Affine, PreluMultipliesWhatIsBelowZero) {
   }
 }
 
-// Every level against the specification: all types and operations, scales from tiny to far apart, zero points
-// at the ends, one operand repeated, in place.
 // Ties, their neighbours, numbers beyond every type, infinity and NaN.
 TEST(Affine, ConversionsAreEqualAtEveryLevel) {
   std::mt19937 random(3);
@@ -179,6 +177,8 @@ TEST(Affine, ConversionsAreEqualAtEveryLevel) {
   }
 }
 
+// Every level against the specification: all types and operations, scales from tiny to far apart, zero points
+// at the ends, one operand repeated, in place.
 TEST(Affine, PairsAreEqualAtEveryLevel) {
   std::mt19937 random(11);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };

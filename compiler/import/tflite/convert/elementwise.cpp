@@ -69,10 +69,6 @@ Status convert_binary(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   RUNNEL_ASSIGN(const Activated how, activated(builder, op, fused_of(op), y));
   const bool floats = builder.is_float(y);
-  const bool affine = op.code == Builtin::ADD || op.code == Builtin::SUB || op.code == Builtin::MUL;
-  const bool choice = op.code == Builtin::MAXIMUM || op.code == Builtin::MINIMUM;
-  if (!floats && !affine && !choice)
-    return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const BinaryOptions options{how.clipped ? Activation::none : how.activation};
   RUNNEL_TRY(builder.emit(op, find_operator(op)->code, {a, b}, {how.to}, options,
                           floats ? Arithmetic::espdl : Arithmetic::tflite));

@@ -130,6 +130,37 @@ Status convert_strided_slice(Builder& builder, const Operator& op) {
   return builder.emit_reshape(op, piece, y, kept.empty() ? std::vector<std::int32_t>{1} : kept);
 }
 
+// The first element and the number of elements of each axis; -1: all that follow.
+Status convert_slice(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const auto first, builder.integers(op, 1));
+  RUNNEL_ASSIGN(const auto sizes, builder.integers(op, 2));
+  const std::vector<std::int32_t> from = builder.at(x).shape;
+  if (first.size() != from.size() || sizes.size() != from.size()) {
+    return Builder::fail(op) << first.size() << " begins and " << sizes.size() << " sizes, expected "
+                             << from.size() << " as the input has axes";
+  }
+  SliceOptions options;
+  std::vector<std::int32_t> shape;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (first[i] < 0 || first[i] >= from[i]) {
+      return Builder::fail(op) << "begin " << first[i] << " on axis " << i << ", expected 0 to "
+                               << from[i] - 1;
+    }
+    const std::int64_t rest = from[i] - first[i], size = sizes[i] == -1 ? rest : sizes[i];
+    if (size < 1 || size > rest) {
+      return Builder::fail(op) << "size " << size << " on axis " << i << " from " << first[i]
+                               << ", expected -1 or 1 to " << rest;
+    }
+    options.begin.push_back(static_cast<std::int32_t>(first[i]));
+    options.step.push_back(1);
+    shape.push_back(static_cast<std::int32_t>(size));
+  }
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  builder.at(y).shape = shape;
+  return builder.emit(op, OpCode::slice, {x}, {y}, options);
+}
+
 Status convert_concatenation(Builder& builder, const Operator& op) {
   const auto* const o = op.table->builtin_options_as_Concatenation();
   if (o == nullptr) return Builder::fail(op) << "its options are missing";

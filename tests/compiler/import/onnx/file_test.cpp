@@ -90,7 +90,7 @@ TEST(OnnxFile, OpenAxes) {
   EXPECT_THAT(shape(seen), ElementsAre(1, 7, 2));
   EXPECT_THAT(shape(strange), ElementsAre(1, 128, 2)) << "data that does not fit is not heeded";
   EXPECT_THAT(why(maker, wrong), HasSubstr("shape [1, 50, 3] for input \"x\""));
-  EXPECT_THAT(why(maker, unknown), HasSubstr("which the model has not"));
+  EXPECT_THAT(why(maker, unknown), HasSubstr("which the model does not have"));
 }
 
 // The length of time can be chosen. Two open axes would be guesses.

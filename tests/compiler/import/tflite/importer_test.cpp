@@ -1,4 +1,5 @@
 // Small .tflite models made here: what is read, what is computed, what is refused.
+#include <limits>
 #include <random>
 #include <string>
 
@@ -89,7 +90,7 @@ TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
   EXPECT_EQ(shapes_of(seen({1, 2, 3})), "1 512 1 4 ");
   EXPECT_EQ(shapes_of(counted), "1 400 1 3 ");
   EXPECT_EQ(shapes_of(asked("t0", {1, 0})), "shape [1, 0] for input \"t0\", which has [-1, -1] (-1: open)");
-  EXPECT_EQ(shapes_of(asked("t1", {1, 300})), "a shape for input \"t1\", which the model has not");
+  EXPECT_EQ(shapes_of(asked("t1", {1, 300})), "a shape for input \"t1\", which the model does not have");
 }
 
 TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {
@@ -135,6 +136,74 @@ TEST(TfliteImporter, RequantizesBetweenTypes) {
   model.op(Builtin::QUANTIZE, {x}, {y});
   EXPECT_EQ(run<std::uint8_t>(model.file({x}, {y}), {bytes_of<std::int8_t>({-128, -1, 0, 127})}),
             (std::vector<std::uint8_t>{0, 127, 128, 255}));
+}
+
+// A SLICE of [2, 3, 4]; begins and sizes of int32 or int64.
+template <class T>
+Bytes slice_of(const std::vector<T>& begin, const std::vector<T>& size, Type numbers,
+               const std::vector<std::int32_t>& shape) {
+  TinyTflite model;
+  const auto count = static_cast<std::int32_t>(begin.size());
+  const int x = model.tensor(kInt8, {2, 3, 4}, 0.5f, 3),
+            from = model.tensor<T>(numbers, {count}, 0, 0, begin),
+            sizes = model.tensor<T>(numbers, {static_cast<std::int32_t>(size.size())}, 0, 0, size),
+            y = model.tensor(kInt8, shape, 0.5f, 3);
+  model.op(Builtin::SLICE, {x, from, sizes}, {y});
+  return model.file({x}, {y});
+}
+
+TEST(TfliteImporter, SlicesByFirstElementAndSize) {
+  std::vector<std::int8_t> x(24);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int8_t>(i * 5 - 60);
+  std::vector<std::int8_t> expected;  // [1, 0 to 1, 2 to 3]
+  for (const std::size_t row : {0U, 1U}) {
+    for (const std::size_t column : {2U, 3U}) expected.push_back(x[12 + row * 4 + column]);
+  }
+  EXPECT_EQ(run<std::int8_t>(slice_of<std::int32_t>({1, 0, 2}, {1, 2, 2}, kInt32, {1, 2, 2}), {bytes_of(x)}),
+            expected);
+  // -1: all that follow.
+  EXPECT_EQ(
+      run<std::int8_t>(slice_of<std::int64_t>({1, 0, 2}, {-1, 2, -1}, kInt64, {1, 2, 2}), {bytes_of(x)}),
+      expected);
+  EXPECT_EQ(
+      run<std::int8_t>(slice_of<std::int32_t>({0, 0, 0}, {-1, -1, -1}, kInt32, {2, 3, 4}), {bytes_of(x)}), x);
+}
+
+TEST(TfliteImporter, RefusesSlicesOutsideTheInput) {
+  const auto expect_words = [](const std::string& text, std::string_view words) {
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+  };
+  const auto refused = [](std::vector<std::int64_t> begin, std::vector<std::int64_t> size) {
+    return refusal(slice_of(begin, size, kInt64, {1, 1, 1}));
+  };
+  expect_words(refused({0, 0}, {1, 1}), "2 begins and 2 sizes, expected 3");
+  expect_words(refused({0, 0, 0}, {1, 1}), "3 begins and 2 sizes, expected 3");
+  expect_words(refused({0, 3, 0}, {1, 1, 1}), "begin 3 on axis 1, expected 0 to 2");
+  expect_words(refused({-1, 0, 0}, {1, 1, 1}), "begin -1 on axis 0, expected 0 to 1");
+  expect_words(refused({0, 0, 1}, {1, 1, 4}), "size 4 on axis 2 from 1, expected -1 or 1 to 3");
+  expect_words(refused({0, 0, 1}, {1, 0, 1}), "size 0 on axis 1 from 0, expected -1 or 1 to 3");
+  constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  expect_words(refused({far, 0, 0}, {far, 1, 1}), "on axis 0, expected 0 to 1");
+  expect_words(refused({0, 0, 1}, {1, 1, -far}), "on axis 2 from 1, expected -1 or 1 to 3");
+}
+
+TEST(TfliteImporter, EndsOfStridedSlicesMayCountFromTheirBegins) {
+  const auto slice_of = [](std::int64_t begin, std::int64_t end) {
+    TinyTflite model;
+    const int x = model.tensor(kInt8, {6}, 0.5f, 0),
+              from = model.tensor<std::int64_t>(kInt64, {1}, 0, 0, {begin}),
+              to = model.tensor<std::int64_t>(kInt64, {1}, 0, 0, {end}),
+              step = model.tensor<std::int64_t>(kInt64, {1}, 0, 0, {1}),
+              y = model.tensor(kInt8, {3}, 0.5f, 0);
+    model.op(Builtin::STRIDED_SLICE, {x, from, to, step}, {y}, tflite::BuiltinOptions::StridedSlice,
+             tflite::CreateStridedSliceOptions(model.builder(), 0, 0, 0, 0, 0, true));
+    return model.file({x}, {y});
+  };
+  const Bytes x = bytes_of<std::int8_t>({1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run<std::int8_t>(slice_of(2, 3), {x}), (std::vector<std::int8_t>{3, 4, 5}));
+  constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(run<std::int8_t>(slice_of(3, far), {x}), (std::vector<std::int8_t>{4, 5, 6}));
+  EXPECT_NE(refusal(slice_of(far, far)).find("nothing of 6 elements on axis 0"), std::string::npos);
 }
 
 TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "kernels/elementwise/affine_quotient.h"
 #include "tests/compiler/import/tflite/tiny_tflite.h"
 
 namespace runnel::test {
@@ -138,6 +139,39 @@ TEST(TfliteInt8, LargerAndSmallerOfTwo) {
                          {bytes_of<std::int8_t>({-128, 5, 127, 0, 0, 0}), bytes_of<std::int8_t>({-1, 5, 9})});
     EXPECT_EQ(found, larger ? (std::vector<std::int8_t>{-1, 5, 127, 0, 5, 9})
                             : (std::vector<std::int8_t>{-128, 5, 9, -1, 0, 0}));
+  }
+}
+
+// The quotients of the kernel's own test, with a limit and one divisor per channel; uint8 is computed 128
+// lower.
+TEST(TfliteInt8, DividesByTheValueOfEachChannel) {
+  constexpr int kRows = 40, kChannels = 6, a_zero = -20, b_zero = 5, y_zero = -3;
+  const float as = 0.04f, bs = 0.03f, ys = 0.07f;
+  const auto a = random_values<std::int8_t>(kRows * kChannels, -128, 127);
+  const std::vector<std::int8_t> b{-128, 6, 127, 3, 70, -31};
+  kernels::QuotientSpec spec;
+  kernels::set_scales(spec, {DType::int8, as, a_zero}, {DType::int8, bs, b_zero}, {DType::int8, ys, y_zero});
+  spec.count = spec.a_count = a.size();
+  spec.b_count = b.size();
+  spec.low = y_zero;
+  spec.high = y_zero + static_cast<int>(std::lround(6.0f / ys));  // ReLU6
+  std::vector<std::int8_t> expected(a.size());
+  kernels::affine_quotients(spec, a.data(), b.data(), expected.data());
+  EXPECT_NE(*std::ranges::min_element(expected), *std::ranges::max_element(expected));
+  for (const bool is_unsigned : {false, true}) {
+    const int shift = is_unsigned ? 128 : 0;
+    const Type type = is_unsigned ? kUint8 : kInt8;
+    const auto shifted = [&](std::vector<std::int8_t> values) {
+      for (auto& value : values) value = static_cast<std::int8_t>(value + shift);
+      return values;
+    };
+    TinyTflite model;
+    const int ta = model.tensor(type, {kRows, kChannels}, as, a_zero + shift),
+              tb = model.tensor(type, {kChannels}, bs, b_zero + shift, shifted(b)),
+              ty = model.tensor(type, {kRows, kChannels}, ys, y_zero + shift);
+    model.op(Builtin::DIV, {ta, tb}, {ty}, BuiltinOptions::Div,
+             tflite::CreateArithmeticOptions(model.builder(), 3));
+    EXPECT_EQ(run<std::int8_t>(model.file({ta}, {ty}), {bytes_of(shifted(a))}), shifted(expected));
   }
 }
 
