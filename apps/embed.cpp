@@ -20,6 +20,10 @@
 #include "features/fbank/rom_fbank.h"
 #include "features/host/fbank_source.h"
 #include "features/host/microfrontend_source.h"
+#include "inference/delegate.h"
+#include "npu/delegate.h"
+#include "npu/host/simulator/fake_device.h"
+#include "npu/payload.h"
 #include "pipeline/host/detector_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
@@ -343,6 +347,36 @@ bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept 
   return true;
 }
 
+// With the back end that devices have, for models with parts for an NPU.
+OperatorTable dry_operators() {
+  static const std::vector<const OperatorDefinition*> table = [] {
+    std::vector<const OperatorDefinition*> all(all_operators().begin(), all_operators().end());
+    all.push_back(&npu::ethos_u_v1);
+    return all;
+  }();
+  return table;
+}
+
+// The NPU that segments of the model are made for; empty: there are none. A device that they fit to, which
+// the dry run asks but does not start, is added to this program.
+Result<std::string> add_dry_device(const Model& model) {
+  for (int i = 0; i < model.operator_count(); ++i) {
+    if (code_of(model.op(i)) != OpCode::delegate) continue;
+    const DelegateSegment segment(model, model.op(i));
+    if (segment.kind() != "ethos-u") continue;
+    RUNNEL_ASSIGN(const npu::Payload payload, npu::read_payload(segment.part("command_stream")));
+    npu::FakeDeviceOptions options;
+    options.config = payload.config;
+    options.id = payload.id;
+    static npu::FakeDevice device(options);
+    static npu::Driver driver(device);
+    RUNNEL_TRY(driver.init());
+    npu::add_driver(driver);
+    return std::string(driver.accelerator()->name);
+  }
+  return std::string();
+}
+
 struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
   std::int64_t hop = 1;  // samples from frame to frame after the front end
@@ -375,7 +409,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   dry.name = program.name.c_str();
   dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};
   if (model.compiled == nullptr) dry.make_loader = embed::rom_loader;
-  dry.operators = all_operators();
+  dry.operators = dry_operators();
   dry.input = {.kind = pipeline::Kind::audio,
                .dtype = DType::float32,
                .channels = program.channels,
@@ -548,6 +582,7 @@ Status run_embed(const EmbedCall& call) {
   program.channels = call.channels;
   program.event_room = call.events;
   RUNNEL_ASSIGN(program.operators, compiler::operator_symbols(model));
+  RUNNEL_ASSIGN(program.npu, add_dry_device(model));
   RUNNEL_ASSIGN(program.model, rom_model(model, call, keep_names));
   if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr) {
     for (const flatbuffers::String* label : *pipeline->labels()) program.labels.push_back(label->str());
@@ -596,6 +631,9 @@ Status run_embed(const EmbedCall& call) {
                   "makes the library {}",
                   call.graph.model, model.operator_count(), program.operators.size(), program.model.size(),
                   program.hop, program.sample_rate, call.output, program.name));
+  if (!program.npu.empty())
+    say(fmt::format("parts run on {}: runnel_npu_add() in embed/npu/runnel_npu.h gives it to the program",
+                    program.npu));
   return {};
 }
 

@@ -50,6 +50,7 @@ Result<std::vector<std::byte>> export_model(const ExportCall& call, const std::s
 }
 
 Status run_export(const ExportCall& call) {
+  RUNNEL_TRY(check_extension(call.output, {".espdl"}));
   std::vector<std::vector<std::byte>> files;
   for (const std::string& input : call.inputs) {
     RUNNEL_ASSIGN(auto bytes, export_model(call, input));

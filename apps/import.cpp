@@ -53,6 +53,7 @@ Status fold_scales(const std::string& input, compiler::Graph& graph) {
 }
 
 Status run_import(const ImportCall& call) {
+  RUNNEL_TRY(check_extension(call.output, {".rnl"}));
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   if (call.encrypt && !options.key)
     return Status(Code::invalid_argument)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise.h"
@@ -190,6 +191,19 @@ Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const Mo
   RUNNEL_ASSIGN(compiler::LoadedModel loaded, compiler::load_model(path, options));
   for (const std::string& note : loaded.notes) say(path + ": " + note);
   return loaded.model;
+}
+
+Status check_extension(const std::string& path, std::initializer_list<std::string_view> written) {
+  constexpr std::string_view kModels[] = {".rnl", ".tflite", ".pte",   ".bpte",
+                                          ".ptd", ".onnx",   ".espdl", ".pb"};
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (std::ranges::find(kModels, extension) == std::end(kModels) ||
+      std::ranges::find(written, extension) != written.end())
+    return {};
+  Status status(Code::invalid_argument);
+  status << path << ": models with the ending " << extension << " are not written here, expected ";
+  for (const std::string_view& one : written) status << (&one == written.begin() ? "" : " or ") << one;
+  return status;
 }
 
 std::string tensor_label(const Model& model, int tensor) {

@@ -8,7 +8,7 @@
 namespace runnel::compiler {
 
 Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls,
-                                       std::int64_t frames, bool plan) {
+                                       std::int64_t frames, bool plan, OperatorTable operators) {
   WriteOptions write;
   write.blocks.clear();
   write.plan = plan;
@@ -17,7 +17,7 @@ Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buf
   PrepareOptions options;
   options.mode = RunMode::whole;
   options.frames = frames;
-  RUNNEL_ASSIGN(auto engine, Engine::make(std::move(model), options));
+  RUNNEL_ASSIGN(auto engine, Engine::make(std::move(model), options, operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(std::move(engine)));
   Session& session = runner->session();
   std::vector<Buffers> results;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/memory.h"
+#include "base/status.h"
 #include "embed/runnel.h"
 #include "inference/model/loader.h"
 #include "inference/operator.h"
@@ -17,7 +18,7 @@
 namespace runnel::embed {
 
 // Changes with the struct below and the meaning of its members.
-inline constexpr std::uint32_t kProgramVersion = 2;
+inline constexpr std::uint32_t kProgramVersion = 3;
 
 // The processor that the planned memory and the kernels rely on. `any` runs everywhere.
 enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
@@ -39,6 +40,12 @@ struct RomBytes {
 
 // Maximum number of nodes between source and sink.
 inline constexpr int kMaxStages = 16;
+
+// What an NPU adds to a program: its counters, and the first failure since it was asked last.
+struct NpuLink {
+  void (*count)(runnel_counters& out) noexcept;
+  Status (*take_failure)() noexcept;
+};
 
 }  // namespace runnel::embed
 
@@ -65,6 +72,8 @@ struct runnel_program {
   int features_stage = -1, output_stage = -1;  // among them: last of the front end, the inference
   bool events = false;                         // the last one makes decisions
   int event_room = 4;                          // maximum number of waiting decisions
+  // Null: the model has no parts for an NPU.
+  const runnel::embed::NpuLink* npu = nullptr;
   // Use plain kernels on every machine, as on a device.
   bool plain_kernels = false;
   // Maximum memory for runnel_prepare().

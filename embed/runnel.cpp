@@ -222,12 +222,18 @@ runnel_code runnel_prepare(const runnel_program* program, const runnel_options* 
 
 namespace {
 
+// Runs of an NPU do not stop the executor: what failed is told afterwards.
+runnel_code after_npu(const runnel_node& node) noexcept {
+  return node.program->npu == nullptr ? RUNNEL_OK : fail(node.program->npu->take_failure());
+}
+
 // Steps the executor until the source has nothing left.
 runnel_code drain(runnel_node& node) noexcept {
   bool done = false;
   while (node.source->pending() > 0 && !done) {
     if (const Status status = node.executor->step(done); !status.ok()) return fail(status);
   }
+  if (const runnel_code code = after_npu(node); code != RUNNEL_OK) return code;
   if (done) return fail(RUNNEL_INVALID_ARGUMENT, "samples after the end of the stream: reset first");
   return RUNNEL_OK;
 }
@@ -273,7 +279,8 @@ runnel_code runnel_lost(runnel_node* node, uint64_t frames) {
 runnel_code runnel_end(runnel_node* node) {
   if (node == nullptr) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of the node");
   node->ended = true;
-  return fail(node->executor->end());
+  if (const runnel_code code = fail(node->executor->end()); code != RUNNEL_OK) return code;
+  return after_npu(*node);
 }
 
 int runnel_poll(runnel_node* node, runnel_event* event) {
@@ -321,6 +328,7 @@ runnel_counters runnel_counters_of(const runnel_node* node) {
   out.overruns = node->overruns + node->source->torn();
   out.memory_used = node->memory.used();
   out.fast_used = node->fast.used();
+  if (node->program->npu != nullptr) node->program->npu->count(out);
   return out;
 }
 

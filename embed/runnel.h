@@ -35,7 +35,7 @@ typedef enum runnel_code {
   RUNNEL_UNSUPPORTED = 3,       /* understood, but not possible in this build */
   RUNNEL_NOT_FOUND = 4,         /* an unknown name */
   RUNNEL_OUT_OF_MEMORY = 5,     /* the memory given is too small */
-  RUNNEL_IO_ERROR = 6,          /* a source or sink failed */
+  RUNNEL_IO_ERROR = 6,          /* a source or sink failed; an NPU did not answer */
   RUNNEL_MISMATCH = 7,          /* parts disagree: type of samples, saved bytes of another model */
   RUNNEL_MISALIGNED = 8,        /* memory that does not start at a multiple of RUNNEL_ALIGNMENT */
   RUNNEL_WRONG_TARGET = 9,      /* the program and this library are for different processors */
@@ -145,6 +145,11 @@ typedef struct runnel_counters {
   uint64_t dropped_events; /* not fetched in time */
   uint64_t overruns;
   size_t memory_used, fast_used; /* bytes of the memory given */
+  /* Of programs with parts for an NPU: of all devices (embed/npu/runnel_npu.h) and all nodes since the start.
+   * Cycles and beats (8 bytes on Ethos-U55, 16 on U65 and U85) are the device's own counters: to SRAM or the
+   * first port, and to other memory or the second. */
+  uint64_t npu_runs, npu_failures, npu_cycles;
+  uint64_t npu_near_read_beats, npu_near_written_beats, npu_far_read_beats, npu_far_written_beats;
 } runnel_counters;
 runnel_counters runnel_counters_of(const runnel_node* node);
 

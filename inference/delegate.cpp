@@ -80,6 +80,12 @@ Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes
   rule.left = window[2];
   rule.right = window[3];
   rule.own_history = true;
+  // One run computes this many frames: blocks are multiples of them.
+  if (const auto frames = segment.attributes().integers("block_frames"); frames.size() > 1) {
+    if (frames[1] < 1 || frames[1] >= kMax)
+      return Status(Code::invalid_data) << "attribute block_frames holds " << frames[1];
+    rule.chunk = frames[1];
+  }
   axes.back() = static_cast<std::int8_t>(time[1]);
   return {};
 }

@@ -22,6 +22,12 @@ Status& the_status() noexcept {
   return status;
 }
 
+// Since take_failure() was called last.
+Status& the_failure() noexcept {
+  static Status status;
+  return status;
+}
+
 // A segment, bound to its bytes in the model: one program, for whole clips or for blocks.
 struct DeviceSegment : BoundOperator {
   std::span<const std::byte> payload, constants;
@@ -53,7 +59,9 @@ Status check_program(std::span<const std::byte> payload, const std::uint64_t (&r
     if (!more) return {};
     RUNNEL_TRY(check_bounds(done, *accelerator, regions));
     const bool copies = done.kind == OperationKind::dma && !done.dma.target.internal;
-    if (!copies && !done.computes()) continue;
+    // U85: results that only the next operation of a chain reads, or nobody, are in no region.
+    const bool stored = done.ofm.storage == Storage::tiles_2x2 || done.ofm.storage == Storage::tiles_3x1;
+    if (!copies && (!done.computes() || !stored)) continue;
     const std::uint8_t region = copies ? done.dma.target.region : done.ofm.region;
     if ((read_only >> region & 1) != 0)
       return Status(Code::invalid_data)
@@ -130,11 +138,11 @@ void run_program(const DeviceSegment& segment, const RunContext& context, std::s
     if (port.tensor >= 0 && !port.own()) std::memcpy(scratch + port.offset, tensor(port), port.bytes);
   }
   Status status;
-  if (Driver* const driver = reserve_driver(); driver != nullptr) {
-    status = driver->invoke(segment.payload, memories);
-    driver->release();
+  if (const Result<Driver*> driver = reserve_driver_for(segment.payload); driver.ok()) {
+    status = (*driver)->invoke(segment.payload, memories);
+    (*driver)->release();
   } else {
-    status = Status(Code::not_found) << "no NPU is free";
+    status = driver.status();
   }
   for (const PortPlace& port : segment.outputs) {
     const std::byte* const from = port.own() ? computed[port.region] : scratch + port.offset;
@@ -145,6 +153,7 @@ void run_program(const DeviceSegment& segment, const RunContext& context, std::s
   }
   // The first failure of several runs stays.
   if (block == 0 || the_status().ok()) the_status() = status;
+  if (!status.ok() && the_failure().ok()) the_failure() = status;
 }
 
 void run_segment(const BoundOperator& self, const RunContext& context) noexcept {
@@ -233,11 +242,8 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
   if (memory == nullptr) return Status(Code::out_of_memory);
   auto* const bound = new (memory) DeviceSegment;
   RUNNEL_TRY(streamed ? bind_blocks(context, *bound) : bind_whole(context, *bound));
-  Driver* const driver = reserve_driver();
-  if (driver == nullptr) return Status(Code::not_found) << "no NPU is free";
-  const Status fits = driver->fits(bound->payload);
+  RUNNEL_ASSIGN(Driver* const driver, reserve_driver_for(bound->payload));
   driver->release();
-  RUNNEL_TRY(fits);
   bound->state = context.request_state(bound->scratch);
   bound->fast_state = context.request_state(bound->fast_scratch);
   std::size_t copies = 0;
@@ -254,5 +260,10 @@ const OperatorDefinition ethos_u_v1{runnel::OpCode::delegate, runnel::Arithmetic
                                     stream_delegate,          prepare_segment};
 
 const Status& last_run() noexcept { return the_status(); }
+Status take_failure() noexcept {
+  const Status failure = the_failure();
+  the_failure() = Status();
+  return failure;
+}
 
 }  // namespace runnel::npu

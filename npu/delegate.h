@@ -18,5 +18,7 @@ extern const OperatorDefinition ethos_u_v1;
 
 // The status of the last run of any segment; after a failure its outputs are zeros.
 const Status& last_run() noexcept;
+// The first failure of any segment since the last call of this function; ok: none.
+Status take_failure() noexcept;
 
 }  // namespace runnel::npu

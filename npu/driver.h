@@ -1,5 +1,5 @@
-// Driver: runs command streams on an Ethos-U55 or U65 in the steps of Arm's core driver. No heap; it waits
-// only in Device::wait.
+// Driver: runs command streams on an Ethos-U55, U65 or U85 in the steps of Arm's core driver. No heap; it
+// waits only in Device::wait.
 #pragma once
 
 #include <atomic>
@@ -36,6 +36,19 @@ struct DriverOptions {
   // constants and streams use the second.
   std::uint8_t queue_port = 2;
   std::uint8_t region_ports[kBaseAddresses] = {3, 0, 1, 1, 1, 1, 1, 1};
+  // U85: these are attributes of memory 0 to 3, of one byte each: domain in bits 0 and 1, port in bit 2 (1:
+  // not to SRAM), kind in bits 4 to 7. `mac_ramp`: steps in which the multipliers come on, 0: at once.
+  std::uint8_t memory_attributes[4] = {0xb3, 0xb3, 0xb7, 0xb7};
+  std::uint8_t mac_ramp = 0;
+  // Between runs clock and power may be off; each run begins with a reset then.
+  bool sleeps = false;
+};
+
+// Of all runs since the start of the program.
+struct DriverTotals {
+  std::uint64_t runs = 0, failures = 0, cycles = 0;
+  // Beats on the ports: to SRAM (or the first one), and to other memory (or the second).
+  std::uint64_t near_read = 0, near_written = 0, far_read = 0, far_written = 0;
 };
 
 // The driver of one device. Only the thread that reserved it calls its functions; handle_interrupt is for
@@ -48,8 +61,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Resets the device and identifies it. Errors: unsupported for other products than U55 and U65;
-  // invalid_data when the reset does not end or the security state is refused.
+  // Identifies the device and resets it. Errors: unsupported for an unknown product; invalid_data when the
+  // reset does not end or the security state is refused.
   Status init() noexcept;
   // The device that init found; null before.
   [[nodiscard]] const Accelerator* accelerator() const noexcept { return accelerator_; }
@@ -82,20 +95,36 @@ class Driver {
   void handle_interrupt() noexcept;
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_.load(std::memory_order_acquire); }
 
+  // Of this driver's runs, while the counters count what they count from the start (count()).
+  [[nodiscard]] const DriverTotals& totals() const noexcept { return totals_; }
+
   void set_observer(DriverObserver* observer) noexcept { observer_ = observer; }
 
-  // Counters, reset at each run: cycles, and four events chosen here. Read them after a run.
-  void count(int counter, PmuEvent event) noexcept { events_[counter] = event; }
+  // Counters, reset at each run: cycles, and four events, beats on the ports unless others are chosen here.
+  // Read them after a run.
+  void count(int counter, PmuEvent event) noexcept {
+    events_[counter] = event;
+    own_events_ = true;
+  }
   [[nodiscard]] std::uint64_t cycles() noexcept;
   [[nodiscard]] std::uint32_t counter(int counter) noexcept {
-    return device_.read(device_register::kPmuCounter + 4 * static_cast<std::uint32_t>(counter));
+    return device_.read(pmu(device_register::kPmuCounter) + 4 * static_cast<std::uint32_t>(counter));
   }
 
  private:
   friend void add_driver(Driver& driver) noexcept;
   friend Driver* reserve_driver() noexcept;
+  friend Result<Driver*> reserve_driver_for(std::span<const std::byte> payload) noexcept;
+  friend DriverTotals driver_totals() noexcept;
 
   Status reset() noexcept;
+  void set_ports() noexcept;
+  void set_power(bool on) noexcept;
+  void add_totals(const Status& status) noexcept;
+  [[nodiscard]] bool is_u85() const noexcept { return product_ == Product::u85; }
+  [[nodiscard]] std::uint32_t pmu(std::uint32_t offset) const noexcept {
+    return offset + (is_u85() ? device_register::kU85Pmu : 0);
+  }
   Status fit(std::uint32_t config, std::uint32_t id) noexcept;
   void start_counters() noexcept;
   void set_address(std::uint32_t offset, const void* memory) noexcept;
@@ -105,7 +134,12 @@ class Driver {
   DriverOptions options_;
   const Accelerator* accelerator_ = nullptr;
   DriverObserver* observer_ = nullptr;
-  PmuEvent events_[kPmuCounters] = {};
+  Product product_ = Product::u55;
+  std::uint32_t id_ = 0;  // the device's
+  PmuEvent events_[kPmuCounters] = {PmuEvent::axi0_read_beats, PmuEvent::axi0_write_beats,
+                                    PmuEvent::axi1_read_beats, PmuEvent::axi1_write_beats};
+  bool own_events_ = false;
+  DriverTotals totals_;
   std::span<const std::byte> memories_[kBaseAddresses];
   void* user_ = nullptr;
   bool running_ = false;
@@ -118,5 +152,10 @@ class Driver {
 void add_driver(Driver& driver) noexcept;
 // Reserves a free driver; null when there is none. Return it with Driver::release.
 Driver* reserve_driver() noexcept;
+// The same for a device that a payload is made for. Errors: not_found when none is free; mismatch for other
+// devices; those of read_payload.
+Result<Driver*> reserve_driver_for(std::span<const std::byte> payload) noexcept;
+// Of all added drivers.
+DriverTotals driver_totals() noexcept;
 
 }  // namespace runnel::npu

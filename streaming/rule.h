@@ -30,7 +30,7 @@ struct NodeRule {
   std::int64_t kernel = 1, stride = 1, dilation = 1;  // stride of `upsample` is the factor
   std::int64_t left = 0, right = 0;                   // P and Q; negative: crop
   Padding padding = Padding::unused;
-  std::int64_t chunk = 1;    // attention: queries of a chunk see `left` frames before and `right` after it
+  std::int64_t chunk = 1;    // outputs that blocks never split; attention sees `left` before, `right` after
   bool own_history = false;  // a window whose operator keeps earlier frames itself and needs only the block
 
   // Effective kernel (k-1)*d + 1.

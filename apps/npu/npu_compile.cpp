@@ -2,14 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "apps/npu/npu_device.h"
 #include "apps/support.h"
 #include "base/host/output_file.h"
+#include "compiler/import/pte/importer.h"
+#include "compiler/import/tflite/importer.h"
 #include "compiler/ir/model_graph.h"
 #include "compiler/npu/compile.h"
+#include "compiler/write/pte/writer.h"
+#include "compiler/write/same_results.h"
+#include "compiler/write/tflite/writer.h"
 #include "compiler/write/writer.h"
+#include "npu/host/simulator/simulated_npu.h"
 
 namespace runnel::apps {
 namespace {
@@ -66,16 +73,65 @@ void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
       say(fmt::format("segment {}, block: {} bytes are copied in and {} out", i, s.block_copied_in,
                       s.block_copied_out));
   }
+  if (compiled.block > 0)
+    say(fmt::format("streamed in blocks of {} frames, or multiples of them", compiled.block));
   for (const std::string& note : compiled.notes) say(note);
   say(fmt::format("multiply-adds: {} on the NPU, {} on the CPU", npu, cpu));
 }
 
+// What the name of the output asks for.
+enum class Format : std::uint8_t { rnl, tflite, pte };
+Result<Format> format_of(const std::string& output) {
+  const std::string extension = std::filesystem::path(output).extension().string();
+  if (extension == ".tflite") return Format::tflite;
+  if (extension == ".pte") return Format::pte;
+  RUNNEL_TRY(check_extension(output, {".rnl", ".tflite", ".pte"}));
+  return Format::rnl;
+}
+
+// A file of another tool's format is read back, and must compute the same bytes.
+Status check_reading(const compiler::Graph& written, Result<compiler::Graph> read) {
+  constexpr int kCalls = 3;
+  constexpr std::uint32_t kSeed = 1;
+  RUNNEL_TRY(read.status());
+  return compiler::check_same_results(written, *read, kCalls, kSeed, npu::simulating_operators());
+}
+Result<std::vector<std::byte>> other_file(const compiler::Graph& graph, Format format, bool quiet) {
+  if (format == Format::tflite) {
+    RUNNEL_ASSIGN(compiler::WrittenTflite written, compiler::write_tflite(graph));
+    RUNNEL_TRY(check_reading(graph, compiler::import_tflite(written.bytes)));
+    for (const std::string& note : written.notes) say(note);
+    if (!quiet) say(fmt::format("arena: {} bytes", written.arena));
+    return std::move(written.bytes);
+  }
+  RUNNEL_ASSIGN(compiler::WrittenPte written, compiler::write_pte(graph));
+  const auto read = compiler::import_pte(written.bytes);
+  RUNNEL_TRY(check_reading(graph, read.ok() ? Result<compiler::Graph>(read->graph) : read.status()));
+  if (!quiet)
+    say(fmt::format("planned memory: {} bytes, without the scratch memory of segments", written.memory));
+  return std::move(written.bytes);
+}
+
 Status run_compile(CompileCall& call) {
-  RUNNEL_ASSIGN(const ethos_u::Options options, options_of(call));
+  RUNNEL_ASSIGN(ethos_u::Options options, options_of(call));
+  RUNNEL_ASSIGN(const Format format, format_of(call.output));
+  options.borders_in_scratch = format != Format::rnl;
+  if (format != Format::rnl && call.block != ethos_u::Options::kWholeClips)
+    return Status(Code::unsupported)
+           << call.output << ": --block keeps state from call to call, which only a .rnl file can say";
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   auto compiled = ethos_u::compile(compiler::graph_of(owned->model()), options);
   if (!compiled.ok()) return compiled.status().at(call.model);
   if (!call.quiet) tell(*compiled, call.block != ethos_u::Options::kWholeClips);
+  if (format != Format::rnl) {
+    const auto bytes = other_file(compiled->graph, format, call.quiet);
+    if (!bytes.ok()) return bytes.status().at(call.output);
+    if (const auto* const about = owned->model().pipeline();
+        about != nullptr && ((about->front_end() != nullptr && about->front_end()->size() > 0) ||
+                             (about->labels() != nullptr && about->labels()->size() > 0)))
+      say(call.output + ": front end, decision and labels are not part of such a file");
+    return write_file(call.output, *bytes);
+  }
   compiler::WriteOptions write;
   write.blocks.clear();
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(compiled->graph, write));
@@ -97,7 +153,11 @@ void add_npu_compile(Verb npu, int& exit_code) {
                "Compile the operators of a quantized model that an Ethos-U can run; the rest stays on "
                "the CPU");
   verb.positional("MODEL", call->model, "Model file with int8 operators").required();
-  verb.option("-o,--output", call->output, "The model file to write (.rnl)").required();
+  verb.option(
+          "-o,--output", call->output,
+          "The model file to write: .rnl; .tflite with the operator ethos-u, for TensorFlow Lite Micro; .pte "
+          "with the delegate EthosUBackend, for ExecuTorch")
+      .required();
   verb.option("--accelerator", call->accelerator,
               "ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-128/256/512/1024/2048");
   verb.option("--memory-mode", call->memories.memory_mode,

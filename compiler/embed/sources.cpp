@@ -6,6 +6,7 @@
 #include <cctype>
 #include <set>
 
+#include "inference/delegate.h"
 #include "inference/operator.h"
 
 namespace runnel::compiler {
@@ -22,14 +23,23 @@ bool is_identifier(std::string_view text) {
                      [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
 }
 
+// The definition of segments for an Ethos-U (npu/delegate.h).
+constexpr std::string_view kEthosU = "npu::ethos_u_v1";
+
 constexpr const char* kMade = "Made by `runnel embed`; make it again instead of changing it.";
 
 std::string header(const EmbeddedProgram& p) {
   const std::string big = "RUNNEL_" + upper(p.name);
   std::string out = fmt::format(
       "/* {0} as a program of runnel (runnel.h). {1} */\n#ifndef {2}_H\n#define {2}_H\n\n#include "
-      "\"embed/runnel.h\"\n\n",
-      p.origin, kMade, big);
+      "\"{3}\"\n\n",
+      p.origin, kMade, big, p.npu.empty() ? "embed/runnel.h" : "embed/npu/runnel_npu.h");
+  if (!p.npu.empty())
+    out += fmt::format(
+        "/* Parts of the model are computed by this NPU, which runnel_npu_add() gives to the program. "
+        "*/\n#define "
+        "{}_NPU {}\n",
+        big, quoted(p.npu));
   out += fmt::format("/* Memory for runnel_prepare(), {}. */\n#define {}_MEMORY_BYTES {}\n",
                      p.measured ? "as measured on the board"
                                 : "a bound that was computed where this was made: pointers of 8 bytes",
@@ -85,6 +95,7 @@ std::string program_source(const EmbeddedProgram& p) {
                  : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include "
                    "\"inference/ops/definitions.h\"\n");
   std::set<std::string> headers;
+  if (!p.npu.empty()) headers = {"embed/npu/npu_link.h", "npu/delegate.h"};
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
   out += fmt::format("\nextern \"C\" const unsigned char runnel_{}_model[{}];\n\n", p.name, p.model.size());
@@ -96,7 +107,11 @@ std::string program_source(const EmbeddedProgram& p) {
   if (!p.compiled) {
     out += "// Only these are linked.\nconst OperatorDefinition* const kOperators[] = {\n";
     for (const std::string& one : p.operators)
-      out += fmt::format("    &{}{},\n", one.starts_with("custom_") ? "::" : "ops::", one);
+      out += fmt::format("    &{}{},\n",
+                         one.starts_with("custom_") ? "::"
+                         : one == kEthosU           ? ""
+                                                    : "ops::",
+                         one);
     out += "};\n";
   }
   if (!p.labels.empty()) {
@@ -133,11 +148,12 @@ std::string program_source(const EmbeddedProgram& p) {
       "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
       "{5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
       "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n  "
-      "  .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n"
+      "  .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n{14}"
       "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
       p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
       p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
-      p.compiled ? "nullptr" : "embed::rom_loader", p.compiled ? "{}" : "kOperators");
+      p.compiled ? "nullptr" : "embed::rom_loader", p.compiled ? "{}" : "kOperators",
+      p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n");
   return out;
 }
 
@@ -162,10 +178,10 @@ if(NOT TARGET runnel::embed)
 endif()
 add_library({1} STATIC {1}.cpp {1}_model.cpp)
 target_include_directories({1} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
-target_link_libraries({1} PUBLIC runnel::embed PRIVATE runnel_flags)
+target_link_libraries({1} PUBLIC runnel::{4} PRIVATE runnel_flags)
 target_compile_options({1} PRIVATE -Os)   # what is hot lies in runnel's kernels
 )",
-                     p.origin, p.name, kMade, p.runnel_folder);
+                     p.origin, p.name, kMade, p.runnel_folder, p.npu.empty() ? "embed" : "embed_npu");
 }
 
 std::vector<EmbeddedFile> glue(const EmbeddedProgram& p) {
@@ -184,11 +200,12 @@ std::vector<EmbeddedFile> glue(const EmbeddedProgram& p) {
   out.push_back(
       {"zephyr/CMakeLists.txt",
        note + fmt::format("if(CONFIG_RUNNEL_{1})\n  add_subdirectory(.. ${{CMAKE_CURRENT_BINARY_DIR}}/{0})\n "
-                          " foreach(library {0} runnel_embed runnel_pipeline runnel_inference "
+                          " foreach(library {0} {2}runnel_embed runnel_pipeline runnel_inference "
                           "runnel_features runnel_streaming runnel_kernels runnel_base)\n"
                           "    target_link_libraries(${{library}} PRIVATE zephyr_interface)\n  "
                           "endforeach()\n  zephyr_link_libraries({0})\nendif()\n",
-                          p.name, upper(p.name))});
+                          p.name, upper(p.name),
+                          p.npu.empty() ? "" : "runnel_embed_npu runnel_npu_delegate runnel_npu ")});
   out.push_back({"esp-idf/CMakeLists.txt",
                  note + fmt::format("idf_component_register(INCLUDE_DIRS ..)\nadd_subdirectory(.. "
                                     "${{CMAKE_CURRENT_BINARY_DIR}}/"
@@ -225,6 +242,10 @@ std::string custom_symbol(std::string_view type, int version) {
   return name + "_v" + std::to_string(version);
 }
 
+bool is_ethos_u(const Model& model, const fb::Operator& op) {
+  return code_of(op) == OpCode::delegate && DelegateSegment(model, op).kind() == "ethos-u";
+}
+
 // As inference/ops/definitions.h names them: kAdd, kAddTflite, kReduceMeanWindows.
 std::string definition_symbol(OpCode code, Arithmetic arithmetic) {
   std::string name = "k";
@@ -252,9 +273,9 @@ Result<std::vector<std::string>> operator_symbols(const Model& model) {
     if (type.empty())
       return Status(Code::unsupported) << "operator " << i << " of code " << static_cast<int>(code_of(op))
                                        << ", which this version does not know";
-    const std::string name = code_of(op) == OpCode::custom
-                                 ? custom_symbol(type, op.version())
-                                 : definition_symbol(code_of(op), arithmetic_of(op));
+    const std::string name = code_of(op) == OpCode::custom ? custom_symbol(type, op.version())
+                             : is_ethos_u(model, op)       ? std::string(kEthosU)
+                                                     : definition_symbol(code_of(op), arithmetic_of(op));
     if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
   }
   return out;

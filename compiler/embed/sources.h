@@ -42,6 +42,7 @@ struct EmbeddedProgram {
   bool events = false;
   int event_room = 4;
   std::size_t memory_bytes = 0, fast_bytes = 0;
+  std::string npu;        // that computes parts of the model; empty: none
   bool measured = false;  // memory_bytes is what the board took, not a bound
 };
 
@@ -50,8 +51,8 @@ struct EmbeddedFile {
   std::string text;
 };
 
-// Names in ops:: of the operators that a model uses, each once, in order of use. Error: unsupported for a
-// code without a name.
+// Names in ops:: of the operators that a model uses, each once, in order of use; with npu:: for segments of
+// an Ethos-U. Error: unsupported for a code without a name.
 Result<std::vector<std::string>> operator_symbols(const Model& model);
 // The same text for the same program. Errors: invalid_argument for a name that is no identifier.
 Result<std::vector<EmbeddedFile>> write_sources(const EmbeddedProgram& program);

@@ -41,6 +41,7 @@ class PartCompiler {
       : graph_(graph),
         part_(part),
         form_(form),
+        in_scratch_(options.borders_in_scratch),
         program_(options.program),
         lowering_(graph, program_, form) {}
 
@@ -133,10 +134,11 @@ class PartCompiler {
     return {dense, dense, false};
   }
 
-  // The tensor itself, as long as there are regions; else scratch memory that it is copied to or from.
+  // The tensor itself, as long as there are regions and they are wanted; else scratch memory that it is
+  // copied to or from.
   npu::BufferId border(std::size_t bytes, bool input) {
     using Lifetime = npu::Program::Lifetime;
-    const npu::BufferId own = program_.own_region();
+    const npu::BufferId own = in_scratch_ ? npu::kNoBuffer : program_.own_region();
     return own != npu::kNoBuffer ? own
                                  : program_.buffer(bytes, input ? Lifetime::from_begin : Lifetime::to_end);
   }
@@ -157,6 +159,7 @@ class PartCompiler {
   const Graph& graph_;
   const Part& part_;
   const StreamForm* form_;
+  bool in_scratch_;
   npu::Program program_;
   Lowering lowering_;
 };
@@ -232,8 +235,8 @@ class Rewriter {
   int count_ = 0;
 };
 
-Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const Partition& partition,
-                               std::vector<CompiledPart>& compiled, std::vector<CompiledPart>& blocks) {
+CompiledGraph assemble(const Graph& graph, const Options& options, const Partition& partition,
+                       std::vector<CompiledPart>& compiled, std::vector<CompiledPart>& blocks) {
   CompiledGraph out;
   Rewriter rewriter(graph, options);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -299,8 +302,10 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
   options.program = npu::Program(given.program).options();
   std::map<int, std::string> refused;
   std::shared_ptr<const GraphStreams> streams;
+  std::int64_t block = 0;
   if (options.block != Options::kWholeClips) {
     RUNNEL_ASSIGN(streams, GraphStreams::make(graph));
+    block = options.block == Options::kSmallestBlock ? streams->block_multiple() : options.block;
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       if (!frames_lie_together(graph, *streams, graph.nodes[n]))
         refused[static_cast<int>(n)] = "frames of a stream that do not lie after each other";
@@ -327,15 +332,16 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
     for (const Part& part : parts.parts) {
       status = add(part, nullptr, compiled);
       if (status.ok() && streams != nullptr) {
-        RUNNEL_ASSIGN(const auto form,
-                      StreamForm::make(graph, streams, part,
-                                       options.block == Options::kSmallestBlock ? streams->block_multiple()
-                                                                                : options.block));
+        RUNNEL_ASSIGN(const auto form, StreamForm::make(graph, streams, part, block));
         status = add(part, form.get(), blocks);
       }
       if (!status.ok()) break;
     }
-    if (status.ok()) return assemble(graph, options, parts, compiled, blocks);
+    if (status.ok()) {
+      CompiledGraph out = assemble(graph, options, parts, compiled, blocks);
+      out.block = block;
+      return out;
+    }
     if (refusal.node < 0) return status;
     refused[refusal.node] = refusal.reason;
   }

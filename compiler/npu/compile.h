@@ -28,6 +28,7 @@ struct CompiledGraph {
   Graph graph;
   std::vector<NodeReport> nodes;  // in the order of the model
   std::vector<SegmentReport> segments;
+  std::int64_t block = 0;  // source frames of the stream's blocks; 0: whole clips only
   std::vector<std::string> notes;
 };
 

@@ -20,6 +20,9 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> forbidden_regions;
   // Besides: false keeps a node on the CPU.
   std::function<bool(const Graph& graph, const Node& node)> allow;
+  // Inputs and outputs at places in the scratch memory, as files of other tools state them, instead of
+  // regions of their own.
+  bool borders_in_scratch = false;
   static constexpr int kWholeClips = -1, kSmallestBlock = 0;
   int block = kWholeClips;  // source frames that one call takes; sessions may take multiples
 };

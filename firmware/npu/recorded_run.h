@@ -1,10 +1,16 @@
 // Recorded run of an NPU, recorded on a host and played back on a board without an NPU: shared by the
-// recorder (tests/firmware/npu_test.cpp) and the image (firmware/npu_image.cpp).
+// recorder (tests/firmware/npu_test.cpp) and the images (played_device.h).
 #pragma once
 
 #include <cstdint>
 
 namespace runnel::firmware {
+
+// The head of the file: which device it was.
+struct RecordedRuns {
+  static constexpr std::uint32_t kMagic = 0x3255504e;  // "NPU2"
+  std::uint32_t magic = kMagic, config = 0, id = 0;
+};
 
 // File format: little-endian records, each followed by the bytes of the regions that the run wrote, in order.
 struct RecordedRun {
@@ -18,6 +24,7 @@ struct RecordedRun {
   std::uint32_t bytes[kRegions] = {},
                 crc[kRegions] = {};  // of each region before the run; 0 bytes: no address was given
   std::uint32_t written = 0;         // bits of regions
+  std::uint32_t cycles = 0;          // of its counter
 };
 
 }  // namespace runnel::firmware

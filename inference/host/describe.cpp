@@ -119,10 +119,7 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
       out.operators[static_cast<std::size_t>(i)].kernel = "with operator " + std::to_string(step.first);
   }
   if (out.streamed) {
-    out.block_multiple = 1;
-    for (const TensorDescription& tensor : out.tensors) {
-      if (tensor.time_axis >= 0) out.block_multiple = std::max(out.block_multiple, tensor.down);
-    }
+    out.block_multiple = model.plan()->block_multiple();
     const std::int32_t first = out.outputs[0];
     const Placement& at = prepared.placement(first);
     const ReceptiveField field = receptive_fields(prepared)[static_cast<std::size_t>(first)];

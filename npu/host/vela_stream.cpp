@@ -170,4 +170,48 @@ Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
   return out;
 }
 
+namespace {
+
+class BlockWriter {
+ public:
+  void add(std::string_view name, std::span<const std::byte> data) {
+    const auto size = static_cast<std::uint32_t>(data.size());
+    const std::size_t head = bytes_.size();
+    bytes_.resize(head + kBlockHead + (data.size() + 15) / 16 * 16);
+    std::memcpy(bytes_.data() + head, name.data(), name.size());
+    std::memcpy(bytes_.data() + head + kName, &size, sizeof size);
+    if (!data.empty()) std::memcpy(bytes_.data() + head + kBlockHead, data.data(), data.size());
+  }
+  void add(std::string_view name, const std::vector<std::int32_t>& numbers) {
+    add(name, std::as_bytes(std::span(numbers)));
+  }
+  [[nodiscard]] std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+std::vector<std::int32_t> numbers_of(const std::vector<VelaTensor>& tensors) {
+  std::vector<std::int32_t> numbers = {static_cast<std::int32_t>(tensors.size())};
+  for (const VelaTensor& tensor : tensors) {
+    numbers.insert(numbers.end(), tensor.shape.begin(), tensor.shape.end());
+    numbers.insert(numbers.end(), {tensor.element, tensor.offset, tensor.region});
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<std::byte> write_vela_stream(const VelaStream& stream) {
+  BlockWriter blocks;
+  blocks.add("vela_bin_stream", std::span<const std::byte>());
+  blocks.add("cmd_data", stream.commands);
+  blocks.add("weight_data", stream.weights);
+  blocks.add("scratch_size", std::vector{static_cast<std::int32_t>(stream.scratch)});
+  blocks.add("inputs", numbers_of(stream.inputs));
+  blocks.add("outputs", numbers_of(stream.outputs));
+  blocks.add("vela_end_stream", std::span<const std::byte>());
+  return blocks.take();
+}
+
 }  // namespace runnel::npu

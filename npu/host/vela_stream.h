@@ -40,4 +40,8 @@ struct VelaStream {
 Result<VelaStream> read_vela_stream(std::span<const std::byte> payload,
                                     std::span<const NamedData> named_data);
 
+// The same as bytes, all blocks in it, whose data begins at multiples of 16 if the stream does. `bytes` of
+// the tensors is not stored.
+std::vector<std::byte> write_vela_stream(const VelaStream& stream);
+
 }  // namespace runnel::npu

@@ -95,6 +95,110 @@ TEST_F(NpuVerbs, U85Everywhere) {
   EXPECT_EQ(scales, 11);
 }
 
+// Blocks of several frames: the file says so, and every verb that steps the stream keeps to them.
+TEST_F(NpuVerbs, ModelsCompiledForBlocksRunEverywhere) {
+  const std::string wav = file("tones.wav");
+  write_wav(wav, tone_words(4.0, 16000));
+  const std::string decision =
+      "detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=\"\"";
+  const auto events = [&](const std::string& at) {
+    return events_of(call_well({"listen", at, "--wav", wav, "--decision", decision}).out);
+  };
+  const auto expected = events(model());
+  ASSERT_GT(expected.size(), 3u);
+  for (const int block : {1, 2, 3, 4, 8}) {
+    SCOPED_TRACE(block);
+    const std::string compiled = file("blocks.rnl");
+    call_well({"npu", "compile", model(), "-o", compiled, "--block", std::to_string(block), "--quiet"});
+    EXPECT_EQ(Json::parse(call_well({"inspect", compiled, "--json"}).out)["block_multiple"], block);
+    const Json checked = Json::parse(call_well({"check", compiled, "--frames", "61"}).out);
+    EXPECT_EQ(checked["exact"], true);
+    EXPECT_EQ(checked["blocks"][0], block);
+    EXPECT_EQ(events(compiled), expected);
+    call_well({"batch", compiled, wav, "-o", file("out.jsonl"), "--decision", decision});
+    EXPECT_EQ(events_of(read_text(file("out.jsonl"))), expected);
+  }
+  refusal(
+      {"run", "wav path=" + wav +
+                  " ! fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 ! infer chunk=12 model=" +
+                  file("blocks.rnl") + " ! null"},
+      "a block of 12 frames, expected a positive multiple of 8");
+}
+
+// The commands of docs/npu.md, exactly as that page says.
+#ifdef RUNNEL_HAVE_ONNX
+TEST_F(NpuVerbs, TheTenCommandsOfThePage) {
+  RUNNEL_NEEDS_DATA();
+  const std::string page = read_text(RUNNEL_SOURCE_FOLDER "/docs/npu.md");
+  const std::string begin = "```sh ten\n";
+  const std::size_t from = page.find(begin) + begin.size();
+  std::istringstream block(page.substr(from, page.find("```", from) - from));
+  fs::copy_file(RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", file("words.onnx"));
+  fs::copy_file(RUNNEL_SOURCE_FOLDER "/models/digits/labels.txt", file("words.txt"));
+  fs::create_directory(file("recordings"));
+  std::vector<std::string> recordings = names_in(runnel::test::data_folder() / "digits/calib_wav");
+  for (std::size_t i = 0; i < 24; ++i)
+    fs::copy_file(runnel::test::data_folder() / "digits/calib_wav" / recordings.at(i),
+                  file("recordings/" + recordings[i]));
+  write_wav(file("word.wav"), tone_words(2.0, 16000));
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  int commands = 0;
+  for (std::string line; std::getline(block, line); ++commands) {
+    // Words, with quotes around some.
+    std::vector<std::string> words(1);
+    bool quoted = false;
+    for (const char letter : line) {
+      if (letter == '"')
+        quoted = !quoted;
+      else if (letter == ' ' && !quoted)
+        words.emplace_back();
+      else
+        words.back() += letter;
+    }
+    EXPECT_EQ(words.at(0), "runnel");
+    words.erase(words.begin());
+    const Output output = call(words);
+    EXPECT_EQ(output.exit_code, 0) << line << "\n" << output.err;
+  }
+  fs::current_path(before);
+  EXPECT_EQ(commands, 10);
+  for (const char* made :
+       {"words.tflite", "words.pte", "firmware/words_npu/words_npu.h", "firmware/words/words.h"})
+    EXPECT_TRUE(fs::exists(file(made))) << made;
+}
+#endif
+
+// The forms of other tools: recorded bytes after reading back, and no violation; names that say something
+// else are refused.
+TEST_F(NpuVerbs, WritesFilesOfOtherTools) {
+  RUNNEL_NEEDS_DATA();
+  const std::string original = (runnel::test::data_folder() / "ethosu/models/kws_ref_model.tflite").string();
+  for (const char* ending : {".tflite", ".pte"}) {
+    const std::string compiled = file(std::string("kws") + ending);
+    const Output told = call_well({"npu", "compile", original, "-o", compiled});
+    EXPECT_NE(told.err.find("on the NPU"), std::string::npos);
+    call_well({"npu", "validate", compiled, "--accelerator", "ethos-u55-128"});
+    std::vector<std::string> inputs = Json::parse(call_well({"inspect", compiled, "--json"}).out)["inputs"];
+    call_well({"infer", compiled, "-i", inputs.at(0) + "=" + recorded("in0"), "-o", file("out")});
+    for (const auto& entry : fs::directory_iterator(file("out"))) {
+      auto bytes = runnel::test::read_file(entry.path());
+      bytes.erase(bytes.begin(), bytes.begin() + 128);
+      EXPECT_EQ(bytes, runnel::test::read_file(recorded("out0"))) << ending;
+    }
+    fs::remove_all(file("out"));
+  }
+  refusal({"npu", "compile", original, "-o", file("kws.onnx")},
+          "models with the ending .onnx are not written here, expected .rnl or .tflite or .pte");
+  refusal({"npu", "compile", model(), "-o", file("d.tflite"), "--block", "1"}, "only a .rnl file can say");
+  refusal({"import", original, "-o", file("imported.pte")},
+          "the ending .pte are not written here, expected .rnl");
+  refusal({"npu", "compile", original, "-o", file("u65.pte"), "--accelerator", "ethos-u65-256"},
+          "fast scratch memory");
+  EXPECT_FALSE(fs::exists(file("kws.onnx")) || fs::exists(file("d.tflite")) ||
+               fs::exists(file("imported.pte")) || fs::exists(file("u65.pte")));
+}
+
 // Every layer of the original is found again; a compiled form of another network is not one.
 TEST_F(NpuVerbs, CompareFindsTheLayers) {
   RUNNEL_NEEDS_DATA();

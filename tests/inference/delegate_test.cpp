@@ -131,6 +131,40 @@ TEST(Delegate, IsDescribedWithoutBackEnd) {
   EXPECT_EQ(about->delegates[0].inputs.size(), 1u);
 }
 
+// One run computes three frames: blocks of a stream are multiples of them.
+TEST(Delegate, BlocksAreMultiplesOfItsRuns) {
+  using Numbers = std::vector<std::int64_t>;
+  const auto blocks_of = [](std::int64_t frames) {
+    return [frames](compiler::Graph& graph, compiler::Node& node) {
+      graph.time_axes = {1};
+      std::get<DelegateOptions>(node.options).attributes = {{"stream_window", Numbers{1, 1, 0, 0}},
+                                                            {"stream_axes", Numbers{1, 1}},
+                                                            {"block_frames", Numbers{frames, frames, 0}}};
+    };
+  };
+  compiler::WriteOptions write;
+  write.blocks.clear();
+  const auto written = compiler::write_model(graph_with(blocks_of(3)), write);
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  EXPECT_TRUE(written->refusals.empty());
+  const auto model = OwnedModel::from_bytes(written->bytes);
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_EQ((*model)->model().plan()->block_multiple(), 3);
+  std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
+  table.push_back(&kOffset);
+  PrepareOptions options;
+  const auto smallest = Engine::make(*model, options, table);
+  ASSERT_TRUE(smallest.ok()) << smallest.status().text();
+  EXPECT_EQ((*smallest)->prepared().block(), 3);
+  options.frames = 4;
+  EXPECT_NE(Engine::make(*model, options, table).status().text().find("expected a positive multiple of 3"),
+            std::string_view::npos);
+  const auto none = compiler::write_model(graph_with(blocks_of(0)), write);
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.status().text().find("attribute block_frames holds 0"), std::string_view::npos)
+      << none.status().text();
+}
+
 std::string refusal(const std::function<void(compiler::Graph&, compiler::Node&)>& change) {
   const auto written = compiler::write_model(graph_with(change));
   EXPECT_FALSE(written.ok()) << "taken";

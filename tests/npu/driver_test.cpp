@@ -228,13 +228,82 @@ TEST(Driver, RefusesDevicesThatDoNotFit) {
   };
   EXPECT_TRUE(init().ok());
   options.config = 0x20000118;
-  EXPECT_EQ(init().code(), Code::unsupported) << "a U85";
+  EXPECT_TRUE(init().ok()) << "a U85";
+  options.config = 0x50000008;
+  EXPECT_EQ(init().code(), Code::unsupported) << "an unknown product";
   options = {};
   options.reset_reads = -1;
   EXPECT_EQ(init().code(), Code::invalid_data);
   options = {};
   options.keeps_protection = true;
   EXPECT_EQ(init().code(), Code::invalid_data);
+}
+
+// Registers of ports, power and interrupts: each generation has its own.
+TEST(Driver, SetsWhatEachGenerationHas) {
+  struct Generation {
+    std::uint32_t config, id;
+    bool u85;
+  };
+  for (const Generation& one :
+       {Generation{0x1807, 0x10060000, false}, Generation{0x10003008, 0x10060000, false},
+        Generation{0x20000118, 0x20007000, true}}) {
+    npu::FakeDeviceOptions options;
+    options.config = one.config;
+    options.id = one.id;
+    npu::FakeDevice device(options);
+    npu::DriverOptions with;
+    with.mac_ramp = 5;
+    npu::Driver driver(device, with);
+    ASSERT_TRUE(driver.init().ok());
+    for (std::uint32_t i = 0; i < 4; ++i)
+      EXPECT_EQ(device.read(reg::kAxiLimit + 4 * i), one.u85 ? (i < 2 ? 0xb3u : 0xb7u) : 0x0f1f0000u);
+    EXPECT_EQ(device.read(reg::kAxiSram), one.u85 ? 0x1f3fu : 0u);
+    EXPECT_EQ(device.read(reg::kAxiExternal), one.u85 ? 0x1f3fu : 0u);
+    EXPECT_EQ(device.read(reg::kPowerControl), one.u85 ? 5u : 0u);
+    EXPECT_EQ(device.read(reg::kCommand), npu::device_command::kClockMayStop) << "awake";
+    // Interrupts that the stream counts are cleared with the interrupt.
+    class Reported final : public npu::Device {
+     public:
+      std::uint32_t read(std::uint32_t offset) noexcept override {
+        return offset == reg::kStatus ? 0x00030022 : offset == reg::kConfig ? config : 0;
+      }
+      void write(std::uint32_t offset, std::uint32_t value) noexcept override {
+        if (offset == reg::kReset) return;
+        if (offset == reg::kCommand) command = value;
+      }
+      bool wait() noexcept override { return true; }
+      std::uint32_t config = 0, command = 0;
+    } reporting;
+    reporting.config = one.config;
+    npu::DriverOptions open;
+    open.privileged = false;
+    open.secure = true;  // protection 0, as this device reads
+    npu::Driver other(reporting, open);
+    ASSERT_TRUE(other.init().ok());
+    other.handle_interrupt();
+    EXPECT_EQ(reporting.command, one.u85 ? 0x00030002u : 2u);
+  }
+}
+
+// A sleeping device is reset for each run, and its power may go afterwards.
+TEST_F(OneDevice, SleepsBetweenRuns) {
+  npu::DriverOptions with;
+  with.sleeps = true;
+  npu::Driver driver(device_, with);
+  ASSERT_TRUE(driver.init().ok());
+  constexpr std::uint32_t kAsleep = npu::device_command::kClockMayStop | npu::device_command::kPowerMayStop;
+  EXPECT_EQ(device_.read(reg::kCommand), kAsleep);
+  const int resets = device_.resets();
+  for (int run = 1; run <= 3; ++run) {
+    ASSERT_TRUE(driver.invoke(payload_, memories()).ok());
+    EXPECT_EQ(device_.resets(), resets + run);
+    EXPECT_EQ(device_.read(reg::kCommand), kAsleep);
+  }
+  EXPECT_EQ(driver.totals().runs, 3u);
+  EXPECT_GT(driver.totals().cycles, 300u);
+  EXPECT_GT(driver.totals().near_read, 0u);
+  EXPECT_GT(driver.totals().far_read, 0u);
 }
 
 TEST_F(OneDevice, RefusesStreamsForAnother) {
@@ -275,16 +344,30 @@ fs::path data_file(const char* target, const std::string& name) {
 }
 
 // Drivers live as long as the program, and only one of its tests has such a device.
-npu::FakeDevice& device_of_models() {
+npu::FakeDeviceOptions model_options(std::uint32_t config, std::uint32_t id) {
   npu::FakeDeviceOptions options;
+  options.config = config;
+  options.id = id;
   options.learns_memory = true;
-  static npu::FakeDevice device(options);
+  return options;
+}
+bool add(npu::Driver& driver) {
+  EXPECT_TRUE(driver.init().ok());
+  npu::add_driver(driver);
+  return true;
+}
+npu::FakeDevice& device_of_models() {
+  static npu::FakeDevice device(model_options(0x1807, 0x10060000));
   static npu::Driver driver(device);
-  static const bool added = [] {
-    EXPECT_TRUE(driver.init().ok());
-    npu::add_driver(driver);
-    return true;
-  }();
+  static const bool added = add(driver);
+  static_cast<void>(added);
+  return device;
+}
+// A second device in the same program; segments find the one that they are made for.
+npu::FakeDevice& u85_of_models() {
+  static npu::FakeDevice device(model_options(0x20000118, 0x20007000));
+  static npu::Driver driver(device);
+  static const bool added = add(driver);
   static_cast<void>(added);
   return device;
 }
@@ -304,17 +387,22 @@ Result<std::unique_ptr<Runner>> prepare(const fs::path& path,
   return Runner::make(engine);
 }
 
-class DeviceModels : public testing::TestWithParam<const char*> {};
+struct DeviceModelCase {
+  const char *folder, *name;
+};
+class DeviceModels : public testing::TestWithParam<DeviceModelCase> {};
 
 TEST_P(DeviceModels, GiveTheRecordedBytes) {
   RUNNEL_NEEDS_DATA();
-  const npu::FakeDevice& device = device_of_models();
+  const bool u85 = std::string(GetParam().folder).find("u85") != std::string::npos;
+  const npu::FakeDevice& device = u85 ? u85_of_models() : device_of_models();
   const auto table = table_of_device();
-  const auto runner = prepare(data_file("vela/u55-128", std::string(GetParam()) + "_vela.tflite"), table);
+  const auto runner =
+      prepare(data_folder() / GetParam().folder / (std::string(GetParam().name) + "_vela.tflite"), table);
   ASSERT_TRUE(runner.ok()) << runner.status().text();
   Session& session = (*runner)->session();
   for (int round = 0; round < 2; ++round) {
-    const std::string name = std::string(GetParam()) + ".%0." + std::to_string(round) + ".bin";
+    const std::string name = std::string(GetParam().name) + ".%0." + std::to_string(round) + ".bin";
     const auto file = [&](const char* what) {
       return data_file("io", std::string(name).replace(name.find('%'), 1, what));
     };
@@ -331,8 +419,13 @@ TEST_P(DeviceModels, GiveTheRecordedBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceModels,
-                         testing::Values("kws_ref_model", "str_ww_ref_model", "person_detect",
-                                         "hello_world_int8"));
+                         testing::Values(DeviceModelCase{"ethosu/vela/u55-128", "kws_ref_model"},
+                                         DeviceModelCase{"ethosu/vela/u55-128", "str_ww_ref_model"},
+                                         DeviceModelCase{"ethosu/vela/u55-128", "person_detect"},
+                                         DeviceModelCase{"ethosu/vela/u55-128", "hello_world_int8"},
+                                         DeviceModelCase{"ethosu85/u85-256", "kws_ref_model"},
+                                         DeviceModelCase{"ethosu85/u85-256", "str_ww_ref_model"},
+                                         DeviceModelCase{"ethosu85/u85-256", "hello_world_int8"}));
 
 TEST(DeviceModel, AFaultGivesZerosAndItsReason) {
   RUNNEL_NEEDS_DATA();

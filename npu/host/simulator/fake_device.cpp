@@ -70,6 +70,7 @@ void FakeDevice::reset() noexcept {
   at(kId) = options_.id;
   at(kConfig) = options_.config;
   at(kProtection) = protection;
+  pmu_ = options_.config >> 28 == static_cast<std::uint32_t>(Product::u85) ? kU85Pmu : 0;
 }
 
 std::uint32_t FakeDevice::read(std::uint32_t offset) noexcept {
@@ -92,6 +93,10 @@ void FakeDevice::write(std::uint32_t offset, std::uint32_t value) noexcept {
     return;
   }
   if (resetting_ != 0) return;
+  if (offset >= kPmuControl + pmu_ && offset <= kPmuCycleEvents + pmu_) {
+    count_as_told(offset - pmu_, value);
+    return;
+  }
   switch (offset) {
     case kId:
     case kStatus:
@@ -103,16 +108,6 @@ void FakeDevice::write(std::uint32_t offset, std::uint32_t value) noexcept {
     case kQueueSize:
       at(kStatus) &= ~device_status::kEndReached;
       break;
-    case kPmuControl:
-      if ((value & 2) != 0) std::fill_n(&at(kPmuCounter), kPmuCounters, 0u);
-      if ((value & 4) != 0) at(kPmuCycles) = at(kPmuCyclesHigh) = 0;
-      break;
-    case kPmuEnable:
-      at(kPmuEnable) |= value;
-      return;
-    case kPmuDisable:
-      at(kPmuEnable) &= ~value;
-      return;
     case kCommand:
       if ((value & device_command::kClearInterrupt) != 0) at(kStatus) &= ~device_status::kInterrupt;
       at(kCommand) = value & (device_command::kClockMayStop | device_command::kPowerMayStop);
@@ -124,11 +119,23 @@ void FakeDevice::write(std::uint32_t offset, std::uint32_t value) noexcept {
   at(offset) = value;
 }
 
+void FakeDevice::count_as_told(std::uint32_t offset, std::uint32_t value) noexcept {
+  if (offset == kPmuControl && (value & 2) != 0) std::fill_n(&counting(kPmuCounter), kPmuCounters, 0u);
+  if (offset == kPmuControl && (value & 4) != 0) counting(kPmuCycles) = counting(kPmuCyclesHigh) = 0;
+  if (offset == kPmuEnable)
+    counting(kPmuEnable) |= value;
+  else if (offset == kPmuDisable)
+    counting(kPmuEnable) &= ~value;
+  else
+    counting(offset) = value;
+}
+
 bool FakeDevice::wait() noexcept { return (at(kStatus) & device_status::kInterrupt) != 0; }
 
 void FakeDevice::run() noexcept {
   constexpr std::uint32_t kFaults = device_status::kBusError | device_status::kParseError |
-                                    device_status::kWeightError | device_status::kMemoryError;
+                                    device_status::kWeightError | device_status::kMemoryError |
+                                    device_status::kBranchError;
   // After a fault only a reset is accepted.
   if ((at(kStatus) & (device_status::kRunning | kFaults)) != 0) return;
   ++runs_;
@@ -192,19 +199,22 @@ std::uint32_t FakeDevice::execute() {
 }
 
 void FakeDevice::count(const Estimate& estimate) {
-  if ((at(kPmuControl) & 1) == 0) return;
+  if ((counting(kPmuControl) & 1) == 0) return;
   const auto cycles = static_cast<std::uint64_t>(std::llround(estimate.total));
-  const auto enabled = at(kPmuEnable);
+  const auto enabled = counting(kPmuEnable);
   if (enabled >> 31 != 0) {
-    at(kPmuCycles) = static_cast<std::uint32_t>(cycles);
-    at(kPmuCyclesHigh) = static_cast<std::uint32_t>(cycles >> 32);
+    counting(kPmuCycles) = static_cast<std::uint32_t>(cycles);
+    counting(kPmuCyclesHigh) = static_cast<std::uint32_t>(cycles >> 32);
   }
-  double outside = 0;
-  for (std::size_t i = 1; i < estimate.traffic.size(); ++i) outside += estimate.traffic[i].read;
+  double outside = 0, outside_written = 0;
+  for (std::size_t i = 1; i < estimate.traffic.size(); ++i) {
+    outside += estimate.traffic[i].read;
+    outside_written += estimate.traffic[i].written;
+  }
   const double beat = 8;
   for (std::uint32_t i = 0; i < kPmuCounters; ++i) {
     double value = 0;
-    switch (static_cast<PmuEvent>(at(kPmuEvent + 4 * i))) {
+    switch (static_cast<PmuEvent>(counting(kPmuEvent + 4 * i))) {
       case PmuEvent::cycles:
       case PmuEvent::active:
         value = static_cast<double>(cycles);
@@ -221,11 +231,14 @@ void FakeDevice::count(const Estimate& estimate) {
       case PmuEvent::axi1_read_beats:
         value = outside / beat;
         break;
+      case PmuEvent::axi1_write_beats:
+        value = outside_written / beat;
+        break;
       default:
         break;
     }
     if ((enabled >> i & 1) != 0)
-      at(kPmuCounter + 4 * i) = static_cast<std::uint32_t>(std::min(value, 4294967295.0));
+      counting(kPmuCounter + 4 * i) = static_cast<std::uint32_t>(std::min(value, 4294967295.0));
   }
 }
 

@@ -1,5 +1,5 @@
-// Fake device: an Ethos-U55 or U65 at register level, for testing drivers on a host. The simulator runs its
-// commands in the memory it is given, and its counters show the figures of the cycle model.
+// Fake device: an Ethos-U55, U65 or U85 at register level, for testing drivers on a host. The simulator runs
+// its commands in the memory it is given, and its counters show the figures of the cycle model.
 #pragma once
 
 #include <array>
@@ -52,8 +52,11 @@ class FakeDevice final : public Device {
     std::span<const std::byte> bytes;
   };
   [[nodiscard]] std::uint32_t& at(std::uint32_t offset) noexcept { return registers_[offset / 4]; }
+  // A register of the counters, which the U85 has elsewhere.
+  [[nodiscard]] std::uint32_t& counting(std::uint32_t offset) noexcept { return at(offset + pmu_); }
   [[nodiscard]] std::span<const std::byte> from(std::uint64_t address) const noexcept;
   void reset() noexcept;
+  void count_as_told(std::uint32_t offset, std::uint32_t value) noexcept;
   void run() noexcept;
   // Bits of the status at the end.
   std::uint32_t execute();
@@ -61,8 +64,9 @@ class FakeDevice final : public Device {
 
   FakeDeviceOptions options_;
   std::vector<Memory> memories_;
-  std::array<std::uint32_t, 1024> registers_{};
+  std::array<std::uint32_t, 2048> registers_{};
   std::function<void()> handler_;
+  std::uint32_t pmu_ = 0;
   int resetting_ = 0, runs_ = 0, resets_ = 0;
   std::size_t flushed_ = 0, invalidated_ = 0;
 };

@@ -109,6 +109,24 @@ TEST_F(Serve, GivesWhatTheRecordingGivesOffline) {
   }
 }
 
+// A network on an NPU, four frames in a run: what the CPU finds, frame by frame.
+TEST_F(Serve, StepsAModelThatIsCompiledForBlocks) {
+  Digits npu(4);
+  ServerOptions with = options();
+  with.around = npu.around();
+  with.graph = npu.options();
+  Running running(with);
+  std::size_t events = 0;
+  for (const double seconds : {0.03, 1.5, 2.02}) {
+    const auto samples = sound(seconds, 21);
+    Client client(running.server());
+    const auto found = events_among(talk(client, R"({"source":"a"})", samples, 5));
+    EXPECT_EQ(found, digits_.offline(samples, "a", digits_.around())) << seconds;
+    events += found.size();
+  }
+  EXPECT_GT(events, 2U);
+}
+
 // A front end that gives frames at the end of the recording as well.
 TEST_F(Serve, BringsOutFramesOfTheEnd) {
   ServerOptions with = options();

@@ -10,19 +10,34 @@
 #include <fstream>
 #include <random>
 
+#include "compiler/ir/model_graph.h"
+#include "compiler/npu/compile.h"
 #include "compiler/write/writer.h"
+#include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/live/frame_stream.h"
 #include "pipeline/nodes/host/file/jsonl.h"
 #include "tests/pipeline/support.h"
 
 namespace runnel::serve::test {
 
-Digits::Digits() : model_((folder_.path() / "digits.rnl").string()) {
+Digits::Digits(int npu_block) : model_((folder_.path() / "digits.rnl").string()) {
   auto imported = compiler::import_file(RUNNEL_SOURCE_FOLDER "/models/digits/digits_c_s8.espdl", {});
   EXPECT_TRUE(imported.ok()) << imported.status().text();
   imported->graph.pipeline.labels = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "silence", "unknown"};
-  const auto written = compiler::write_model(imported->graph);
+  auto written = compiler::write_model(imported->graph);
   EXPECT_TRUE(written.ok()) << written.status().text();
+  if (npu_block > 0) {
+    compiler::ethos_u::Options options;
+    options.program.accelerator = *npu::find_accelerator("ethos-u55-128");
+    options.block = npu_block;
+    const auto model = OwnedModel::from_bytes(written->bytes);
+    const auto compiled = compiler::ethos_u::compile(compiler::graph_of((*model)->model()), options);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().text();
+    compiler::WriteOptions write;
+    write.blocks.clear();
+    written = compiler::write_model(compiled->graph, write);
+    EXPECT_TRUE(written.ok()) << written.status().text();
+  }
   std::ofstream(model_, std::ios::binary)
       .write(reinterpret_cast<const char*>(written->bytes.data()),
              static_cast<std::streamsize>(written->bytes.size()));
@@ -36,7 +51,7 @@ std::string Digits::around(const std::string& front_end, int chunk) const {
 pipeline::GraphOptions Digits::options() {
   pipeline::GraphOptions options;
   options.models = &loader_;
-  options.operators = all_operators();
+  options.operators = npu::simulating_operators();
   return options;
 }
 

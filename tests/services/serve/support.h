@@ -24,7 +24,8 @@ using Json = nlohmann::json;
 // sound.
 class Digits {
  public:
-  Digits();
+  // `npu_block`: compiled for an Ethos-U in blocks of this many frames; 0: for the CPU.
+  explicit Digits(int npu_block = 0);
   [[nodiscard]] std::string around(
       const std::string& front_end = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600",
       int chunk = 0) const;
