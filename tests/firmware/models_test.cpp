@@ -153,7 +153,7 @@ Bytes attention_model(DType dtype) {
   options.real_scale = 0.3f;
   b.node(OpCode::attention,
          {q, k, v, b.constant({2, 13}, DType::int32, {}, -1, 20000),
-          b.constant({13, 2, 3}, dtype, {exponent}, -1, 100)},
+          b.constant({13, 2, 3}, dtype, {static_cast<std::int8_t>(exponent)}, -1, 100)},
          {y}, options, Arithmetic::fixed_point);
   compiler::NormOptions norm;
   norm.axis = 2;
