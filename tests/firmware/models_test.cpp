@@ -141,7 +141,7 @@ void compare(const ModelCase& one, const std::vector<const char*>& boards) {
 Bytes attention_model(DType dtype) {
   GraphBuilder b(6, dtype);
   const auto x = b.input({1, 40, 8});
-  const int exponent = dtype == DType::int8 ? -4 : -11;
+  const std::int8_t exponent = dtype == DType::int8 ? -4 : -11;
   const auto heads = [&](int channels) {
     return b.reshape(b.conv(x, 2 * channels, {}), {1, 40, 2, channels});
   };
