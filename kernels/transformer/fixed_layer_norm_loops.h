@@ -8,6 +8,7 @@
 #include "kernels/elementwise/multiplier_lanes.h"
 #include "kernels/transformer/fixed_layer_norm_levels.h"
 
+#if defined(__AVX512F__) || defined(__AVX2__)
 namespace runnel::kernels {
 namespace {
 
@@ -134,3 +135,4 @@ void layer_norm_loops(const FixedLayerNormSpec& spec, const void* x, void* y) no
 
 }  // namespace
 }  // namespace runnel::kernels
+#endif
