@@ -38,7 +38,7 @@ Status convert_lstm(Builder& builder, const Operator& op);
 Status convert_ethos_u(Builder& builder, const Operator& op);
 namespace {
 
-constexpr std::string_view kFloat = "f32", kByte = "f32 i8 u8", kAll = "f32 i8 u8 i16", kAny = "any",
+constexpr std::string_view kByte = "f32 i8 u8", kAll = "f32 i8 u8 i16", kAny = "any",
                            kState = "i8 i16 f32: frames that a stream keeps";
 constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32",
                            kChoice = "f32; i8 u8 i16 of one scale";
