@@ -291,7 +291,12 @@ int run(const Options& options) {
     std::string why;
     const std::size_t before = page.rows.size();
     if (!measure(file, options, page.rows, why)) {
-      page.refused.emplace_back(file.parent_path().filename().string() + "/" + file.filename().string(), why);
+      // The page names models by their folder and name: where they lie is this machine's affair.
+      std::string sentence(why);
+      if (const std::string place = file.string() + ": "; sentence.starts_with(place))
+        sentence.erase(0, place.size());
+      page.refused.emplace_back(file.parent_path().filename().string() + "/" + file.filename().string(),
+                                std::move(sentence));
       fmt::print(stderr, "{}: {}\n", file.string(), why);
     }
     for (std::size_t i = before; i < page.rows.size(); ++i)
