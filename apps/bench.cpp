@@ -38,6 +38,7 @@ Result<Isa> level_named(const std::string& name) {
   if (name.empty()) return best_isa();
   std::string known;
   for (int level = static_cast<int>(Isa::generic); level <= static_cast<int>(best_isa()); ++level) {
+    if (!runs_here(static_cast<Isa>(level))) continue;
     const auto isa = static_cast<Isa>(level);
     if (name == name_of(isa)) return isa;
     known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
@@ -148,7 +149,7 @@ void add_bench(Verb verb, int& exit_code) {
   verb.option("--seconds", call->seconds, "Seconds to measure").positive();
   verb.option(
       "--isa", call->isa,
-      "Instructions to use: generic, avx2, avx512, avx512vnni, amx; all compute the same bits (default: the "
+      "Instructions to use: generic, avx2, avx512, avx512vnni, amx, neon, neondot, neoni8mm; all compute the same bits (default: the "
       "best of this machine)");
   verb.option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors").positive();
   add_model_flags(verb, call->flags);

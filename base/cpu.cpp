@@ -3,6 +3,10 @@
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
 #endif
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace runnel {
 namespace {
@@ -39,7 +43,20 @@ Isa best_isa() noexcept {
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
 #endif
+#if defined(__aarch64__)
+#if defined(__linux__)
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0)
+    return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0 ? Isa::neoni8mm : Isa::neondot;
+#endif
+  return Isa::neon;
+#else
   return Isa::generic;
+#endif
+}
+
+bool runs_here(Isa isa) noexcept {
+  const Isa best = best_isa();
+  return isa <= Isa::generic || (isa <= best && (isa >= Isa::neon) == (best >= Isa::neon));
 }
 
 std::string_view name_of(Isa isa) noexcept {
@@ -56,6 +73,12 @@ std::string_view name_of(Isa isa) noexcept {
       return "avx512vnni";
     case Isa::amx:
       return "amx";
+    case Isa::neon:
+      return "neon";
+    case Isa::neondot:
+      return "neondot";
+    case Isa::neoni8mm:
+      return "neoni8mm";
   }
   return "unknown";
 }

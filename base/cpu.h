@@ -6,7 +6,8 @@
 
 namespace runnel {
 
-// Each level includes the ones before it. All levels compute the same bits; they differ in speed only.
+// All levels compute the same bits; they differ in speed only. Those of one processor family include each other in this order,
+// and `reference` and `generic` are part of all.
 enum class Isa : std::uint8_t {
   reference = 0,  // the plain loops that define the result
   generic,        // portable code written so that compilers vectorise it
@@ -14,15 +15,24 @@ enum class Isa : std::uint8_t {
   avx512,  // AVX-512 F, BW, VL, DQ
   avx512vnni,  // and AVX512_VNNI
   amx,         // and int8 tiles (AMX-INT8), which the operating system must permit for the process
+  neon,        // AArch64 as it is everywhere: Advanced SIMD (Cortex-A53, A72)
+  neondot,     // and dot products of bytes (FEAT_DotProd: Cortex-A55, A76 and later)
+  neoni8mm,    // and products of matrices of bytes (FEAT_I8MM: Cortex-A510, A710 and later)
 };
 
 // The best level of this machine (detected once), never below generic.
 Isa best_isa() noexcept;
-// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx".
+// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm".
 std::string_view name_of(Isa isa) noexcept;
 
-// The level whose kernels run where there are none for matrices of bytes: at most avx512.
-constexpr Isa vector_level(Isa isa) noexcept { return isa < Isa::avx512 ? isa : Isa::avx512; }
+// Whether this machine executes code of that level.
+bool runs_here(Isa isa) noexcept;
+
+// The level whose kernels run where there are none for matrices of bytes: at most avx512, or neon.
+constexpr Isa vector_level(Isa isa) noexcept {
+  if (isa >= Isa::neon) return Isa::neon;
+  return isa < Isa::avx512 ? isa : Isa::avx512;
+}
 
 // What computes an operator, for reports.
 struct KernelChoice {

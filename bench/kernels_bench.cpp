@@ -113,7 +113,7 @@ bool xnnpack(int channels, int taps, int frames, bool depthwise,
 
 void add_benchmarks() {
   for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
-    if (isa > best_isa()) continue;
+    if (!runs_here(isa)) continue;
     benchmark::RegisterBenchmark(("int8_peak/" + std::string(name_of(isa))).c_str(),
                                  [=](benchmark::State& s) { run_peak(s, isa); })
         ->UseManualTime()
@@ -131,6 +131,7 @@ void add_benchmarks() {
   for (const Shape& shape : shapes) {
     const std::string frames = "/N:" + std::to_string(shape.frames);
     for (int level = static_cast<int>(Isa::generic); level <= static_cast<int>(best_isa()); ++level) {
+      if (!runs_here(static_cast<Isa>(level))) continue;
       const Isa isa = static_cast<Isa>(level);
       benchmark::RegisterBenchmark((shape.name + frames + "/" + std::string(name_of(isa))).c_str(),
                                    [=](benchmark::State& s) { run(s, shape, isa); })

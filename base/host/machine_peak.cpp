@@ -56,7 +56,7 @@ std::int64_t tile_peak(std::int64_t loops) noexcept {
 
 std::int64_t int8_peak(Isa isa, std::int64_t loops) noexcept {
   const std::int64_t steps = loops * 24;
-  if (isa > best_isa() || loops <= 0) return 0;
+  if (!runs_here(isa) || loops <= 0) return 0;
   switch (isa) {
     case Isa::avx2:
       RUNNEL_LOOP(RUNNEL_STEP_AVX2);

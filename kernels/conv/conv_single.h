@@ -103,8 +103,9 @@ template <class V, class Dot, bool kEqual>
   for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
     const std::int8_t* tap = x;
     const std::int64_t step = plan.run_step;
-    Int sum[4], in[4];
-    for (int v = 0; v < 4; ++v) sum[v] = V::load(bias + v * V::kLanes);
+    Int in[4], out[4];
+    decltype(start_sum<V, Dot>(in[0])) sum[4];
+    for (int v = 0; v < 4; ++v) sum[v] = start_sum<V, Dot>(V::load(bias + v * V::kLanes));
     const auto add = [&]() __attribute__((always_inline)) {
       for (int v = 0; v < 4; ++v)
         sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
@@ -123,8 +124,9 @@ template <class V, class Dot, bool kEqual>
       V::interleave(Dot::row(tap), Dot::row(tap + step), third, V::zero(), in);
       add();
     }
-    if (left < 4 * V::kLanes) return finish_rest<V, 4, false, kEqual>(plan, sum, shift, nullptr, y, left);
-    finish_position<V, false, kEqual>(plan, sum, shift, nullptr, y);
+    for (int v = 0; v < 4; ++v) out[v] = total_of<V, Dot>(sum[v]);
+    if (left < 4 * V::kLanes) return finish_rest<V, 4, false, kEqual>(plan, out, shift, nullptr, y, left);
+    finish_position<V, false, kEqual>(plan, out, shift, nullptr, y);
     bias += 4 * V::kLanes;
     shift += 4 * V::kLanes;
     x += 4 * V::kLanes;

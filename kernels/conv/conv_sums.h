@@ -62,6 +62,25 @@ template <class V, class Dot, class Pieces>
     return nullptr;
   }
 }
+// Whether a Dot walks over a window itself (conv_neon.h): it takes several quads together, and its sums have forms of their own.
+template <class Dot>
+concept WalksItself = requires { typename Dot::Sum; };
+// A sum while it grows, and at its end, where that is another form than the lanes of V.
+template <class V, class Dot>
+[[gnu::always_inline]] inline auto start_sum(typename V::Int bias) noexcept {
+  if constexpr (WalksItself<Dot>)
+    return Dot::start(bias);
+  else
+    return bias;
+}
+template <class V, class Dot, class Sum>
+[[gnu::always_inline]] inline typename V::Int total_of(Sum sum) noexcept {
+  if constexpr (WalksItself<Dot>)
+    return Dot::total(sum);
+  else
+    return sum;
+}
+
 // Sums of kGroups groups of kVectors vectors each, with weights `group_weights` apart and consecutive lanes
 // in `bias`; each piece has `quads` times four inputs. Few sums would wait for each other: each is then
 // split into kChains.
@@ -69,7 +88,9 @@ template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Mis
 [[gnu::always_inline]] inline void sum_groups(const Pieces& pieces, std::int32_t quads,
                                               const Missing& missing, const std::int8_t* weights,
                                               std::int64_t group_weights, const std::int32_t* bias,
-                                              typename V::Int (&sum)[kGroups][kVectors]) noexcept {
+                                              typename V::Int (&sum)[kGroups][kVectors]) noexcept
+  requires(!WalksItself<Dot>)
+{
   using Int = typename V::Int;
   constexpr int kChains = Dot::template chains<kGroups * kVectors>(), kSteps = kChains > 1 ? kChains : 4;
   Int chain[kChains][kGroups][kVectors];
@@ -105,6 +126,17 @@ template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Mis
       if constexpr (!std::is_same_v<Missing, std::nullptr_t>) sum[g][v] = V::add(sum[g][v], missing);
     }
   }
+}
+
+template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Missing>
+  requires WalksItself<Dot>
+[[gnu::always_inline]] inline void sum_groups(const Pieces& pieces, std::int32_t quads, const Missing& /*missing*/,
+                                              const std::int8_t* weights, std::int64_t group_weights,
+                                              const std::int32_t* bias,
+                                              typename V::Int (&sum)[kGroups][kVectors]) noexcept {
+  Dot::template sums<1, kGroups, kVectors>(
+      pieces, 0, quads, weights, group_weights, bias,
+      [&](int, int g, int v) __attribute__((always_inline)) -> typename V::Int& { return sum[g][v]; });
 }
 
 }  // namespace

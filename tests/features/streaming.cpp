@@ -12,7 +12,9 @@ using features::Fbank;
 
 std::vector<Isa> isas() {
   std::vector<Isa> all;
-  for (int i = 0; i <= static_cast<int>(best_isa()); ++i) all.push_back(static_cast<Isa>(i));
+  for (int i = 0; i <= static_cast<int>(best_isa()); ++i) {
+    if (runs_here(static_cast<Isa>(i))) all.push_back(static_cast<Isa>(i));
+  }
   return all;
 }
 

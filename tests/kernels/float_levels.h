@@ -11,7 +11,7 @@ namespace runnel::kernels {
 inline std::vector<Isa> float_levels() {
   std::vector<Isa> levels;
   for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (isa <= best_isa()) levels.push_back(isa);
+    if (runs_here(isa)) levels.push_back(isa);
   }
   return levels;
 }

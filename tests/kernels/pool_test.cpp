@@ -45,6 +45,7 @@ void equal_cases(DType type, unsigned seed) {
     std::vector<T> expected(count + 1, T{5}), y(count + 1, T{5});
     pool_reference(s, data, x.data(), expected.data());
     for (int level = 0; level <= static_cast<int>(best_isa()); ++level) {
+      if (!runs_here(static_cast<Isa>(level))) continue;
       pool(s, data, x.data(), y.data(), static_cast<Isa>(level));
       ASSERT_EQ(y, expected) << level << " repeat " << repeat;
     }
@@ -67,6 +68,7 @@ TEST(Pool, SumsOfRowsAreExact) {
         expected[static_cast<std::size_t>(k)] += x[static_cast<std::size_t>(row * step + k)];
     }
     for (int level = 0; level <= static_cast<int>(best_isa()); ++level) {
+      if (!runs_here(static_cast<Isa>(level))) continue;
       std::vector<std::int32_t> sums(static_cast<std::size_t>(width), 7);
       add_rows(DType::int16, rows, step, width, x.data(), sums.data(), static_cast<Isa>(level));
       ASSERT_EQ(sums, expected) << level;

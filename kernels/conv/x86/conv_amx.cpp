@@ -6,7 +6,7 @@
 // quads are their rows. The floor of 64 x 64 is 64 cycles per 16 positions, an eighth of vpdpbusd's.
 // Requantization, about six instructions and as many loads for 64 channels of a position on two ports, takes
 // as long again and overlaps the next tile's multiplication.
-#include "kernels/conv/x86/conv_vector.h"
+#include "kernels/conv/conv_vector.h"
 #include "kernels/conv/x86/conv_vnni.h"
 
 namespace runnel::kernels {

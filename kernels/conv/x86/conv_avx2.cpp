@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/conv/x86/conv_vector.h"
+#include "kernels/conv/conv_vector.h"
 
 namespace runnel::kernels {
 namespace {

@@ -1,6 +1,6 @@
 #include "kernels/conv/x86/conv_avx512.h"
 
-#include "kernels/conv/x86/conv_vector.h"
+#include "kernels/conv/conv_vector.h"
 
 namespace runnel::kernels {
 namespace {

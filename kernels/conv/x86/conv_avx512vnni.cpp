@@ -1,4 +1,4 @@
-#include "kernels/conv/x86/conv_vector.h"
+#include "kernels/conv/conv_vector.h"
 #include "kernels/conv/x86/conv_vnni.h"
 
 namespace runnel::kernels {

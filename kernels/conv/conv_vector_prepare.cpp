@@ -21,7 +21,7 @@ struct Packing {
   std::int64_t run_bytes;  // of a window's piece
   WeightForm form;
   bool offset_input;   // the kernel adds 128 to each input to make it unsigned
-  std::int32_t lanes;  // int32 lanes of a vector: 8 or 16
+  std::int32_t lanes;  // int32 lanes of a vector: 4, 8 or 16
   [[nodiscard]] std::int32_t group() const noexcept { return 4 * lanes; }
   // Vectors of the group that starts at `first`.
   [[nodiscard]] std::int32_t vectors(std::int32_t first) const noexcept {
@@ -238,7 +238,7 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
 }
 
 // No pair is -128 and -128: neither weight could be negated.
-bool pairs_fit(const Packing& packing) noexcept {
+[[maybe_unused]] bool pairs_fit(const Packing& packing) noexcept {
   bool fit = true;
   for (std::int32_t channel = 0; channel < packing.spec.out_channels; ++channel) {
     packing.each_four(channel, [&](std::int64_t, const std::int8_t* four) {
@@ -248,6 +248,29 @@ bool pairs_fit(const Packing& packing) noexcept {
   return fit;
 }
 
+#if defined(RUNNEL_KERNELS_NEON)
+// No two weights of a channel in the same place of two quads that kernels take together are -128 and -128.
+bool neighbours_fit(const Packing& packing) noexcept {
+  bool fit = true;
+  for (std::int32_t channel = 0; channel < packing.spec.out_channels; ++channel) {
+    std::int8_t before[4] = {};
+    packing.each_four(channel, [&](std::int64_t, const std::int8_t* four) {
+      for (int i = 0; i < 4; ++i) fit = fit && (before[i] != -128 || four[i] != -128);
+      std::memcpy(before, four, sizeof(before));
+    });
+  }
+  return fit;
+}
+
+std::int32_t lanes_of(Isa /*isa*/) noexcept { return 4; }
+WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_input*/) noexcept {
+  return WeightForm::bytes;
+}
+bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
+const VectorConv& level_of(const Packing& packing, Isa isa) noexcept {
+  return isa >= Isa::neondot ? vector_conv_neondot() : vector_conv_neon(!packing.depthwise && neighbours_fit(packing));
+}
+#else
 // Paired weights take fewer instructions but twice the memory. They do not suit a single position of whole
 // groups, which reads them all from a farther cache, nor long windows, whose weights for two groups of
 // channels must stay in the first-level cache from one position to the next.
@@ -262,8 +285,21 @@ WeightForm form_for_avx2(const Packing& packing) noexcept {
   return packing.depthwise ? WeightForm::wide : WeightForm::bytes;
 }
 
+std::int32_t lanes_of(Isa isa) noexcept { return isa == Isa::avx2 ? 8 : 16; }
+WeightForm form_of(const Packing& packing, Isa isa, bool unsigned_input) noexcept {
+  if (unsigned_input || isa >= Isa::avx512vnni) return WeightForm::bytes;
+  return isa == Isa::avx2 ? form_for_avx2(packing) : WeightForm::wide;
+}
+bool adds_128(Isa isa, bool unsigned_input) noexcept { return !unsigned_input && isa >= Isa::avx512vnni; }
+VectorConv level_of(const Packing& packing, Isa isa) noexcept {
+  if (isa >= Isa::amx) return vector_conv_amx();
+  if (isa == Isa::avx512vnni) return vector_conv_avx512vnni();
+  return isa == Isa::avx2 ? vector_conv_avx2(packing.form) : vector_conv_avx512();
+}
+#endif
+
 // Tiles multiply signed inputs directly.
-bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
+[[maybe_unused]] bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
   auto* const column =
       static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * sizeof(std::int32_t), 64));
   if (column == nullptr) return false;
@@ -285,7 +321,7 @@ bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, 
 
 // The number of multiply-adds from which tiles repay their set-up and their trip through memory; `positions`
 // in a row, or any number of rows.
-bool tiles_gain(const ConvPlan& plan) noexcept {
+[[maybe_unused]] bool tiles_gain(const ConvPlan& plan) noexcept {
   const bool one_position = plan.direct && plan.out_width == 1;
   return std::int64_t{plan.runs} * plan.quads >= 4 && (one_position || plan.outer - plan.inner >= 16);
 }
@@ -395,7 +431,6 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (spec.groups != 1 && !depthwise) return {};
   // Padding is read as the zero point, which must be non-negative as well.
   const bool unsigned_input = spec.input_non_negative && spec.in_zero_point >= 0;
-  const bool vnni = isa >= Isa::avx512vnni;
   const Status exhausted =
       Status(Code::out_of_memory, "convolution: the memory for packed weights is exhausted");
 
@@ -427,9 +462,9 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
                   depthwise,
                   run_bytes,
                   WeightForm::bytes,
-                  !unsigned_input && vnni,
-                  isa == Isa::avx2 ? 8 : 16};
-  if (!unsigned_input && !vnni) packing.form = isa == Isa::avx2 ? form_for_avx2(packing) : WeightForm::wide;
+                  adds_128(isa, unsigned_input),
+                  lanes_of(isa)};
+  packing.form = form_of(packing, isa, unsigned_input);
   // finish_scalar() knows one position at a time.
   plan->together = depthwise && plan->finish != Finish::scalar && spec.stride_width == 1
                        ? std::max(packing.group() / spec.out_channels, 1)
@@ -450,7 +485,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   std::memset(weights, 0, static_cast<std::size_t>(vectors * vector_weights));
   pack(packing, weights);
   plan->weights = weights;
-  if (isa >= Isa::amx && !depthwise && tiles_gain(*plan) &&
+  if (isa == Isa::amx && !depthwise && tiles_gain(*plan) &&
       !fill_tile_bias(packing, vectors * packing.lanes, memory, *plan))
     return exhausted;
 
@@ -459,10 +494,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   constexpr std::int64_t kSlack = 64;  // kernels read whole vectors
   conv.scratch_bytes = padded > 0 ? align_up(static_cast<std::size_t>(padded + kSlack), 64)
                                   : static_cast<std::size_t>(plan->patch_bytes) * kPatches;
-  const VectorConv& level = isa >= Isa::amx    ? vector_conv_amx()
-                            : vnni             ? vector_conv_avx512vnni()
-                            : isa == Isa::avx2 ? vector_conv_avx2(packing.form)
-                                               : vector_conv_avx512();
+  const VectorConv level = level_of(packing, isa);
   const VectorKernels& kernels = depthwise
                                      ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                      : (unsigned_input ? level.dense_unsigned : level.dense_signed);

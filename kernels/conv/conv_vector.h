@@ -162,46 +162,61 @@ struct AnyRounding {
 // The floor for 64 x 64 with VNNI: 64 multiply-add instructions at two per cycle are 32 cycles per frame;
 // requantization adds 6 on the same ports. Four frames share each load of weights (the 64 loads at two per
 // cycle bound a single frame).
+template <class V, class Dot, int kVectors, int kFrames>
+[[gnu::always_inline]] inline void sum_frames(const ConvPlan& plan, const Block& block, const std::int8_t* packed,
+                                              std::int64_t lane,
+                                              typename V::Int (&out)[kFrames][kVectors]) noexcept {
+  using Int = typename V::Int;
+  constexpr int kChains = Dot::template chains<kVectors * kFrames>();
+  const std::int8_t* weights = packed;
+  Int sum[kChains][kFrames][kVectors];
+  RUNNEL_UNROLL for (int c = 0; c < kChains; ++c) {
+    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[c][f][v] =
+          c == 0 ? V::load(plan.bias + lane + v * V::kLanes) : V::zero();
+    }
+  }
+  const auto step = [&](const std::int8_t* x, int chain) __attribute__((always_inline)) {
+    typename Dot::Weights w[kVectors];
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
+    weights += kVectors * Dot::kVectorBytes;
+    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+      const auto in = Dot::input(V::repeat4(x + f * block.x_step));
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] = Dot::add(sum[chain][f][v], in, w[v]);
+    }
+  };
+  for (std::int32_t run = 0; run < plan.runs; ++run) {
+    const std::int8_t* x = block.x + block.offset[run];
+    std::int32_t quad = 0;
+    for (; quad + kChains <= plan.quads; quad += kChains) {
+      RUNNEL_UNROLL for (int c = 0; c < kChains; ++c, x += 4) step(x, c);
+    }
+    if constexpr (kChains > 1) {
+      for (; quad < plan.quads; ++quad, x += 4) step(x, 0);
+    }
+  }
+  RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
+      out[f][v] = sum[0][f][v];
+      RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) out[f][v] = V::add(out[f][v], sum[c][f][v]);
+    }
+  }
+}
 template <class V, class Dot, int kVectors, int kFrames, class Finisher>
 [[gnu::always_inline]] inline void dense_blocks(const ConvPlan& plan, const Finisher& finish, Block& block,
                                                 std::int64_t& frames, const std::int8_t* packed,
                                                 std::int64_t lane) noexcept {
   using Int = typename V::Int;
-  constexpr int kChains = Dot::template chains<kVectors * kFrames>();
   for (; frames >= kFrames; frames -= kFrames) {
-    const std::int8_t* weights = packed;
-    Int sum[kChains][kFrames][kVectors];
-    RUNNEL_UNROLL for (int c = 0; c < kChains; ++c) {
-      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[c][f][v] =
-            c == 0 ? V::load(plan.bias + lane + v * V::kLanes) : V::zero();
-      }
-    }
-    const auto step = [&](const std::int8_t* x, int chain) __attribute__((always_inline)) {
-      typename Dot::Weights w[kVectors];
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
-      weights += kVectors * Dot::kVectorBytes;
-      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-        const auto in = Dot::input(V::repeat4(x + f * block.x_step));
-        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] =
-            Dot::add(sum[chain][f][v], in, w[v]);
-      }
-    };
-    for (std::int32_t run = 0; run < plan.runs; ++run) {
-      const std::int8_t* x = block.x + block.offset[run];
-      std::int32_t quad = 0;
-      for (; quad + kChains <= plan.quads; quad += kChains) {
-        RUNNEL_UNROLL for (int c = 0; c < kChains; ++c, x += 4) step(x, c);
-      }
-      if constexpr (kChains > 1) {
-        for (; quad < plan.quads; ++quad, x += 4) step(x, 0);
-      }
-    }
+    Int sum[kFrames][kVectors];
+    if constexpr (WalksItself<Dot>)
+      Dot::template sums<kFrames, 1, kVectors>(
+          ListedPieces{block.x, block.offset, plan.runs}, block.x_step, plan.quads, packed, 0, plan.bias + lane,
+          [&](int f, int, int v) __attribute__((always_inline)) -> Int& { return sum[f][v]; });
+    else
+      sum_frames<V, Dot, kVectors, kFrames>(plan, block, packed, lane, sum);
     RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-      RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) {
-        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[0][f][v] = V::add(sum[0][f][v], sum[c][f][v]);
-      }
-      finish(sum[0][f], block.y + f * block.y_step,
+      finish(sum[f], block.y + f * block.y_step,
              Finisher::kAdds ? block.addend + f * block.addend_step : nullptr);
     }
     block.x += kFrames * block.x_step;
@@ -308,7 +323,7 @@ struct Dense {
                      Channels channels) noexcept {
     const std::int8_t* weights = plan.weights + channels.first / kGroup * plan.group_weights;
     std::int32_t first = channels.first;
-    if constexpr (V::kGroups == 2) {
+    if constexpr (V::kFrames == 1 && V::kGroups == 2) {
       for (; channels.last - first >= 2 * kGroup; first += 2 * kGroup, weights += 2 * plan.group_weights) {
         group<2, 4>(conv, plan, block, frames, weights, first, 2 * kGroup);
       }
@@ -350,8 +365,10 @@ struct Depthwise {
     for (std::int64_t frame = 0; frame < frames; ++frame, x += block.x_step, y += block.y_step) {
       const std::int8_t* weights = packed;
       const std::int64_t* offset = block.offset;
-      Int sum[4], in[4];
-      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] = V::load(plan.bias + first + v * V::kLanes);
+      Int in[4];
+      decltype(start_sum<V, Dot>(in[0])) sum[4];
+      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] =
+          start_sum<V, Dot>(V::load(plan.bias + first + v * V::kLanes));
       const auto add = [&]() __attribute__((always_inline)) {
         RUNNEL_UNROLL for (int v = 0; v < 4; ++v) {
           sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
@@ -372,7 +389,9 @@ struct Depthwise {
         V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), third, V::zero(), in);
         add();
       }
-      finish(sum, y, nullptr);
+      Int out[4];
+      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) out[v] = total_of<V, Dot>(sum[v]);
+      finish(out, y, nullptr);
     }
   }
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
