@@ -126,6 +126,7 @@ VectorConv vector_conv_amx() noexcept;
 // AArch64. weights_pair: no two weights of a channel, in the same place of two neighbouring quads of a piece, are -128 and -128.
 const VectorConv& vector_conv_neon(bool weights_pair) noexcept;
 const VectorConv& vector_conv_neondot() noexcept;
+const VectorConv& vector_conv_neoni8mm() noexcept;
 
 // Puts the fastest vector kernel of at most `isa` (avx2, neon or more) into `conv`, or leaves `conv` unchanged when
 // none fits. `largest` bounds every accumulator.

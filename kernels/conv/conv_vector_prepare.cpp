@@ -268,7 +268,8 @@ WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_inpu
 }
 bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
 const VectorConv& level_of(const Packing& packing, Isa isa) noexcept {
-  return isa >= Isa::neondot ? vector_conv_neondot() : vector_conv_neon(!packing.depthwise && neighbours_fit(packing));
+  if (isa == Isa::neoni8mm) return vector_conv_neoni8mm();
+  return isa == Isa::neondot ? vector_conv_neondot() : vector_conv_neon(!packing.depthwise && neighbours_fit(packing));
 }
 #else
 // Paired weights take fewer instructions but twice the memory. They do not suit a single position of whole

@@ -1,0 +1,201 @@
+// What one step costs in instructions, for processors that this machine only emulates: a program for QEMU's plugin
+// (firmware/host/count_instructions.c), which counts the stretches between begin_stretch() and end_stretch().
+//
+//   instruction_counts --list          the cases, one a line: NAME MULTIPLY-ADDS
+//   instruction_counts NAME            runs 20 steps of a case; exit code 2 for a name that is none
+//
+// scripts/speed_arm.sh makes a table of all. Counts are no cycles, but the same on every run and every machine.
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/host/heap_memory.h"
+#include "bench/networks.h"
+#include "compiler/write/writer.h"
+#include "features/fbank/fbank.h"
+#include "inference/host/engine.h"
+#include "kernels/conv/conv.h"
+#if defined(RUNNEL_BENCH_XNNPACK)
+#include "bench/xnnpack_networks.h"
+#endif
+#if defined(RUNNEL_BENCH_KALDI)
+#include "bench/kaldi_fbank.h"
+#endif
+
+extern "C" {
+// The plugin finds these two by their addresses; what they hold keeps them from being merged or removed.
+int stretches_begun, stretches_ended;
+[[gnu::noinline]] void begin_stretch() {
+  ++stretches_begun;
+  asm volatile("" ::: "memory");
+}
+[[gnu::noinline]] void end_stretch() {
+  ++stretches_ended;
+  asm volatile("" ::: "memory");
+}
+}
+
+namespace runnel::bench {
+namespace {
+
+constexpr int kSteps = 20;
+
+[[noreturn]] void give_up(std::string_view why) {
+  std::fprintf(stderr, "instruction_counts: %.*s\n", static_cast<int>(why.size()), why.data());
+  std::exit(1);
+}
+template <class T>
+T need(Result<T> result) {
+  if (!result.ok()) give_up(result.status().text());
+  return std::move(result).value();
+}
+
+struct Case {
+  std::string name;
+  std::int64_t products;                            // multiply-adds of a step; 0: not counted in these
+  std::function<std::function<void()>()> prepare;  // gives the step
+};
+
+// A convolution layer alone, `frames` positions.
+struct Layer {
+  std::vector<std::int8_t> weights, x, y;
+  std::int32_t shift = 9;
+  kernels::ConvSpec spec;
+  kernels::Conv conv;
+  HeapMemory memory;
+  void* scratch = nullptr;
+};
+Case layer(const std::string& name, int height, int width, bool depthwise, int frames) {
+  constexpr int kChannels = 64;
+  const int group = depthwise ? 1 : kChannels;
+  const std::int64_t products = std::int64_t{kChannels} * group * height * width * frames;
+  return {name + "/" + std::to_string(frames), products, [=] {
+            auto made = std::make_shared<Layer>();
+            kernels::ConvSpec& spec = made->spec;
+            spec.in_channels = spec.out_channels = kChannels;
+            spec.groups = kChannels / group;
+            spec.kernel_height = height, spec.kernel_width = width;
+            spec.out_width = frames, spec.in_width = frames + width - 1;
+            spec.in_height = height, spec.out_height = 1;
+            made->weights.resize(static_cast<std::size_t>(kChannels) * static_cast<std::size_t>(group * height * width));
+            made->x.resize(static_cast<std::size_t>(spec.in_height * spec.in_width * kChannels) + 64);
+            made->y.resize(static_cast<std::size_t>(frames * kChannels));
+            unsigned seed = 1;
+            const auto next = [&] { return static_cast<std::int8_t>((seed = seed * 1664525u + 1013904223u) >> 24); };
+            for (std::int8_t& w : made->weights) w = static_cast<std::int8_t>(next() | 1);  // no -128, as trained models have
+            for (std::int8_t& v : made->x) v = next();
+            spec.weights = made->weights.data();
+            spec.requant.shift = &made->shift;
+            if (const Status status = kernels::prepare_conv(spec, best_isa(), made->memory, made->conv); !status.ok())
+              give_up(status.text());
+            made->scratch = made->memory.allocate(made->conv.scratch_bytes, 64);
+            return [made] { made->conv.run(made->conv, made->x.data(), made->y.data(), made->scratch); };
+          }};
+}
+
+Case network(const M1& m1, int frames) {
+  return {"m1/" + std::to_string(frames), m1.macs_per_frame() * frames, [&m1, frames] {
+            const compiler::WrittenModel written = need(compiler::write_model(m1.graph(frames)));
+            PrepareOptions options;
+            options.mode = RunMode::stream;
+            options.frames = frames;
+            const std::shared_ptr<Runner> runner =
+                need(Runner::make(need(Engine::make(need(OwnedModel::from_bytes(written.bytes)), options))));
+            const std::vector<std::int8_t> x = features(static_cast<std::size_t>(frames) * M1::kFeatures);
+            return [runner, x] {
+              const std::span<std::byte> in = runner->session().input(0);
+              std::memcpy(in.data(), x.data(), in.size());
+              runner->session().run(runner->prepared().block());
+            };
+          }};
+}
+#if defined(RUNNEL_BENCH_XNNPACK)
+Case xnnpack(const M1& m1, int frames) {
+  return {"xnnpack m1/" + std::to_string(frames), m1.macs_per_frame() * frames, [&m1, frames] {
+            const std::shared_ptr<XnnpackNetwork> net = xnnpack_m1(m1, XnnpackType::qs8, frames, true);
+            if (net == nullptr) give_up("XNNPACK refuses an operator of M1");
+            const std::vector<std::int8_t> x = features(static_cast<std::size_t>(frames) * M1::kFeatures);
+            return [net, x] {
+              net->put(x.data());
+              if (!net->run()) give_up("XNNPACK failed");
+            };
+          }};
+}
+#endif
+
+constexpr std::size_t kHop = 160;  // 10 ms at 16 kHz
+std::vector<float> sound() {
+  std::vector<float> samples(kHop);
+  unsigned seed = 1;
+  for (float& s : samples) s = static_cast<float>(static_cast<std::int16_t>((seed = seed * 1664525u + 1013904223u) >> 16)) / 32768;
+  return samples;
+}
+Case fbank() {
+  return {"fbank-80", 0, [] {
+            struct State {
+              HeapMemory memory;
+              std::optional<features::Fbank> fbank;
+              std::vector<float> samples = sound(), frame = std::vector<float>(80 * 4);
+            };
+            auto state = std::make_shared<State>();
+            features::FbankOptions options;
+            options.num_mel_bins = 80;
+            state->fbank.emplace(need(features::Fbank::make(options, best_isa(), state->memory)));
+            return [state] { static_cast<void>(state->fbank->push(std::span<const float>(state->samples), state->frame)); };
+          }};
+}
+#if defined(RUNNEL_BENCH_KALDI)
+Case kaldi() {
+  return {"kaldi fbank-80", 0, [] {
+            auto state = std::make_shared<std::pair<KaldiFbank, std::vector<float>>>(std::piecewise_construct, std::make_tuple(80),
+                                                                                     std::make_tuple(sound()));
+            return [state] { state->first.push(state->second, nullptr); };
+          }};
+}
+#endif
+
+}  // namespace
+
+int main_of(int count, char** arguments) {
+  const M1 m1;
+  std::vector<Case> cases;
+  for (const int frames : {1, 4, 16}) cases.push_back(layer("pointwise 64x64", 1, 1, false, frames));
+  for (const int frames : {1, 4, 16}) cases.push_back(layer("3x3 64x64", 3, 3, false, frames));
+  for (const int frames : {1, 4, 16}) cases.push_back(layer("depthwise 9 of 64", 1, 9, true, frames));
+  for (const int frames : {1, 4}) cases.push_back(network(m1, frames));
+  cases.push_back(fbank());
+#if defined(RUNNEL_BENCH_XNNPACK)
+  for (const int frames : {1, 4}) cases.push_back(xnnpack(m1, frames));
+#endif
+#if defined(RUNNEL_BENCH_KALDI)
+  cases.push_back(kaldi());
+#endif
+  const std::string wanted = count == 2 ? arguments[1] : "";
+  if (wanted == "--list") {
+    for (const Case& one : cases) std::printf("%s\t%lld\n", one.name.c_str(), static_cast<long long>(one.products));
+    return 0;
+  }
+  for (const Case& one : cases) {
+    if (one.name != wanted) continue;
+    const std::function<void()> step = one.prepare();
+    for (int i = 0; i < 8; ++i) step();  // until all caches and rings are full
+    for (int i = 0; i < kSteps; ++i) {
+      begin_stretch();
+      step();
+      end_stretch();
+    }
+    std::printf("%s\t%s\t%lld\n", one.name.c_str(), std::string(name_of(best_isa())).c_str(), static_cast<long long>(one.products));
+    return 0;
+  }
+  std::fprintf(stderr, "instruction_counts: no case \"%s\"; --list names them\n", wanted.c_str());
+  return 2;
+}
+
+}  // namespace runnel::bench
+
+int main(int count, char** arguments) { return runnel::bench::main_of(count, arguments); }
