@@ -4,18 +4,20 @@
 # precision. Then tests faults, and the budgets of flash and RAM (firmware/budgets.tsv), which fail when exceeded by
 # more than 2 %. RUNNEL_UPDATE_BUDGETS=1 rewrites the budgets of what was run, and the table in docs/firmware.md.
 # BUILD (default: build) is a release build. RUNNEL_TEST_DATA: test data; without it only the bundled models are run.
-# RUNNEL_BOARDS: fewer boards. RUNNEL_LONG=1: the digits node over a recording of 90 s.
+# RUNNEL_BOARDS: other boards of firmware/boards.sh than the three of Arm. RUNNEL_LONG=1: the digits node over a recording of 90 s.
 # Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+source "$root/firmware/boards.sh"
 build=$(realpath -- "${1:-$root/build}")
-read -ra boards <<<"${RUNNEL_BOARDS:-mps2-an386 mps2-an500 mps3-an547}"
+read -ra boards <<<"${RUNNEL_BOARDS:-$RUNNEL_ARM_BOARDS}"
 data=${RUNNEL_TEST_DATA:-}
 runnel=$build/runnel
-work=$build/firmware/nodes
-embedded=$build/firmware/embedded
+work=$build/firmware/nodes_${boards[0]}
+embedded=$build/firmware/embedded_${boards[0]}
 budgets=$root/firmware/budgets.tsv
-for program in arm-none-eabi-g++ qemu-system-arm cc; do
-  command -v "$program" >/dev/null || { say "SKIPPED WITHOUT $program: scripts/install.sh firmware"; exit 77; }
+for board in "${boards[@]}"; do
+  missing=$(missing_for "$board")
+  [[ -z $missing ]] || { say "SKIPPED WITHOUT ${missing//$'\n'/, }: scripts/install.sh firmware"; exit 77; }
 done
 [[ -x $runnel ]] || die "$runnel is missing: build first"
 rm -rf "$work" "$embedded"
@@ -28,7 +30,7 @@ failed() {
   echo "$*" >>"$work/failures"
 }
 source "$root/firmware/elf_checks.sh"
-counter=$build/firmware/count_instructions.so
+counter=$work/count_instructions.so
 cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$counter"
 
 # The examples: name, recording, and the nodes that this machine runs before and after the model.
@@ -100,17 +102,18 @@ for name in "${examples[@]}"; do
 done
 
 # Address of a function of an image, for the plugin.
-address_of() { arm-none-eabi-nm "$1" | sed -n "s/^\([0-9a-f]*\) [tT] $2\$/0x\1/p" | head -n 1; }
+address_of() { "${tools}nm" "$1" | sed -n "s/^\([0-9a-f]*\) [tT] $2\$/0x\1/p" | head -n 1; }
 counting() {   # IMAGE: the plugin's settings
   local words
   words=$counter,begin=$(address_of "$1" push_begins),end=$(address_of "$1" push_ends)
-  for address in $(arm-none-eabi-nm "$1" | grep -E ' [tTwW] ' | awk '{print $1 " " $3}' | grep -E " ($double_precision)" | cut -d ' ' -f 1); do words+=",watch=0x$address"; done
+  for address in $("${tools}nm" "$1" | grep -E ' [tTwW] ' | awk '{print $1 " " $3}' | grep -E " ($double_precision)" | cut -d ' ' -f 1); do words+=",watch=0x$address"; done
   echo "$words"
 }
 
 # One node on one board. Its line of measurements is in measured.BOARD.NAME.
 measure() {
-  local board=$1 name=$2 out=$work/$1.$2
+  local board=$1 name=$2 out=$work/$1.$2 tools
+  tools=$(prefix_of "$1")
   on_board "$board" "$name" observed "$out" observe=1 || { failed "$board $name: code $?: $(tail -n 1 "$out.log")"; return; }
   for part in features output jsonl; do
     cmp -s "$out.$part" "$work/host.$name.$part" || failed "$board $name: $part differ from this machine's"
@@ -126,7 +129,7 @@ measure() {
   [[ -n ${brief_of[$name]:-} ]] || cmp -s "$out.node.jsonl" "$work/host.$name.jsonl" || failed "$board $name: decisions of the lean image differ from this machine's"
   local model text data_bytes used stack
   model=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
-  read -r text data_bytes _ < <(arm-none-eabi-size "$lean" | tail -n 1)
+  read -r text data_bytes _ < <("${tools}size" "$lean" | tail -n 1)
   used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
     "$(number "$out.node" mean)" "$(number "$out.node" most)" "$(rig_of "$folder/${name}_node.map")" >"$work/measured.$board.$name"
@@ -145,7 +148,7 @@ for board in "${boards[@]}"; do
   mkdir -p "$folder"
   list=$(printf ';%s' "${examples[@]/#/$embedded/}")
   [[ $board != "${boards[0]}" ]] || list+=$(printf ';%s' "${extras[@]/#/$embedded/}")
-  if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" -D RUNNEL_EMBEDDED="${list:1}" &&
+  if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$(toolchain_of "$board")" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" -D RUNNEL_EMBEDDED="${list:1}" &&
          cmake --build "$folder" --parallel "$jobs" --target node_images; } >"$folder.nodes.log" 2>&1; then
     grep -E "error|Error|undefined" "$folder.nodes.log" >&2
     die "$board: the build failed ($folder.nodes.log)"
@@ -160,6 +163,7 @@ measured=$work/measured.tsv
 for name in "${examples[@]}"; do
   for board in "${boards[@]}"; do cat "$work/measured.$board.$name" 2>/dev/null || failed "$board $name: not measured"; done
 done >"$measured"
+tools=$(prefix_of "${boards[0]}")
 
 # Two tiers of memory change nothing.
 if [[ " ${extras[*]} " == *" tiered "* ]]; then

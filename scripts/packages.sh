@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware scale browser"
+RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware arm scale browser"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -14,7 +14,9 @@ packages_for() {
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;
-    firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" ;;
+    firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" \
+                   "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc" ;;
+    arm) echo "g++-aarch64-linux-gnu qemu-user" ;;
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;

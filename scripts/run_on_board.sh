@@ -5,10 +5,11 @@
 # RUNNEL_PROGRAM: the program runnel, for .csv. RUNNEL_PLUGIN: a QEMU plugin with its settings, for instance that of
 # firmware/host, which counts instructions. Ends with the image's code: 0, or the number of a runnel_code.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+source "$root/firmware/boards.sh"
 (($# >= 4)) || die "expected BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]..."
 board=$1 image=$2 recording=$3 output=$4
 shift 4
-command -v qemu-system-arm >/dev/null || { say "SKIPPED WITHOUT qemu-system-arm: scripts/install.sh firmware"; exit 77; }
+command -v "$(emulator_of "$board")" >/dev/null || { say "SKIPPED WITHOUT $(emulator_of "$board"): scripts/install.sh firmware"; exit 77; }
 if [[ $recording == *.csv ]]; then
   table=$output.npy
   "${RUNNEL_PROGRAM:-$root/build/runnel}" run "csv path='$recording' rate=${RUNNEL_CSV_RATE:-1} ! npy path='$table'" >/dev/null || die "$recording: cannot be read"
@@ -17,6 +18,5 @@ fi
 words="arg=node,arg=$recording,arg=$output"
 for word in "$@"; do words+=",arg=$word"; done
 status=0
-timeout "${RUNNEL_TIMEOUT:-300}" qemu-system-arm -M "$board" -nographic -monitor none -serial none -icount shift=6,align=off,sleep=off ${RUNNEL_PLUGIN:+-plugin "$RUNNEL_PLUGIN"} \
-  -semihosting-config "enable=on,target=native,$words" -kernel "$image" </dev/null || status=$?
+emulate "$board" "$image" "$words" ${RUNNEL_PLUGIN:+-plugin "$RUNNEL_PLUGIN"} || status=$?
 exit "$status"

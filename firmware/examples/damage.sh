@@ -1,9 +1,9 @@
 # Flips bits of the model inside a flash image, one at a time, and expects each to be refused as invalid data; for
 # scripts/firmware_nodes.sh.
 elf=$(image "$board" "$name" observed)
-address=$(arm-none-eabi-nm "$elf" | grep " runnel_${name}_model$" | cut -d ' ' -f 1)
+address=$("${tools:-arm-none-eabi-}nm" "$elf" | grep " runnel_${name}_model$" | cut -d ' ' -f 1)
 [[ -n $address ]] || die "$elf: no model in it"
-read -r start offset < <(arm-none-eabi-readelf -lW "$elf" | awk '$1 == "LOAD" && $6 !~ /^0x0+$/ {print $3, $2; exit}')
+read -r start offset < <("${tools:-arm-none-eabi-}readelf" -lW "$elf" | awk '$1 == "LOAD" && $6 !~ /^0x0+$/ {print $3, $2; exit}')
 model_bytes=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
 for at in 2000 $((model_bytes / 3)) $((model_bytes / 2)) $((model_bytes - 200)); do
   cp "$elf" "$work/damaged.elf"

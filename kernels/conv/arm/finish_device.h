@@ -1,6 +1,6 @@
-// Requantization of int32 accumulators below 2^30 with Arm's DSP instructions: a few
+// Requantization of int32 accumulators below 2^30 on microcontrollers, with Arm's DSP instructions where they are: a few
 // instructions for ordinary shifts (1 to 30), requantize() itself for others. Included by files
-// compiled for these instructions.
+// compiled for these processors.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace runnel::kernels {
 namespace {
 
 // Most significant word of a product; smmulr rounds it half up.
+#if defined(__arm__)
 [[gnu::always_inline]] inline std::int32_t smmul(std::int32_t a, std::int32_t b) noexcept {
   std::int32_t high = 0;
   __asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
@@ -21,6 +22,14 @@ namespace {
   __asm("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
   return high;
 }
+#else
+[[gnu::always_inline]] inline std::int32_t smmul(std::int32_t a, std::int32_t b) noexcept {
+  return static_cast<std::int32_t>(std::int64_t{a} * b >> 32);
+}
+[[gnu::always_inline]] inline std::int32_t smmulr(std::int32_t a, std::int32_t b) noexcept {
+  return static_cast<std::int32_t>((std::int64_t{a} * b + (std::int64_t{1} << 31)) >> 32);
+}
+#endif
 
 // A Requant in registers, made once for many accumulators.
 struct Scale {
