@@ -10,19 +10,15 @@ namespace runnel::npu::u85 {
 
 Result<const std::vector<std::int16_t>*> Executor::weights_of(const Operation& op) {
   const std::span<const std::byte> region = memory_->read(op.weight_region);
-  std::vector<std::byte> bytes;
-  std::array<std::span<const std::byte>, 4> streams;
-  for (std::size_t i = 0; i < streams.size(); ++i) {
+  DecodedWeights::Streams streams;
+  for (std::size_t i = 0; i < streams.size(); ++i)
     streams[i] = region.subspan(static_cast<std::size_t>(op.weights[i].base),
                                 static_cast<std::size_t>(op.weights[i].length));
-    bytes.insert(bytes.end(), streams[i].begin(), streams[i].end());
-  }
-  Weights& known = weights_[op.index];
-  if (!known.values.empty() && known.made_of == bytes) return &known.values;
-  known.values.clear();
-  RUNNEL_ASSIGN(known.values, unpack_weights(weight_order(op, accelerator_), op.u85.fast_weights, streams));
-  known.made_of = std::move(bytes);
-  return &known.values;
+  DecodedWeights& known = weights_[op.index];
+  if (known.made_of(streams)) return &known.values;
+  kernels_[op.index] = {};
+  return known.decode(
+      streams, [&] { return unpack_weights(weight_order(op, accelerator_), op.u85.fast_weights, streams); });
 }
 
 Result<std::vector<std::int16_t>> Executor::second_weights(const Operation& op) {
@@ -36,6 +32,45 @@ Result<std::vector<std::int16_t>> Executor::second_weights(const Operation& op) 
   return weights;
 }
 
+KernelConvolution* Executor::kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
+                                       const OutputStage& output) {
+  KernelOutput stored;
+  if (!output.of_kernel(op, stored)) return nullptr;
+  std::vector<ScaleRecord> scales = scales_of(op, *memory_);
+  if (op.u85.second_weights) {
+    product_ = KernelConvolution::make(op, weights, scales, stored, isa_);
+    return product_.get();
+  }
+  OnKernel& kernel = kernels_[op.index];
+  if (!kernel.made || kernel.of != scales) {
+    kernel = {true, std::move(scales), nullptr};
+    kernel.convolution = KernelConvolution::make(op, weights, kernel.of, stored, isa_);
+  }
+  return kernel.convolution.get();
+}
+
+bool Executor::convolution_on_kernel(const Operation& op, const std::vector<std::int16_t>& weights) {
+  // Accumulators that others left or will need are not in a kernel, nor chained maps.
+  if (isa_ == Isa::reference || op.u85.start != AccumulatorStart::zero || op.u85.kept || op.u85.silent ||
+      op.ifm.storage == Storage::chained)
+    return false;
+  const OutputStage output(op, tables_);
+  KernelConvolution* const kernel = kernel_of(op, weights, output);
+  if (kernel == nullptr) return false;
+  kernel->run(memory_->read(op.ifm.region));
+  const bool in_place = op.ofm.storage != Storage::chained && op.ofm.storage != Storage::none &&
+                        op.u85.transpose == Transpose::hwc && op.u85.reversed == Axis::none &&
+                        output.finish(kernel->results());
+  if (in_place) {
+    write_bytes(op.ofm, memory_->regions[op.ofm.region], kernel->results());
+    unread_ = kernel;
+  } else {
+    kernel->values(result_);
+    output.finish(result_);
+  }
+  return true;
+}
+
 Status Executor::convolution(const Operation& op) {
   std::vector<std::int16_t> made;
   const std::vector<std::int16_t>* weights = &made;
@@ -44,6 +79,7 @@ Status Executor::convolution(const Operation& op) {
   } else {
     RUNNEL_ASSIGN(weights, weights_of(op));
   }
+  if (convolution_on_kernel(op, *weights)) return {};
   read_operand(op.ifm, first_);
   narrow_.resize(first_.size());
   std::transform(first_.begin(), first_.end(), narrow_.begin(),

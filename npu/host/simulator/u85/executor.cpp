@@ -156,6 +156,7 @@ void Executor::scale(const Operation& op) {
 Status Executor::execute(const Operation& op, const Memories& memory) {
   memory_ = &memory;
   result_.clear();
+  unread_ = nullptr;
   switch (op.kind) {
     case OperationKind::conv:
     case OperationKind::depthwise:
@@ -177,6 +178,14 @@ Status Executor::execute(const Operation& op, const Memories& memory) {
   }
   if (!result_.empty()) write(op);
   return {};
+}
+
+std::span<const std::int64_t> Executor::result(const Operation& op) {
+  if (unread_ == nullptr) return result_;
+  result_.resize(elements_of(op.ofm));
+  load_elements(op.ofm, unread_->results().data(), result_.size(), result_.data());
+  unread_ = nullptr;
+  return result_;
 }
 
 // Rows of bytes in order; a number from memory may replace a row's.

@@ -1,5 +1,6 @@
 #include "npu/host/simulator/u85/output_stage.h"
 
+#include <array>
 #include <cstring>
 
 namespace runnel::npu::u85 {
@@ -40,6 +41,7 @@ OutputStage::OutputStage(const Operation& op, std::span<const std::byte> tables)
       function_(op.u85.function),
       clips_(op.u85.clips),
       saturates_(op.ofm.element < 8),
+      element_(op.ofm.element),
       zero_point_(op.ofm.zero_point),
       low_(op.activation.low),
       high_(op.activation.high) {
@@ -57,6 +59,65 @@ std::int64_t OutputStage::unscaled(Wide value) const noexcept {
   if (function_ != Function::none) result = look_up(result);
   if (clips_ && after) result = clamp_between(result, low_, high_);
   return saturates_ ? clamp_between(result, least_, most_) : result;
+}
+
+bool OutputStage::of_kernel(const Operation& op, KernelOutput& output) const noexcept {
+  // The type of the results: what the table takes, or without one the output's.
+  switch (function_) {
+    case Function::none:
+      if (element_ > 2) return false;
+      output.element = element_;
+      output.is_signed = op.ofm.is_signed;
+      break;
+    case Function::u8_u8:
+    case Function::s8_s8:
+    case Function::s8_s16:
+    case Function::s8_s32:
+      output.element = 1;
+      output.is_signed = function_ != Function::u8_u8;
+      break;
+    case Function::s16_s16:
+    case Function::s16_s32:
+      output.element = 2;
+      output.is_signed = true;
+      break;
+    case Function::tanh:
+    case Function::sigmoid:
+      return false;  // their inputs have 17 and 18 bits
+  }
+  const std::int64_t range = std::int64_t{1} << 8 * output.element, least = output.is_signed ? -range / 2 : 0,
+                     most = least + range - 1;
+  if (clips_ && low_ > high_) return false;
+  output.low = clips_ ? clamp_between(low_, least, most) : least;
+  output.high = clips_ ? clamp_between(high_, least, most) : most;
+  output.zero_point = zero_point_;
+  output.accumulator_bits = op.acc_format == 0 ? 32 : 48;
+  if (scale_.rounding == Rounding::natural) {
+    output.rounding = npu::Rounding::natural;
+    return true;
+  }
+  output.rounding = npu::Rounding::tfl;
+  return scale_.rounding == Rounding::double_symmetric && scale_.double_round == 0;
+}
+
+void OutputStage::finish(std::span<std::int64_t> values) const noexcept {
+  if (function_ == Function::none) return;
+  for (std::int64_t& value : values) value = finished(value);
+}
+
+bool OutputStage::finish(std::span<std::byte> results) const noexcept {
+  if (function_ == Function::none) return true;
+  if (element_ == 1 && (function_ == Function::u8_u8 || function_ == Function::s8_s8)) {
+    std::array<std::byte, 256> of{};
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const auto byte = static_cast<std::uint8_t>(i);
+      of[i] = static_cast<std::byte>(
+          finished(function_ == Function::u8_u8 ? byte : std::int64_t{static_cast<std::int8_t>(byte)}));
+    }
+    for (std::byte& result : results) result = of[std::to_integer<std::size_t>(result)];
+    return true;
+  }
+  return false;
 }
 
 std::int64_t OutputStage::look_up(std::int64_t value) const noexcept {

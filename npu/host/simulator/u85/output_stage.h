@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "npu/host/simulator/kernel_convolution.h"
 #include "npu/u85/rounding.h"
 
 namespace runnel::npu::u85 {
@@ -23,16 +24,28 @@ class OutputStage {
     return unscaled(
         scale_and_round(value, {scale.multiplier, scale.shift, scale_.double_round, scale_.rounding}));
   }
+  // What a kernel does of a convolution, for results of one or two bytes; finish() does the rest, in place.
+  // False where a function is computed otherwise.
+  [[nodiscard]] bool of_kernel(const Operation& op, KernelOutput& output) const noexcept;
+  void finish(std::span<std::int64_t> values) const noexcept;
+  // The same for a kernel's results as they are; false without effect where their size changes.
+  [[nodiscard]] bool finish(std::span<std::byte> results) const noexcept;
   // Of a value that is scaled already.
   [[nodiscard]] std::int64_t unscaled(Wide value) const noexcept;
 
  private:
   [[nodiscard]] std::int64_t look_up(std::int64_t value) const noexcept;
+  // Of a value within its limits.
+  [[nodiscard]] std::int64_t finished(std::int64_t value) const noexcept {
+    if (function_ != Function::none) value = look_up(value);
+    return saturates_ ? clamp_between(value, least_, most_) : value;
+  }
 
   const std::byte* table_;
   Scale scale_;
   Function function_;
   bool clips_, saturates_;
+  std::uint8_t element_;
   std::int32_t zero_point_;
   std::int64_t low_, high_, least_ = 0, most_ = 0;
 };
