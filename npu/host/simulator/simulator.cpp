@@ -56,10 +56,12 @@ Status Simulator::prepare(const SimulatorOptions& options) {
   weights_.resize(operations_.size());
   if (u85) {
     u85::mark_kept(operations_);
-    u85_.emplace(*segment_.accelerator, operations_.size(), options.isa);
+    u85_.emplace(*segment_.accelerator, operations_.size(), options.isa, options.fault);
+    for (Operation& op : operations_) u85::plant(options.fault, op);
   }
   kernels_.resize(operations_.size());
   isa_ = options.isa;
+  fault_ = options.fault;
   reset();
   return {};
 }
@@ -75,7 +77,7 @@ void Simulator::reset() {
   for (const Port& port : segment_.inputs) {
     if (port.kept)
       std::fill_n(memories_[kScratch].begin() + static_cast<std::ptrdiff_t>(port.offset), port.bytes,
-                  std::byte{port.fill});
+                  fault_ == u85::Fault::states_start_at_zero ? std::byte{0} : std::byte{port.fill});
   }
 }
 

@@ -28,6 +28,7 @@ struct SimulatorOptions {
   DeviceDescription device{};                   // preparing a model made for another one fails
   // Kernels of at most this level compute what they compute exactly; reference: plain loops, the definition.
   Isa isa = best_isa();
+  u85::Fault fault = u85::Fault::none;  // for tests: a rule that is broken
 };
 
 // Called after each computing operation with its output, [height][width][depth] as stored; of a U85 before
@@ -103,6 +104,7 @@ class Simulator {
   std::vector<OnKernel> kernels_;        // by operation
   Isa isa_ = Isa::reference;
   bool observed_ = false;
+  u85::Fault fault_ = u85::Fault::none;
   std::vector<std::int32_t> first_, second_, result_;  // maps of the operation at hand
 };
 

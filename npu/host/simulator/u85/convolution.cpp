@@ -17,8 +17,13 @@ Result<const std::vector<std::int16_t>*> Executor::weights_of(const Operation& o
   DecodedWeights& known = weights_[op.index];
   if (known.made_of(streams)) return &known.values;
   kernels_[op.index] = {};
-  return known.decode(
-      streams, [&] { return unpack_weights(weight_order(op, accelerator_), op.u85.fast_weights, streams); });
+  WeightOrder order = weight_order(op, accelerator_);
+  order.alternates = fault_ != Fault::blocks_in_sequence;
+  order.serpentine = fault_ != Fault::rows_in_sequence;
+  order.columns_first = fault_ != Fault::sub_kernels_by_rows;
+  order.in_turns = fault_ != Fault::fast_by_decoder;
+  if (fault_ == Fault::sparse_as_dense) order.sparse = false;
+  return known.decode(streams, [&] { return unpack_weights(order, op.u85.fast_weights, streams); });
 }
 
 Result<std::vector<std::int16_t>> Executor::second_weights(const Operation& op) {
@@ -54,7 +59,7 @@ bool Executor::convolution_on_kernel(const Operation& op, const std::vector<std:
   if (isa_ == Isa::reference || op.u85.start != AccumulatorStart::zero || op.u85.kept || op.u85.silent ||
       op.ifm.storage == Storage::chained)
     return false;
-  const OutputStage output(op, tables_);
+  const OutputStage output(op, tables_, fault_);
   KernelConvolution* const kernel = kernel_of(op, weights, output);
   if (kernel == nullptr) return false;
   kernel->run(memory_->read(op.ifm.region));

@@ -20,10 +20,8 @@ std::int64_t shifted_right(std::int64_t value, std::int64_t distance, Rounding r
   const auto shift = static_cast<std::uint8_t>(std::clamp<std::int64_t>(distance, 0, kMaxShift));
   return static_cast<std::int64_t>(scale_and_round(value, {1, shift, 0, rounding}));
 }
-std::int64_t truth(bool holds) { return holds ? -1 : 0; }
-
 // The result before the output's scale.
-Wide computed(const Operation& op, std::int64_t a, std::int64_t b) {
+Wide computed(const Operation& op, std::int64_t a, std::int64_t b, std::int64_t truth) {
   const Fields& u85 = op.u85;
   const auto unsigned_a = static_cast<std::uint32_t>(a);
   switch (static_cast<ElementwiseMode>(op.mode)) {
@@ -52,13 +50,13 @@ Wide computed(const Operation& op, std::int64_t a, std::int64_t b) {
     case ElementwiseMode::div:
       return b == 0 ? 0 : a / b;
     case ElementwiseMode::equal:
-      return truth(a == b);
+      return a == b ? truth : 0;
     case ElementwiseMode::not_equal:
-      return truth(a != b);
+      return a != b ? truth : 0;
     case ElementwiseMode::greater_equal:
-      return truth(a >= b);
+      return a >= b ? truth : 0;
     case ElementwiseMode::greater:
-      return truth(a > b);
+      return a > b ? truth : 0;
     case ElementwiseMode::bit_and:
       return a & b;
     case ElementwiseMode::bit_or:
@@ -109,19 +107,21 @@ void Executor::elementwise(const Operation& op) {
     other = op.ifm2;
   }
   const Operand a = operand_of(first_, op.ifm, op.ofm), b = operand_of(second_, other, op.ofm);
-  const OutputStage output(op, tables_);
+  const OutputStage output(op, tables_, fault_);
   const auto mode = static_cast<ElementwiseMode>(op.mode);
   // The shift has rounded already; of 32-bit products the multiplier is ignored.
   const bool scaled = mode != ElementwiseMode::shr;
   npu::Scale scale{op.u85.ofm_scale.multiplier, op.u85.ofm_scale.shift};
-  if (mode == ElementwiseMode::mul && op.ifm.element == 4) scale.multiplier = 1;
+  if (mode == ElementwiseMode::mul && op.ifm.element == 4 && fault_ != Fault::words_are_multiplied)
+    scale.multiplier = 1;
+  const std::int64_t truth = fault_ == Fault::true_is_one ? 1 : -1;  // of comparisons
   result_.resize(elements_of(op.ofm));
   std::size_t at = 0;
   for (std::size_t y = 0; y < static_cast<std::size_t>(op.ofm.height); ++y) {
     for (std::size_t x = 0; x < static_cast<std::size_t>(op.ofm.width); ++x) {
       const std::int64_t *from_a = a.at(y, x), *from_b = b.at(y, x);
       for (std::int32_t c = 0; c < op.ofm.depth; ++c, ++at) {
-        const Wide value = computed(op, *from_a, *from_b);
+        const Wide value = computed(op, *from_a, *from_b, truth);
         result_[at] = scaled ? output(value, scale) : output.unscaled(value);
         from_a += a.channel;
         from_b += b.channel;

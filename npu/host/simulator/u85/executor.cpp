@@ -136,7 +136,7 @@ std::vector<ScaleRecord> Executor::records(const Operation& op, const Memories& 
 
 // Accumulators in result_ become stored elements.
 void Executor::scale(const Operation& op) {
-  const OutputStage output(op, tables_);
+  const OutputStage output(op, tables_, fault_);
   if (op.global_scale) {
     for (std::int64_t& value : result_) value = output(value);
     return;

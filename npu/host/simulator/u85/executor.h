@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "npu/host/simulator/decoded_weights.h"
+#include "npu/host/simulator/u85/fault.h"
 #include "npu/host/simulator/u85/output_stage.h"
 #include "npu/host/weights.h"
 #include "npu/port.h"
@@ -32,10 +33,11 @@ struct Memories {
 
 class Executor {
  public:
-  // For a stream of that many operations. `isa`: as SimulatorOptions.
-  Executor(const Accelerator& accelerator, std::size_t operations, Isa isa)
+  // For a stream of that many operations. `isa`, `fault`: as SimulatorOptions.
+  Executor(const Accelerator& accelerator, std::size_t operations, Isa isa, Fault fault)
       : accelerator_(accelerator),
         isa_(isa),
+        fault_(fault),
         weights_(operations),
         kernels_(operations),
         tables_(kTableMemory) {}
@@ -84,6 +86,7 @@ class Executor {
 
   const Accelerator& accelerator_;
   Isa isa_;
+  Fault fault_;
   const Memories* memory_ = nullptr;            // of the operation at hand
   std::vector<DecodedWeights> weights_;         // by operation
   std::vector<OnKernel> kernels_;               // by operation; of those with weights in streams

@@ -35,16 +35,18 @@ bool clips_after(Function function) noexcept {
 
 }  // namespace
 
-OutputStage::OutputStage(const Operation& op, std::span<const std::byte> tables) noexcept
+OutputStage::OutputStage(const Operation& op, std::span<const std::byte> tables, Fault fault) noexcept
     : table_(tables.data() + table_size(op.u85.function) * op.u85.table),
       scale_(op.u85.ofm_scale),
       function_(op.u85.function),
       clips_(op.u85.clips),
       saturates_(op.ofm.element < 8),
       element_(op.ofm.element),
+      half_(fault == Fault::tables_are_cut ? 0 : 64),
       zero_point_(op.ofm.zero_point),
       low_(op.activation.low),
       high_(op.activation.high) {
+  if (fault == Fault::narrow_functions) tanh_bits_ = sigmoid_bits_ = 15;
   if (!saturates_) return;
   const int bits = 8 * op.ofm.element;
   least_ = op.ofm.is_signed ? -(std::int64_t{1} << (bits - 1)) : 0;
@@ -123,8 +125,8 @@ bool OutputStage::finish(std::span<std::byte> results) const noexcept {
 std::int64_t OutputStage::look_up(std::int64_t value) const noexcept {
   constexpr int kTanhBits = 8, kSigmoidBits = 9, kBits = 7;
   const auto byte = [&] { return clamp_between(value, -128, 127) + 128; };
-  const auto segment = [&](int bits, std::int64_t least) {
-    return segment_of(table_, clamp_between(value, least, (std::int64_t{1} << (bits + 8)) - 1), bits);
+  const auto segment = [&](int bits, std::int64_t least, int input_bits) {
+    return segment_of(table_, clamp_between(value, least, (std::int64_t{1} << input_bits) - 1), bits);
   };
   switch (function_) {
     case Function::none:
@@ -138,20 +140,20 @@ std::int64_t OutputStage::look_up(std::int64_t value) const noexcept {
     case Function::s8_s32:
       return entry_of<std::int32_t>(table_, byte());
     case Function::s16_s16: {
-      const Segment at = segment(kBits, INT16_MIN);
-      return clamp_between(at.base + ((at.slope * at.position + 64) >> kBits), INT16_MIN, INT16_MAX);
+      const Segment at = segment(kBits, INT16_MIN, 15);
+      return clamp_between(at.base + ((at.slope * at.position + half_) >> kBits), INT16_MIN, INT16_MAX);
     }
     case Function::s16_s32: {
-      const Segment at = segment(kBits, INT16_MIN);
+      const Segment at = segment(kBits, INT16_MIN, 15);
       return at.base * (1 << kBits) + at.slope * at.position;
     }
     // Inputs of 17 and 18 bits: wider than what the limits allow for the output.
     case Function::tanh: {
-      const Segment at = segment(kTanhBits, -(std::int64_t{1} << 16));
+      const Segment at = segment(kTanhBits, -(std::int64_t{1} << tanh_bits_), tanh_bits_);
       return shift_half_away(at.base * (1 << kTanhBits) + at.slope * at.position, kTanhBits);
     }
     case Function::sigmoid: {
-      const Segment at = segment(kSigmoidBits, 1 - (std::int64_t{1} << 17));
+      const Segment at = segment(kSigmoidBits, 1 - (std::int64_t{1} << sigmoid_bits_), sigmoid_bits_);
       return 16384 +
              shift_half_away(at.base * (1 << kSigmoidBits) + at.slope * at.position, kSigmoidBits + 1);
     }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "npu/host/simulator/kernel_convolution.h"
+#include "npu/host/simulator/u85/fault.h"
 #include "npu/u85/rounding.h"
 
 namespace runnel::npu::u85 {
@@ -13,7 +14,7 @@ namespace runnel::npu::u85 {
 class OutputStage {
  public:
   // `tables`: the memory of tables, of kTableMemory bytes.
-  OutputStage(const Operation& op, std::span<const std::byte> tables) noexcept;
+  OutputStage(const Operation& op, std::span<const std::byte> tables, Fault fault = Fault::none) noexcept;
 
   // The stored element of an accumulator, with the operation's scale or another one; rounding is the
   // operation's.
@@ -46,6 +47,8 @@ class OutputStage {
   Function function_;
   bool clips_, saturates_;
   std::uint8_t element_;
+  std::int64_t half_;                       // that 16-bit tables add before they cut
+  int tanh_bits_ = 16, sigmoid_bits_ = 17;  // of their inputs, without the sign
   std::int32_t zero_point_;
   std::int64_t low_, high_, least_ = 0, most_ = 0;
 };
