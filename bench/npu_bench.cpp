@@ -86,6 +86,10 @@ npu::CompiledProgram stream_of(const Layer& layer, const char* device) {
   if (layer.kind == OperationKind::elementwise) {
     step.op.mode = static_cast<std::uint8_t>(npu::ElementwiseMode::add);
     step.op.has_ifm2 = true;
+    step.op.rounding = npu::Rounding::tfl;
+    step.op.operand_to_scale = 1;
+    step.op.opa_scale = {1288490189, 11};  // 0.6 of 2^20, and of the other operand a half
+    step.op.ofm_scale = {1 << 30, 50};
     step.op.ifm2 = x;
     step.ifm2 = program.own_region();
   }

@@ -60,6 +60,7 @@ Status Simulator::prepare(const SimulatorOptions& options) {
     for (Operation& op : operations_) u85::plant(options.fault, op);
   }
   kernels_.resize(operations_.size());
+  pairs_.resize(operations_.size());
   isa_ = options.isa;
   fault_ = options.fault;
   reset();
@@ -163,7 +164,7 @@ Status Simulator::execute(const Operation& op) {
       break;
     case OperationKind::elementwise:
       elementwise(op);
-      break;
+      return {};
     case OperationKind::dma:
       copy(op.dma);
       return {};

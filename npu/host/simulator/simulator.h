@@ -15,6 +15,7 @@
 #include "npu/host/segment.h"
 #include "npu/host/simulator/decoded_weights.h"
 #include "npu/host/simulator/kernel_convolution.h"
+#include "npu/host/simulator/kernel_pairs.h"
 #include "npu/host/simulator/u85/executor.h"
 #include "npu/host/weights.h"
 #include "npu/operation.h"
@@ -91,6 +92,7 @@ class Simulator {
                                const std::vector<ScaleRecord>& scales, const OutputStage& output);
   void pool(const Operation& op);
   void elementwise(const Operation& op);
+  bool pairs_on_kernel(const Operation& op, const OutputStage& output);
   void copy(const Dma& dma);
 
   Segment segment_;
@@ -102,6 +104,7 @@ class Simulator {
   std::optional<u85::Executor> u85_;     // executes everything of a U85
   std::vector<DecodedWeights> weights_;  // by operation
   std::vector<OnKernel> kernels_;        // by operation
+  std::vector<OnPairs> pairs_;           // by operation
   Isa isa_ = Isa::reference;
   bool observed_ = false;
   u85::Fault fault_ = u85::Fault::none;

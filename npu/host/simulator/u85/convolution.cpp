@@ -38,9 +38,7 @@ Result<std::vector<std::int16_t>> Executor::second_weights(const Operation& op) 
 }
 
 KernelConvolution* Executor::kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
-                                       const OutputStage& output) {
-  KernelOutput stored;
-  if (!output.of_kernel(op, stored)) return nullptr;
+                                       const KernelOutput& stored) {
   std::vector<ScaleRecord> scales = scales_of(op, *memory_);
   if (op.u85.second_weights) {
     product_ = KernelConvolution::make(op, weights, scales, stored, isa_);
@@ -60,19 +58,12 @@ bool Executor::convolution_on_kernel(const Operation& op, const std::vector<std:
       op.ifm.storage == Storage::chained)
     return false;
   const OutputStage output(op, tables_, fault_);
-  KernelConvolution* const kernel = kernel_of(op, weights, output);
+  KernelOutput stored;
+  if (!output.of_kernel(op, stored)) return false;
+  KernelConvolution* const kernel = kernel_of(op, weights, stored);
   if (kernel == nullptr) return false;
   kernel->run(memory_->read(op.ifm.region));
-  const bool in_place = op.ofm.storage != Storage::chained && op.ofm.storage != Storage::none &&
-                        op.u85.transpose == Transpose::hwc && op.u85.reversed == Axis::none &&
-                        output.finish(kernel->results());
-  if (in_place) {
-    write_bytes(op.ofm, memory_->regions[op.ofm.region], kernel->results());
-    unread_ = kernel;
-  } else {
-    kernel->values(result_);
-    output.finish(result_);
-  }
+  store(op, output, stored, kernel->results());
   return true;
 }
 

@@ -89,9 +89,68 @@ Operand operand_of(std::span<const std::int64_t> values, const FeatureMap& map, 
           step(map.width, whole.width, map.depth), step(map.depth, whole.depth, 1)};
 }
 
+// Whether a kernel rounds as the scale says, of a value with `room` more bits (KernelPairs::multiplier_of):
+// twice from the same bit on, or once.
+bool is_exact(const Scale& scale, int room) {
+  if (scale.multiplier > INT32_MAX) return false;
+  if (scale.rounding == Rounding::double_symmetric)
+    return scale.double_round == room || (scale.shift <= 31 - room && scale.shift <= 31 - scale.double_round);
+  return scale.rounding == Rounding::natural && scale.shift <= 31 - room;
+}
+
+// What kernels for pairs compute of it, in TensorFlow Lite's arithmetic; false for others.
+bool of_pairs(const Operation& op, kernels::AffinePairSpec& spec) {
+  using kernels::AffinePair;
+  const Fields& u85 = op.u85;
+  const int room = op.ifm.element == 1 ? 20 : 15;
+  const auto scale_of = [](const Scale& scale) { return npu::Scale{scale.multiplier, scale.shift}; };
+  spec.y = KernelPairs::multiplier_of(scale_of(u85.ofm_scale), 0);
+  switch (static_cast<ElementwiseMode>(op.mode)) {
+    case ElementwiseMode::mul:
+      spec.op = AffinePair::mul;
+      return is_exact(u85.ofm_scale, 0);
+    case ElementwiseMode::min:
+    case ElementwiseMode::max:
+      spec.op =
+          static_cast<ElementwiseMode>(op.mode) == ElementwiseMode::min ? AffinePair::min : AffinePair::max;
+      return u85.ofm_scale.shift <= 31 &&
+             u85.ofm_scale.multiplier == std::uint32_t{1} << u85.ofm_scale.shift &&
+             (u85.ofm_scale.rounding == Rounding::natural ||
+              u85.ofm_scale.rounding == Rounding::double_symmetric);
+    case ElementwiseMode::add:
+    case ElementwiseMode::sub:
+      spec.op =
+          static_cast<ElementwiseMode>(op.mode) == ElementwiseMode::add ? AffinePair::add : AffinePair::sub;
+      spec.left_shift = room;
+      spec.a = KernelPairs::multiplier_of(scale_of(u85.ifm_scale), room);
+      spec.b = KernelPairs::multiplier_of(scale_of(u85.ifm2_scale), room);
+      return is_exact(u85.ifm_scale, room) && is_exact(u85.ifm2_scale, room) && is_exact(u85.ofm_scale, 0);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
+bool Executor::pairs_on_kernel(const Operation& op, const OutputStage& output) {
+  KernelOutput stored;
+  if (isa_ == Isa::reference || !op.has_ifm2 || op.u85.first_scalar || !output.type_of_kernel(op, stored))
+    return false;
+  OnPairs& on = pairs_[op.index];
+  if (!on.made) {
+    on.made = true;
+    kernels::AffinePairSpec spec;
+    if (of_pairs(op, spec)) on.pairs = KernelPairs::make(op, spec, stored, isa_);
+  }
+  if (on.pairs == nullptr) return false;
+  on.pairs->run(memory_->read(op.ifm.region), memory_->read(op.ifm2.region));
+  store(op, output, stored, on.pairs->results());
+  return true;
+}
+
 void Executor::elementwise(const Operation& op) {
+  const OutputStage output(op, tables_, fault_);
+  if (pairs_on_kernel(op, output)) return;
   const auto read_either = [&](const FeatureMap& map, bool scalar, Values& values) {
     if (scalar)
       values.assign(1, std::int64_t{op.u85.scalar} - map.zero_point);
@@ -107,7 +166,6 @@ void Executor::elementwise(const Operation& op) {
     other = op.ifm2;
   }
   const Operand a = operand_of(first_, op.ifm, op.ofm), b = operand_of(second_, other, op.ofm);
-  const OutputStage output(op, tables_, fault_);
   const auto mode = static_cast<ElementwiseMode>(op.mode);
   // The shift has rounded already; of 32-bit products the multiplier is ignored.
   const bool scaled = mode != ElementwiseMode::shr;

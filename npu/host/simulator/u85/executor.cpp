@@ -156,7 +156,7 @@ void Executor::scale(const Operation& op) {
 Status Executor::execute(const Operation& op, const Memories& memory) {
   memory_ = &memory;
   result_.clear();
-  unread_ = nullptr;
+  unread_ = {};
   switch (op.kind) {
     case OperationKind::conv:
     case OperationKind::depthwise:
@@ -180,11 +180,29 @@ Status Executor::execute(const Operation& op, const Memories& memory) {
   return {};
 }
 
-std::span<const std::int64_t> Executor::result(const Operation& op) {
-  if (unread_ == nullptr) return result_;
+void Executor::store(const Operation& op, const OutputStage& output, const KernelOutput& kernel,
+                     std::span<std::byte> results) {
+  const bool in_place = op.ofm.storage != Storage::chained && op.ofm.storage != Storage::none &&
+                        op.u85.transpose == Transpose::hwc && op.u85.reversed == Axis::none &&
+                        output.finish(results);
+  if (in_place) {
+    write_bytes(op.ofm, memory_->regions[op.ofm.region], results);
+    unread_ = results;
+    return;
+  }
+  FeatureMap dense;
+  dense.element = kernel.element;
+  dense.is_signed = kernel.is_signed;
   result_.resize(elements_of(op.ofm));
-  load_elements(op.ofm, unread_->results().data(), result_.size(), result_.data());
-  unread_ = nullptr;
+  load_elements(dense, results.data(), result_.size(), result_.data());
+  output.finish(result_);
+}
+
+std::span<const std::int64_t> Executor::result(const Operation& op) {
+  if (unread_.empty()) return result_;
+  result_.resize(elements_of(op.ofm));
+  load_elements(op.ofm, unread_.data(), result_.size(), result_.data());
+  unread_ = {};
   return result_;
 }
 

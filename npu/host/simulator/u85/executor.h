@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "npu/host/simulator/decoded_weights.h"
+#include "npu/host/simulator/kernel_pairs.h"
 #include "npu/host/simulator/u85/fault.h"
 #include "npu/host/simulator/u85/output_stage.h"
 #include "npu/host/weights.h"
@@ -40,6 +41,7 @@ class Executor {
         fault_(fault),
         weights_(operations),
         kernels_(operations),
+        pairs_(operations),
         tables_(kTableMemory) {}
 
   // Computes one operation of a run and writes its output. Errors: invalid_data for weights that cannot be
@@ -77,10 +79,15 @@ class Executor {
   // On a kernel of this processor; false where none gives the same bytes.
   bool convolution_on_kernel(const Operation& op, const std::vector<std::int16_t>& weights);
   KernelConvolution* kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
-                               const OutputStage& output);
+                               const KernelOutput& stored);
   void pool(const Operation& op);
   void window_pool(const Operation& op);
   void elementwise(const Operation& op);
+  // On a kernel of this processor; false where none gives the same bytes.
+  bool pairs_on_kernel(const Operation& op, const OutputStage& output);
+  // Stores what a kernel computed: as it is, or through result_.
+  void store(const Operation& op, const OutputStage& output, const KernelOutput& kernel,
+             std::span<std::byte> results);
   void resize(const Operation& op);
   Status copy(const Operation& op);
 
@@ -91,8 +98,9 @@ class Executor {
   std::vector<DecodedWeights> weights_;         // by operation
   std::vector<OnKernel> kernels_;               // by operation; of those with weights in streams
   std::unique_ptr<KernelConvolution> product_;  // of those without
+  std::vector<OnPairs> pairs_;                  // by operation
   // Where the output of the operation at hand is still in a kernel, and result_ is empty.
-  KernelConvolution* unread_ = nullptr;
+  std::span<const std::byte> unread_;
   std::vector<std::byte> tables_;
   std::array<Values, kChains> chained_;
   Values accumulators_;

@@ -63,7 +63,7 @@ std::int64_t OutputStage::unscaled(Wide value) const noexcept {
   return saturates_ ? clamp_between(result, least_, most_) : result;
 }
 
-bool OutputStage::of_kernel(const Operation& op, KernelOutput& output) const noexcept {
+bool OutputStage::type_of_kernel(const Operation& op, KernelOutput& output) const noexcept {
   // The type of the results: what the table takes, or without one the output's.
   switch (function_) {
     case Function::none:
@@ -94,6 +94,11 @@ bool OutputStage::of_kernel(const Operation& op, KernelOutput& output) const noe
   output.high = clips_ ? clamp_between(high_, least, most) : most;
   output.zero_point = zero_point_;
   output.accumulator_bits = op.acc_format == 0 ? 32 : 48;
+  return true;
+}
+
+bool OutputStage::of_kernel(const Operation& op, KernelOutput& output) const noexcept {
+  if (!type_of_kernel(op, output)) return false;
   if (scale_.rounding == Rounding::natural) {
     output.rounding = npu::Rounding::natural;
     return true;

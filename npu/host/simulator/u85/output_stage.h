@@ -28,6 +28,8 @@ class OutputStage {
   // What a kernel does of a convolution, for results of one or two bytes; finish() does the rest, in place.
   // False where a function is computed otherwise.
   [[nodiscard]] bool of_kernel(const Operation& op, KernelOutput& output) const noexcept;
+  // The same without the rounding.
+  [[nodiscard]] bool type_of_kernel(const Operation& op, KernelOutput& output) const noexcept;
   void finish(std::span<std::int64_t> values) const noexcept;
   // The same for a kernel's results as they are; false without effect where their size changes.
   [[nodiscard]] bool finish(std::span<std::byte> results) const noexcept;
