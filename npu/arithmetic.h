@@ -9,9 +9,22 @@ namespace runnel::npu {
 
 __extension__ using Wide = __int128;
 
+// Whether the product, and what rounding adds to it, fit into 64 bits.
+constexpr bool is_narrow(Wide value, std::uint32_t multiplier, int shift) noexcept {
+  constexpr Wide kMost = std::int64_t{1} << 31;
+  return value < kMost && value > -kMost && multiplier < std::uint32_t{1} << 31 && shift < kMaxShift;
+}
+
 // value * multiplier / 2^shift, shift 0 to 63, |value| < 2^94. For shifts above 31, `tfl` rounds twice: to
 // the upper word, then with ties away from zero.
 constexpr Wide scale_and_round(Wide value, Scale scale, Rounding rounding) noexcept {
+  if (is_narrow(value, scale.multiplier, scale.shift)) {
+    // The same in 64 bits.
+    const std::int64_t product = static_cast<std::int64_t>(value) * std::int64_t{scale.multiplier};
+    if (scale.shift == 0) return product;
+    if (rounding == Rounding::natural || (rounding == Rounding::tfl && scale.shift <= 31))
+      return (product + (std::int64_t{1} << (scale.shift - 1))) >> scale.shift;
+  }
   const Wide product = value * Wide{scale.multiplier};
   if (scale.shift == 0) return product;
   if (rounding == Rounding::truncate)

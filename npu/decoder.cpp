@@ -235,8 +235,9 @@ Status Decoder::decode(std::uint16_t code, std::uint16_t param, Operation& out) 
   return Builder(registers_, *accelerator_, out).build();
 }
 
-// Without conditions a stream has one path, which revisits no jump.
-Status Decoder::jump(Operation& out) noexcept {
+// Without conditions a stream has one path: where a jump is met again, it has no end. After Brent: jumps are
+// marked at growing distances, so that no path is followed more than three times.
+Status Decoder::jump(std::size_t word, Operation& out) noexcept {
   const std::uint32_t to = registers_.payload(u85::reg::branch);
   out.u85.jump = to;
   if (to % 4 != 0 || to / 4 >= words_.size())
@@ -245,7 +246,11 @@ Status Decoder::jump(Operation& out) noexcept {
   if (!follow_) return {};
   if ((out.param & 1) != 0)
     return Status(Code::unsupported) << "a conditional one: what sets its condition is not public";
-  if (++jumps_ > words_.size()) return Status(Code::invalid_data) << "it is repeated without end";
+  if (jumps_ > 0 && marked_ == word) return Status(Code::invalid_data) << "it is repeated without end";
+  if (++jumps_ == until_mark_) {
+    marked_ = word;
+    until_mark_ *= 2;
+  }
   at_ = to / 4;
   return {};
 }
@@ -277,7 +282,7 @@ Result<bool> Decoder::next(Operation& out) noexcept {
       out.word = static_cast<std::uint32_t>(word);
       out.index = count_++;
       out.param = param;
-      if (const Status status = jump(out); !status.ok())
+      if (const Status status = jump(word, out); !status.ok())
         return fail(word) << "operation " << out.index << ", BRANCH: " << status.text();
       return true;
     }

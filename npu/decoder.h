@@ -22,7 +22,7 @@ class Decoder {
  private:
   Status decode(std::uint16_t code, std::uint16_t param, Operation& out) noexcept;
 
-  Status jump(Operation& out) noexcept;
+  Status jump(std::size_t word, Operation& out) noexcept;
 
   Words words_;
   const Accelerator* accelerator_;
@@ -31,6 +31,8 @@ class Decoder {
   std::size_t at_ = 0;
   std::uint32_t count_ = 0;
   std::size_t jumps_ = 0;  // followed
+  std::size_t marked_ = 0,
+              until_mark_ = 1;  // the word of an earlier jump; jumps until the next one is marked
   bool stopped_ = false;
 };
 

@@ -27,6 +27,8 @@ std::vector<Program> made_programs();
 std::vector<Program> real_programs(const std::filesystem::path& data);
 std::vector<Program> u85_programs(const std::filesystem::path& data);
 std::vector<Program> large_programs(const std::filesystem::path& data);
+// The segments of a compiled file.
+std::vector<Program> programs_of(const std::filesystem::path& file);
 
 // Does everything that a program does with a payload, with bounded work. Ok, or why it was refused.
 Status feed_payload(const Program& beside, std::span<const std::byte> payload);

@@ -6,6 +6,27 @@
 
 namespace runnel::test {
 
+std::vector<Program> programs_of(const std::filesystem::path& file) {
+  std::vector<Program> programs;
+  const auto loaded = compiler::load_model(file);
+  if (!loaded.ok()) return programs;
+  const Model& model = loaded->model->model();
+  for (int i = 0; i < model.operator_count(); ++i) {
+    if (code_of(model.op(i)) != runnel::OpCode::delegate) continue;
+    const auto segment = npu::read_segment(model, model.op(i));
+    if (!segment.ok()) continue;
+    const auto payload = DelegateSegment(model, model.op(i)).part("command_stream");
+    programs.push_back({file.filename().string(),
+                        {payload.begin(), payload.end()},
+                        {segment->constants.begin(), segment->constants.end()},
+                        segment->scratch,
+                        segment->fast_scratch,
+                        segment->inputs,
+                        segment->outputs});
+  }
+  return programs;
+}
+
 namespace {
 
 std::vector<Program> programs_of(const std::filesystem::path& data,
@@ -13,21 +34,9 @@ std::vector<Program> programs_of(const std::filesystem::path& data,
   std::vector<Program> programs;
   if (data.empty()) return programs;
   for (const char* name : names) {
-    const auto loaded = compiler::load_model(data / (std::string(name) + "_vela.tflite"));
-    if (!loaded.ok()) continue;
-    const Model& model = loaded->model->model();
-    for (int i = 0; i < model.operator_count(); ++i) {
-      if (code_of(model.op(i)) != runnel::OpCode::delegate) continue;
-      const auto segment = npu::read_segment(model, model.op(i));
-      if (!segment.ok()) continue;
-      const auto payload = DelegateSegment(model, model.op(i)).part("command_stream");
-      programs.push_back({name,
-                          {payload.begin(), payload.end()},
-                          {segment->constants.begin(), segment->constants.end()},
-                          segment->scratch,
-                          segment->fast_scratch,
-                          segment->inputs,
-                          segment->outputs});
+    for (Program& program : runnel::test::programs_of(data / (std::string(name) + "_vela.tflite"))) {
+      program.name = name;
+      programs.push_back(std::move(program));
     }
   }
   return programs;

@@ -35,8 +35,6 @@ std::int64_t dot(const std::int32_t* x, const std::int16_t* w, std::size_t count
   return total;
 }
 
-int accumulator_bits(const Operation& op) { return op.acc_format == 1 ? 40 : 32; }
-
 // An input of type `X` less its zero point.
 template <class X>
 class Convolution {
@@ -164,12 +162,13 @@ void convolve(const Operation& op, const std::vector<std::int32_t>& input,
 
 KernelConvolution* Simulator::kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
                                         const std::vector<ScaleRecord>& scales, const OutputStage& output) {
-  if (!use_kernels_) return nullptr;
+  if (isa_ == Isa::reference) return nullptr;
   OnKernel& kernel = kernels_[op.index];
   if (!kernel.made || kernel.of != scales) {
     KernelOutput stored;
     kernel = {true, scales, nullptr};
-    if (output.of_kernel(stored)) kernel.convolution = KernelConvolution::make(op, weights, scales, stored);
+    if (output.of_kernel(stored))
+      kernel.convolution = KernelConvolution::make(op, weights, scales, stored, isa_);
   }
   return kernel.convolution.get();
 }
@@ -179,10 +178,10 @@ Status Simulator::convolution(const Operation& op) {
   const std::vector<ScaleRecord> scales = scales_of(op);
   const OutputStage output(op, *segment_.accelerator, internal_);
   if (KernelConvolution* const kernel = kernel_of(op, *weights, scales, output); kernel != nullptr) {
-    read_bytes(op.ifm, memory(op.ifm.region), kernel->input());
-    result_.resize(elements_of(op.ofm));
-    kernel->run(result_);
-    output.finish(result_);
+    kernel->run(memory(op.ifm.region));
+    output.finish(kernel->results());
+    write_bytes(op.ofm, region(op.ofm.region), kernel->results());
+    if (observed_) kernel->values(result_);
     return {};
   }
   read_map(op.ifm, memory(op.ifm.region), first_);
@@ -197,6 +196,7 @@ Status Simulator::convolution(const Operation& op) {
           wrap(sums[channel] + record.bias, accumulator_bits(op)), Scale{record.multiplier, record.shift});
     }
   });
+  write_map(op.ofm, region(op.ofm.region), result_);
   return {};
 }
 

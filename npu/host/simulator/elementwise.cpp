@@ -79,10 +79,71 @@ class Elementwise {
   bool wide_;
 };
 
+// What kernels for pairs compute of it, in TensorFlow Lite's arithmetic; false for others.
+bool of_pairs(const Operation& op, kernels::AffinePairSpec& spec) {
+  using kernels::AffinePair;
+  const auto is_exact = [&](const Scale& scale) {
+    return scale.multiplier <= INT32_MAX && (op.rounding == Rounding::tfl || scale.shift <= 31) &&
+           op.rounding != Rounding::truncate;
+  };
+  const int room = op.ifm.element == 1 ? 20 : 15;
+  spec.y = KernelPairs::multiplier_of(op.ofm_scale, 0);
+  switch (op.elementwise()) {
+    case ElementwiseMode::mul:
+      spec.op = AffinePair::mul;
+      return is_exact(op.ofm_scale);
+    case ElementwiseMode::min:
+      spec.op = AffinePair::min;
+      return true;
+    case ElementwiseMode::max:
+      spec.op = AffinePair::max;
+      return true;
+    case ElementwiseMode::add:
+    case ElementwiseMode::sub: {
+      spec.op = op.is(ElementwiseMode::add) ? AffinePair::add : AffinePair::sub;
+      if ((spec.op == AffinePair::sub && op.reversed) || op.operand_to_scale == 0 ||
+          !is_exact(op.ofm_scale) || op.opa_scale.multiplier > INT32_MAX ||
+          op.opa_scale.shift + room > kMaxShift)
+        return false;
+      spec.left_shift = room;
+      const kernels::Multiplier moved{1 << 30, 0};
+      const kernels::Multiplier scaled{static_cast<std::int32_t>(op.opa_scale.multiplier),
+                                       op.opa_scale.shift + room - 31};
+      spec.a = op.operand_to_scale == 1 ? scaled : moved;
+      spec.b = op.operand_to_scale == 1 ? moved : scaled;
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+bool Simulator::pairs_on_kernel(const Operation& op, const OutputStage& output) {
+  if (isa_ == Isa::reference) return false;
+  OnPairs& on = pairs_[op.index];
+  if (!on.made) {
+    on.made = true;
+    KernelOutput stored;
+    kernels::AffinePairSpec spec;
+    if (op.has_ifm2 && output.of_kernel(stored) && of_pairs(op, spec))
+      on.pairs = KernelPairs::make(op, spec, stored, isa_);
+  }
+  if (on.pairs == nullptr) return false;
+  on.pairs->run(memory(op.ifm.region), memory(op.ifm2.region));
+  const auto results = on.pairs->results();
+  output.finish(results);
+  write_bytes(op.ofm, region(op.ofm.region), results);
+  if (!observed_) return true;
+  result_.resize(elements_of(op.ofm));
+  load_elements(op.ofm, results.data(), result_.size(), result_.data());
+  return true;
+}
 
 void Simulator::elementwise(const Operation& op) {
   const OutputStage output(op, *segment_.accelerator, internal_);
+  if (pairs_on_kernel(op, output)) return;
   const Elementwise compute(op, output);
   read_map(op.ifm, memory(op.ifm.region), first_);
   if (op.has_ifm2 && !op.scalar)
@@ -107,6 +168,7 @@ void Simulator::elementwise(const Operation& op) {
       }
     }
   }
+  write_map(op.ofm, region(op.ofm.region), result_);
 }
 
 }  // namespace runnel::npu

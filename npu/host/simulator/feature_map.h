@@ -14,8 +14,12 @@ namespace runnel::npu {
 // with unsigned ones of 32 bits as their signed counterparts; as std::int64_t every type.
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values);
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int64_t>& values);
-// The same for elements of one byte, as they are. `values` has elements_of(map).
-void read_bytes(const FeatureMap& map, std::span<const std::byte> region, std::span<std::byte> values);
+// The same as bytes: the elements as they are, elements_of(map) * map.element bytes.
+void read_bytes(const FeatureMap& map, std::span<const std::byte> region, std::span<std::byte> elements);
+void write_bytes(const FeatureMap& map, std::span<std::byte> region, std::span<const std::byte> elements);
+// `count` elements of the map's type that are dense in memory.
+void load_elements(const FeatureMap& map, const std::byte* from, std::size_t count, std::int32_t* to);
+void load_elements(const FeatureMap& map, const std::byte* from, std::size_t count, std::int64_t* to);
 // Writes the low bytes of each value.
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int64_t> values);

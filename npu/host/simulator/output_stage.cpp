@@ -46,7 +46,8 @@ OutputStage::OutputStage(const Operation& op, const Accelerator& accelerator,
       rounding_(op.rounding),
       element_(op.ofm.element),
       signed_(op.ofm.is_signed),
-      raw_(op.raw_output()) {
+      raw_(op.raw_output()),
+      accumulator_bits_(accumulator_bits(op)) {
   const Limits limits = limits_of(op);
   low_ = std::max<std::int64_t>(limits.low, op.activation.low);
   high_ = std::min<std::int64_t>(limits.high, op.activation.high);
@@ -64,13 +65,24 @@ std::int32_t OutputStage::operator()(Wide value) const noexcept {
 }
 
 bool OutputStage::of_kernel(KernelOutput& output) const noexcept {
-  output = {rounding_, zero_point_, low_, high_};
-  return element_ == 1 && (function_ == Activation::kNone || table_ != nullptr);
+  output = {rounding_, zero_point_, low_, high_, element_, signed_, accumulator_bits_};
+  return element_ <= 2 && (function_ == Activation::kNone || table_ != nullptr);
 }
 
-void OutputStage::finish(std::span<std::int32_t> elements) const noexcept {
+void OutputStage::finish(std::span<std::byte> elements) const noexcept {
   if (table_ == nullptr) return;
-  for (std::int32_t& element : elements) element = look_up(element);
+  if (element_ == 1) {
+    const std::byte flip{static_cast<unsigned char>(signed_ ? 0x80 : 0)};
+    for (std::byte& element : elements) element = table_[std::to_integer<std::size_t>(element ^ flip)];
+    return;
+  }
+  for (std::size_t i = 0; i < elements.size(); i += 2) {
+    std::uint16_t bits;
+    std::memcpy(&bits, elements.data() + i, 2);
+    const auto result =
+        static_cast<std::uint16_t>(look_up(signed_ ? static_cast<std::int16_t>(bits) : std::int32_t{bits}));
+    std::memcpy(elements.data() + i, &result, 2);
+  }
 }
 
 // The argument is in units of 1/12288 and not limited to 16 bits; the result has 15 fractional bits, and

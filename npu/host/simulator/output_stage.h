@@ -10,6 +10,9 @@
 
 namespace runnel::npu {
 
+// Of convolutions, at which sums wrap.
+inline int accumulator_bits(const Operation& op) noexcept { return op.acc_format == 1 ? 40 : 32; }
+
 class OutputStage {
  public:
   // `internal` is the accelerator's own memory, where tables are.
@@ -21,10 +24,10 @@ class OutputStage {
   [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept {
     return (*this)(scale_and_round(value, scale, rounding_));
   }
-  // What a kernel does of it, for elements of one byte; finish() does the rest. False where a function is
-  // computed otherwise.
+  // What a kernel does of it, for elements of one or two bytes; finish() does the rest, in place. False where
+  // a function is computed otherwise.
   [[nodiscard]] bool of_kernel(KernelOutput& output) const noexcept;
-  void finish(std::span<std::int32_t> elements) const noexcept;
+  void finish(std::span<std::byte> elements) const noexcept;
 
  private:
   [[nodiscard]] std::int32_t activate(Wide value) const noexcept;
@@ -37,6 +40,7 @@ class OutputStage {
   Rounding rounding_;
   std::uint8_t element_;
   bool signed_, raw_;
+  int accumulator_bits_;
 };
 
 }  // namespace runnel::npu

@@ -56,10 +56,13 @@ Status Simulator::prepare(const SimulatorOptions& options) {
   weights_.resize(operations_.size());
   if (u85) {
     u85::mark_kept(operations_);
-    u85_.emplace(*segment_.accelerator, operations_.size());
+    u85_.emplace(*segment_.accelerator, operations_.size(), options.isa, options.fault);
+    for (Operation& op : operations_) u85::plant(options.fault, op);
   }
   kernels_.resize(operations_.size());
-  use_kernels_ = options.kernels;
+  pairs_.resize(operations_.size());
+  isa_ = options.isa;
+  fault_ = options.fault;
   reset();
   return {};
 }
@@ -75,7 +78,7 @@ void Simulator::reset() {
   for (const Port& port : segment_.inputs) {
     if (port.kept)
       std::fill_n(memories_[kScratch].begin() + static_cast<std::ptrdiff_t>(port.offset), port.bytes,
-                  std::byte{port.fill});
+                  fault_ == u85::Fault::states_start_at_zero ? std::byte{0} : std::byte{port.fill});
   }
 }
 
@@ -127,6 +130,7 @@ std::span<const std::byte> Simulator::memory(std::uint8_t region) const noexcept
 }
 
 Status Simulator::run(const Observer& observer) {
+  observed_ = observer != nullptr;
   if (u85_) return run_u85(observer);
   for (const Operation& op : operations_) {
     if (const Status status = execute(op); !status.ok()) return named(op, status);
@@ -141,7 +145,7 @@ Status Simulator::run_u85(const Observer& observer) {
     if (const Status status = u85_->execute(op, memories); !status.ok()) return named(op, status);
     if (!observer || !op.computes()) continue;
     result_.clear();
-    for (const std::int64_t value : u85_->result())
+    for (const std::int64_t value : u85_->result(op))
       result_.push_back(op.ofm.element == 8
                             ? static_cast<std::int32_t>(clamp_between(value, INT32_MIN, INT32_MAX))
                             : static_cast<std::int32_t>(value));
@@ -154,14 +158,13 @@ Status Simulator::execute(const Operation& op) {
   switch (op.kind) {
     case OperationKind::conv:
     case OperationKind::depthwise:
-      RUNNEL_TRY(convolution(op));
-      break;
+      return convolution(op);
     case OperationKind::pool:
       pool(op);
       break;
     case OperationKind::elementwise:
       elementwise(op);
-      break;
+      return {};
     case OperationKind::dma:
       copy(op.dma);
       return {};
@@ -196,35 +199,31 @@ Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& 
     return Status(Code::unsupported) << "operation " << op.index << " has no weights of its own";
   if (u85_) return u85_->weights_of(op, {segment_.constants, regions_});
   const std::span<const std::byte> region = memory(op.weight_region);
-  std::vector<std::byte> bytes;
-  for (std::int32_t core = 0; core < op.cores; ++core) {
-    const auto part = region.subspan(static_cast<std::size_t>(op.weights[core].base),
-                                     static_cast<std::size_t>(op.weights[core].length));
-    bytes.insert(bytes.end(), part.begin(), part.end());
-  }
-  Weights& known = weights_[op.index];
-  if (!known.values.empty() && known.made_of == bytes) return &known.values;
-  known.values.clear();
+  std::array<std::span<const std::byte>, kStreams> streams;
+  for (std::size_t core = 0; core < static_cast<std::size_t>(op.cores); ++core)
+    streams[core] = region.subspan(static_cast<std::size_t>(op.weights[core].base),
+                                   static_cast<std::size_t>(op.weights[core].length));
+  DecodedWeights& known = weights_[op.index];
+  if (known.made_of(streams)) return &known.values;
   kernels_[op.index] = {};
-  std::size_t at = 0;
-  for (std::int32_t core = 0; core < op.cores; ++core) {
-    const auto length = static_cast<std::size_t>(op.weights[core].length);
-    const WeightOrder order = weight_order(op, *segment_.accelerator, core);
-    if (order.outs == 0) continue;
-    RUNNEL_ASSIGN(const std::vector<std::int16_t> own,
-                  unpack_weights(order, std::span(bytes).subspan(at, length)));
-    at += length;
-    const std::size_t each = own.size() / static_cast<std::size_t>(order.outs);
-    known.values.resize(each * static_cast<std::size_t>(op.ofm.depth));
-    // Channels are dealt to the cores in turn.
-    for (std::size_t out = 0; out < static_cast<std::size_t>(order.outs); ++out) {
-      const std::size_t channel = static_cast<std::size_t>(core) + out * static_cast<std::size_t>(op.cores);
-      std::copy_n(own.begin() + static_cast<std::ptrdiff_t>(out * each), each,
-                  known.values.begin() + static_cast<std::ptrdiff_t>(channel * each));
+  return known.decode(streams, [&]() -> Result<std::vector<std::int16_t>> {
+    std::vector<std::int16_t> values;
+    for (std::int32_t core = 0; core < op.cores; ++core) {
+      const WeightOrder order = weight_order(op, *segment_.accelerator, core);
+      if (order.outs == 0) continue;
+      RUNNEL_ASSIGN(const std::vector<std::int16_t> own,
+                    unpack_weights(order, streams[static_cast<std::size_t>(core)]));
+      const std::size_t each = own.size() / static_cast<std::size_t>(order.outs);
+      values.resize(each * static_cast<std::size_t>(op.ofm.depth));
+      // Channels are dealt to the cores in turn.
+      for (std::size_t out = 0; out < static_cast<std::size_t>(order.outs); ++out) {
+        const std::size_t channel = static_cast<std::size_t>(core) + out * static_cast<std::size_t>(op.cores);
+        std::copy_n(own.begin() + static_cast<std::ptrdiff_t>(out * each), each,
+                    values.begin() + static_cast<std::ptrdiff_t>(channel * each));
+      }
     }
-  }
-  known.made_of = std::move(bytes);
-  return &known.values;
+    return values;
+  });
 }
 
 std::vector<ScaleRecord> Simulator::scales_of(const Operation& op) const {

@@ -11,8 +11,11 @@
 #include <span>
 #include <vector>
 
+#include "base/cpu.h"
 #include "npu/host/segment.h"
+#include "npu/host/simulator/decoded_weights.h"
 #include "npu/host/simulator/kernel_convolution.h"
+#include "npu/host/simulator/kernel_pairs.h"
 #include "npu/host/simulator/u85/executor.h"
 #include "npu/host/weights.h"
 #include "npu/operation.h"
@@ -24,8 +27,9 @@ class OutputStage;
 struct SimulatorOptions {
   std::uint64_t work = std::uint64_t{1} << 36;  // limit of one run (bounds.h); streams with more are refused
   DeviceDescription device{};                   // preparing a model made for another one fails
-  bool kernels =
-      true;  // convolutions on the kernels of this processor where these are exact; false: by plain loops
+  // Kernels of at most this level compute what they compute exactly; reference: plain loops, the definition.
+  Isa isa = best_isa();
+  u85::Fault fault = u85::Fault::none;  // for tests: a rule that is broken
 };
 
 // Called after each computing operation with its output, [height][width][depth] as stored; of a U85 before
@@ -72,18 +76,6 @@ class Simulator {
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
 
  private:
-  // Decoded weights of an operation, all cores together: [out][ky][kx][in], and their encoded bytes.
-  struct Weights {
-    std::vector<std::byte> made_of;
-    std::vector<std::int16_t> values;
-  };
-  // A convolution on kernels, or null for plain loops, made of the weights at hand and these scales.
-  struct OnKernel {
-    bool made = false;
-    std::vector<ScaleRecord> of;
-    std::unique_ptr<KernelConvolution> convolution;
-  };
-
   explicit Simulator(const Segment& segment) : segment_(segment) {}
   std::span<std::byte> port(const Port& port) noexcept {
     return regions_[port.region].subspan(port.offset, port.bytes);
@@ -100,6 +92,7 @@ class Simulator {
                                const std::vector<ScaleRecord>& scales, const OutputStage& output);
   void pool(const Operation& op);
   void elementwise(const Operation& op);
+  bool pairs_on_kernel(const Operation& op, const OutputStage& output);
   void copy(const Dma& dma);
 
   Segment segment_;
@@ -108,10 +101,13 @@ class Simulator {
   std::array<std::vector<std::byte>, kRegions> memories_;  // owned; without constants
   std::array<std::span<std::byte>, kRegions> regions_;
   std::vector<std::byte> internal_;
-  std::optional<u85::Executor> u85_;  // executes everything of a U85
-  std::vector<Weights> weights_;      // by operation
-  std::vector<OnKernel> kernels_;     // by operation
-  bool use_kernels_ = true;
+  std::optional<u85::Executor> u85_;     // executes everything of a U85
+  std::vector<DecodedWeights> weights_;  // by operation
+  std::vector<OnKernel> kernels_;        // by operation
+  std::vector<OnPairs> pairs_;           // by operation
+  Isa isa_ = Isa::reference;
+  bool observed_ = false;
+  u85::Fault fault_ = u85::Fault::none;
   std::vector<std::int32_t> first_, second_, result_;  // maps of the operation at hand
 };
 

@@ -126,7 +126,10 @@ Result<std::vector<std::int16_t>> unpack_weights(const WeightOrder& order, bool 
     std::size_t next = 0;
     order.walk(static_cast<std::int32_t>(decoder), [&](std::int64_t index) {
       // A fast stream holds the decoders in turn.
-      const std::int16_t weight = from[fast ? (next / turn * decoders + decoder) * turn + next % turn : next];
+      const std::int16_t weight =
+          from[!fast            ? next
+               : order.in_turns ? (next / turn * decoders + decoder) * turn + next % turn
+                                : decoder * count + next];
       ++next;
       if (index >= 0)
         out[static_cast<std::size_t>(index)] = weight;

@@ -22,6 +22,9 @@ struct WeightOrder {
   std::int32_t depthwise_filler = 0;
   std::int32_t decoders = 1;
   bool depthwise = false, part_kernel = false, wide = false, sparse = false;
+  // What the hardware does, and only tests do not: blocks of the input alternate their direction, odd rows of
+  // taps run backwards, sub-kernels below each other come first, a fast stream holds the decoders in turn.
+  bool alternates = true, serpentine = true, columns_first = true, in_turns = true;
 
   // Taps are filled up to a multiple.
   [[nodiscard]] std::int32_t rounding() const noexcept {
@@ -62,7 +65,8 @@ template <class Visit>
 void WeightOrder::walk(std::int32_t decoder, const Visit& visit) const {
   constexpr std::int32_t kSub = 8, kTogether = 4;
   const std::int32_t sub_height = kSub / dilation_y, sub_width = kSub / dilation_x, round = rounding(),
-                     in_unit = input_unit(),
+                     subs_y = (height + sub_height - 1) / sub_height,
+                     subs_x = (width + sub_width - 1) / sub_width, in_unit = input_unit(),
                      in_step = depthwise ? 1
                                : sparse  ? 16
                                          : 8,
@@ -94,7 +98,7 @@ void WeightOrder::walk(std::int32_t decoder, const Visit& visit) const {
         for (std::int32_t y = 0; y < height_here; ++y) {
           for (std::int32_t i = 0; i < width_here; ++i) {
             // Odd rows run backwards.
-            const std::int32_t x = y % 2 == 0 ? i : width_here - 1 - i;
+            const std::int32_t x = y % 2 == 0 || !serpentine ? i : width_here - 1 - i;
             --left;
             tap(out0, in0, y0 + phase_y + y * phases_y, x0 + phase_x + x * phases_x);
             if (depthwise && left % round == 0) filler(std::int64_t{depthwise_filler} * unit / decoders);
@@ -110,18 +114,18 @@ void WeightOrder::walk(std::int32_t decoder, const Visit& visit) const {
     const std::int32_t blocks = depthwise ? 1 : (depth + input_depth - 1) / input_depth;
     for (std::int32_t block = 0; block < blocks; ++block) {
       // Blocks of the input run forwards and backwards in turn.
-      const std::int32_t in_start = (forward ? block : blocks - 1 - block) * input_depth;
+      const std::int32_t in_start = (forward || !alternates ? block : blocks - 1 - block) * input_depth;
       const std::int32_t in_left = depthwise                        ? 1
                                    : input_depth < depth - in_start ? input_depth
                                                                     : depth - in_start;
-      for (std::int32_t x0 = 0; x0 < width; x0 += sub_width) {
-        const std::int32_t columns = sub_width < width - x0 ? sub_width : width - x0;
-        for (std::int32_t y0 = 0; y0 < height; y0 += sub_height) {
-          const std::int32_t rows = sub_height < height - y0 ? sub_height : height - y0;
-          for (std::int32_t in = 0; in < in_left; in += in_unit) {
-            for (std::int32_t out = out_start; out < out_end; out += unit)
-              taps(out, in_start + in, y0, x0, rows, columns);
-          }
+      for (std::int32_t sub = 0; sub < subs_y * subs_x; ++sub) {
+        const std::int32_t y0 = (columns_first ? sub % subs_y : sub / subs_x) * sub_height,
+                           x0 = (columns_first ? sub / subs_y : sub % subs_x) * sub_width,
+                           rows = sub_height < height - y0 ? sub_height : height - y0,
+                           columns = sub_width < width - x0 ? sub_width : width - x0;
+        for (std::int32_t in = 0; in < in_left; in += in_unit) {
+          for (std::int32_t out = out_start; out < out_end; out += unit)
+            taps(out, in_start + in, y0, x0, rows, columns);
         }
       }
     }

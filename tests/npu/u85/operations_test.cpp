@@ -319,6 +319,41 @@ TEST_F(U85Operations, IndicesMayNotReachOutside) {
             std::string_view::npos);
 }
 
+// ---- streams that cannot be run: each a sentence
+
+// Sizes whose products do not fit into 64 bits, in maps, copies and weights.
+TEST_F(U85Operations, SizesThatOverflow) {
+  const MapSpec y{65536, 65536, 65536, 4, true, false, 0, kResult};
+  output(y);
+  defaults().ifm(y).kernel({}).op(OpCode::pool, static_cast<int>(PoolMode::sum));
+  EXPECT_NE(run().text().find("operation 0 (word "), std::string_view::npos) << run().text();
+  // A map without memory, inside the accelerator.
+  maker = StreamMaker(kU85);
+  output(y, 2 << 14);
+  defaults()
+      .ifm({1, 1, 1, 1, true, false, 0, 0})
+      .kernel({})
+      .op(OpCode::pool, static_cast<int>(PoolMode::none));
+  EXPECT_FALSE(run().ok());
+  // One element in memory that all of a map names.
+  maker = StreamMaker(kU85);
+  output(y);
+  defaults().ifm({1, 1, 1, 1, true, false, 0, 0}).kernel({});
+  maker.set(Long::ofm_stride_x, 0).set(Long::ofm_stride_y, 0).set(Long::ofm_stride_c, 0);
+  maker.op(OpCode::pool, static_cast<int>(PoolMode::none));
+  EXPECT_FALSE(run().ok());
+  // A copy.
+  maker = StreamMaker(kU85);
+  constexpr std::int64_t kMost = (std::int64_t{1} << 40) - 1;
+  maker.set(Short::dma_source_region, 1 | 2 << 9).set(Short::dma_target_region, 1 | 2 << 9);
+  maker.set(Long::dma_source, kMost & 0xffffffff, 0xff).set(Long::dma_target, kResult);
+  maker.set(Long::dma_length, kMost & 0xffffffff, 0xff);
+  maker.set(Short::dma_size0, 65535).set(Short::dma_size1, 65535);
+  maker.set(reg::source_stride0, kMost & 0xffffffff, 0xff).set(reg::source_stride1, kMost & 0xffffffff, 0xff);
+  maker.set(reg::target_stride0, 0, 0).set(reg::target_stride1, 0, 0).op(OpCode::dma_start);
+  EXPECT_NE(run().text().find("operation 0 (word "), std::string_view::npos) << run().text();
+}
+
 // ---- jumps
 
 TEST_F(U85Operations, JumpsAreFollowed) {
@@ -327,7 +362,18 @@ TEST_F(U85Operations, JumpsAreFollowed) {
   run_well();
   maker = StreamMaker(kU85);
   maker.set(reg::branch, 0, 0);
-  EXPECT_EQ(run().text(), "command stream, word 0: operation 3, BRANCH: it is repeated without end");
+  EXPECT_EQ(run().text(), "command stream, word 0: operation 1, BRANCH: it is repeated without end");
+  maker = StreamMaker(kU85);
+  // A long way back: the stream is followed a few times, not once for each of its words.
+  maker = StreamMaker(kU85);
+  constexpr std::uint32_t kLong = 20000;
+  for (std::uint32_t i = 0; i < kLong; ++i) maker.op(OpCode::kernel_wait);
+  maker.set(reg::branch, 0, 0);
+  EXPECT_EQ(run().text(), "command stream, word 20000: operation 40001, BRANCH: it is repeated without end");
+  // Two jumps to each other, after one that is met once.
+  maker = StreamMaker(kU85);
+  maker.set(reg::branch, 4 * 4, 0).set(reg::branch, 4 * 4, 0).set(reg::branch, 4 * 2, 0);
+  EXPECT_NE(run().text().find("it is repeated without end"), std::string_view::npos);
   maker = StreamMaker(kU85);
   maker.set(reg::branch, 2, 0);
   EXPECT_EQ(run().text(),

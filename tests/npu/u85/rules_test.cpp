@@ -183,6 +183,11 @@ TEST(U85Weights, AreRefused) {
   order.input_depth = 16;
   order.sparse = true;
   EXPECT_EQ(refusal(288), "sparse weights: 4 of four at channel 0, expected at most 2");
+  for (std::size_t i = 32; i < stream.size(); ++i)
+    stream[i] = std::byte{i % 4 == 3 ? std::uint8_t{0} : std::uint8_t{3}};
+  EXPECT_EQ(refusal(288), "sparse weights: 3 of four at channel 0, expected at most 2");
+  for (std::size_t i = 34; i < stream.size(); i += 4) stream[i] = std::byte{0};
+  EXPECT_EQ(refusal(288), "");
 }
 
 TEST(U85Scales, RecordsAreRead) {

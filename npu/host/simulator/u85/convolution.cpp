@@ -10,19 +10,20 @@ namespace runnel::npu::u85 {
 
 Result<const std::vector<std::int16_t>*> Executor::weights_of(const Operation& op) {
   const std::span<const std::byte> region = memory_->read(op.weight_region);
-  std::vector<std::byte> bytes;
-  std::array<std::span<const std::byte>, 4> streams;
-  for (std::size_t i = 0; i < streams.size(); ++i) {
+  DecodedWeights::Streams streams;
+  for (std::size_t i = 0; i < streams.size(); ++i)
     streams[i] = region.subspan(static_cast<std::size_t>(op.weights[i].base),
                                 static_cast<std::size_t>(op.weights[i].length));
-    bytes.insert(bytes.end(), streams[i].begin(), streams[i].end());
-  }
-  Weights& known = weights_[op.index];
-  if (!known.values.empty() && known.made_of == bytes) return &known.values;
-  known.values.clear();
-  RUNNEL_ASSIGN(known.values, unpack_weights(weight_order(op, accelerator_), op.u85.fast_weights, streams));
-  known.made_of = std::move(bytes);
-  return &known.values;
+  DecodedWeights& known = weights_[op.index];
+  if (known.made_of(streams)) return &known.values;
+  kernels_[op.index] = {};
+  WeightOrder order = weight_order(op, accelerator_);
+  order.alternates = fault_ != Fault::blocks_in_sequence;
+  order.serpentine = fault_ != Fault::rows_in_sequence;
+  order.columns_first = fault_ != Fault::sub_kernels_by_rows;
+  order.in_turns = fault_ != Fault::fast_by_decoder;
+  if (fault_ == Fault::sparse_as_dense) order.sparse = false;
+  return known.decode(streams, [&] { return unpack_weights(order, op.u85.fast_weights, streams); });
 }
 
 Result<std::vector<std::int16_t>> Executor::second_weights(const Operation& op) {
@@ -36,6 +37,36 @@ Result<std::vector<std::int16_t>> Executor::second_weights(const Operation& op) 
   return weights;
 }
 
+KernelConvolution* Executor::kernel_of(const Operation& op, const std::vector<std::int16_t>& weights,
+                                       const KernelOutput& stored) {
+  std::vector<ScaleRecord> scales = scales_of(op, *memory_);
+  if (op.u85.second_weights) {
+    product_ = KernelConvolution::make(op, weights, scales, stored, isa_);
+    return product_.get();
+  }
+  OnKernel& kernel = kernels_[op.index];
+  if (!kernel.made || kernel.of != scales) {
+    kernel = {true, std::move(scales), nullptr};
+    kernel.convolution = KernelConvolution::make(op, weights, kernel.of, stored, isa_);
+  }
+  return kernel.convolution.get();
+}
+
+bool Executor::convolution_on_kernel(const Operation& op, const std::vector<std::int16_t>& weights) {
+  // Accumulators that others left or will need are not in a kernel, nor chained maps.
+  if (isa_ == Isa::reference || op.u85.start != AccumulatorStart::zero || op.u85.kept || op.u85.silent ||
+      op.ifm.storage == Storage::chained)
+    return false;
+  const OutputStage output(op, tables_, fault_);
+  KernelOutput stored;
+  if (!output.of_kernel(op, stored)) return false;
+  KernelConvolution* const kernel = kernel_of(op, weights, stored);
+  if (kernel == nullptr) return false;
+  kernel->run(memory_->read(op.ifm.region));
+  store(op, output, stored, kernel->results());
+  return true;
+}
+
 Status Executor::convolution(const Operation& op) {
   std::vector<std::int16_t> made;
   const std::vector<std::int16_t>* weights = &made;
@@ -44,6 +75,7 @@ Status Executor::convolution(const Operation& op) {
   } else {
     RUNNEL_ASSIGN(weights, weights_of(op));
   }
+  if (convolution_on_kernel(op, *weights)) return {};
   read_operand(op.ifm, first_);
   narrow_.resize(first_.size());
   std::transform(first_.begin(), first_.end(), narrow_.begin(),

@@ -136,7 +136,7 @@ std::vector<ScaleRecord> Executor::records(const Operation& op, const Memories& 
 
 // Accumulators in result_ become stored elements.
 void Executor::scale(const Operation& op) {
-  const OutputStage output(op, tables_);
+  const OutputStage output(op, tables_, fault_);
   if (op.global_scale) {
     for (std::int64_t& value : result_) value = output(value);
     return;
@@ -156,6 +156,7 @@ void Executor::scale(const Operation& op) {
 Status Executor::execute(const Operation& op, const Memories& memory) {
   memory_ = &memory;
   result_.clear();
+  unread_ = {};
   switch (op.kind) {
     case OperationKind::conv:
     case OperationKind::depthwise:
@@ -177,6 +178,32 @@ Status Executor::execute(const Operation& op, const Memories& memory) {
   }
   if (!result_.empty()) write(op);
   return {};
+}
+
+void Executor::store(const Operation& op, const OutputStage& output, const KernelOutput& kernel,
+                     std::span<std::byte> results) {
+  const bool in_place = op.ofm.storage != Storage::chained && op.ofm.storage != Storage::none &&
+                        op.u85.transpose == Transpose::hwc && op.u85.reversed == Axis::none &&
+                        output.finish(results);
+  if (in_place) {
+    write_bytes(op.ofm, memory_->regions[op.ofm.region], results);
+    unread_ = results;
+    return;
+  }
+  FeatureMap dense;
+  dense.element = kernel.element;
+  dense.is_signed = kernel.is_signed;
+  result_.resize(elements_of(op.ofm));
+  load_elements(dense, results.data(), result_.size(), result_.data());
+  output.finish(result_);
+}
+
+std::span<const std::int64_t> Executor::result(const Operation& op) {
+  if (unread_.empty()) return result_;
+  result_.resize(elements_of(op.ofm));
+  load_elements(op.ofm, unread_.data(), result_.size(), result_.data());
+  unread_ = {};
+  return result_;
 }
 
 // Rows of bytes in order; a number from memory may replace a row's.

@@ -13,9 +13,10 @@ constexpr std::int64_t kOutside = std::int64_t{1} << 40;  // padding of extremes
 constexpr int kIndexBit = 16;                             // of a position beside its value
 
 // (sum * multiplier) / (count * 2^shift), ties away from zero.
-Wide averaged(std::int64_t sum, std::int64_t count, const Scale& scale) {
+Wide averaged(std::int64_t sum, std::int64_t count, const Scale& scale, bool ties_up) {
   if (count == 0) return 0;
   const Wide value = Wide{sum} * scale.multiplier, by = Wide{count} << scale.shift;
+  if (ties_up) return value >= 0 ? (value + by / 2) / by : -((-value + (by - 1) / 2) / by);
   return value >= 0 ? (value + by / 2) / by : -((-value + by / 2) / by);
 }
 
@@ -93,10 +94,11 @@ void Executor::pool(const Operation& op) {
       mode == PoolMode::average && op.global_scale &&
       std::any_of(counts_.begin(), counts_.end(), [](std::int64_t count) { return count != 1; });
   if (!divides) return scale(op);
-  const OutputStage output(op, tables_);
+  const OutputStage output(op, tables_, fault_);
   const auto outs = static_cast<std::size_t>(op.ofm.depth);
   for (std::size_t i = 0; i < result_.size(); ++i)
-    result_[i] = output.unscaled(averaged(result_[i], counts_[i / outs], op.u85.ofm_scale));
+    result_[i] = output.unscaled(
+        averaged(result_[i], counts_[i / outs], op.u85.ofm_scale, fault_ == Fault::averages_round_up));
 }
 
 }  // namespace runnel::npu::u85

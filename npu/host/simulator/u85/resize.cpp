@@ -30,7 +30,7 @@ Position position_of(const ResizeAxis& axis, ResizeMode mode, std::int32_t out, 
 void Executor::resize(const Operation& op) {
   read_operand(op.ifm, first_);
   const auto mode = static_cast<ResizeMode>(op.mode);
-  const OutputStage output(op, tables_);
+  const OutputStage output(op, tables_, fault_);
   const auto depth = static_cast<std::size_t>(op.ofm.depth), width = static_cast<std::size_t>(op.ifm.width);
   // Without interpolation the accumulators hold elements as they are.
   const std::int64_t rows = mode == ResizeMode::bilinear ? op.u85.rows.denominator : 1,
