@@ -10,6 +10,17 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
+// Attention, seen from its outputs: the keys around each frame that it may see, as far as they have arrived
+// `delay` frames after it; blocks hold whole chunks.
+streaming::NodeRule window_of(const streaming::NodeRule& attention, std::int64_t delay) {
+  streaming::NodeRule rule;
+  rule.kind = streaming::Kind::window;
+  rule.left = attention.left + attention.chunk - 1;
+  rule.right = delay;
+  rule.kernel = rule.left + 1 + rule.right;
+  return rule;
+}
+
 // A node's window, combined with those before it.
 StreamWindow after(const StreamWindow& front, const streaming::NodeRule& rule) {
   if (rule.kind != streaming::Kind::window) return front;
@@ -108,7 +119,8 @@ Status StreamForm::add(std::size_t n) {
   const StreamStep& step = streams_->step(n);
   const streaming::NodeRule& rule = step.rule;
   const auto refuse = [&] { return Status(Code::unsupported) << "\"" << name_of(graph_, node) << "\": "; };
-  if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise)
+  if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise &&
+      rule.kind != streaming::Kind::attention)
     return refuse() << "the NPU steps windows and what goes frame by frame only";
   if (rule.kind == streaming::Kind::window && node.code != OpCode::conv &&
       node.code != OpCode::average_pool && node.code != OpCode::max_pool) {
@@ -119,6 +131,7 @@ Status StreamForm::add(std::size_t n) {
   const TensorId y = node.outputs[0];
   bool first = true;
   StreamWindow front;
+  std::int64_t latest = 0;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const TensorId id = node.inputs[i];
     if (id < 0 || at(id).axis < 0) continue;
@@ -132,9 +145,12 @@ Status StreamForm::add(std::size_t n) {
     x.masked = x.masked || (reads_padding && (from > 0 || to > 0 || rule.right > 0));
     front = first ? x.window : joined(front, x.window);
     first = false;
+    latest = std::max(latest, from);
   }
+  const bool attends = rule.kind == streaming::Kind::attention;
+  const StreamWindow whole = after(front, attends ? window_of(rule, delay(y) - latest) : rule);
   for (const TensorId id : node.outputs) {
-    if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = after(front, rule);
+    if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = whole;
   }
   return {};
 }
@@ -182,15 +198,21 @@ Dims StreamForm::shape(TensorId id) const {
 void StreamForm::adapt_input(const Node& node, std::size_t position, Operand& operand) const {
   const TensorId x = node.inputs[position], y = node.outputs[0];
   if (at(x).axis < 0) return;
-  const StreamStep& step = streams_->step(index_of(node));
+  const streaming::NodeRule& rule = streams_->step(index_of(node)).rule;
   const auto axis = static_cast<std::size_t>(at(x).axis);
-  operand.place.offset -=
-      step.back_frames(static_cast<int>(position), delay(x), delay(y)) * operand.place.strides[axis];
-  const std::int64_t frames = step.rule.kind == streaming::Kind::window
-                                  ? (at(y).frames - 1) * step.rule.stride + step.rule.extent()
+  operand.place.offset -= back_frames(node, position) * operand.place.strides[axis];
+  const std::int64_t frames = rule.kind == streaming::Kind::window
+                                  ? (at(y).frames - 1) * rule.stride + rule.extent()
+                              : rule.kind == streaming::Kind::attention && position > 0
+                                  ? rule.left + at(y).frames + rule.right
                                   : at(y).frames;
   // Reshapes may put frames together.
   if (node.code != OpCode::reshape) operand.shape[axis] = static_cast<std::int32_t>(frames);
+}
+
+std::int64_t StreamForm::back_frames(const Node& node, std::size_t position) const {
+  return streams_->step(index_of(node))
+      .back_frames(static_cast<int>(position), delay(node.inputs[position]), delay(node.outputs[0]));
 }
 
 void StreamForm::adapt_window(const Node& node, Window& window) const {
