@@ -311,9 +311,9 @@ Status Lowering::attention(const Node& node) {
     return refuse() << "heads that are not side by side";
   const auto& options = std::get<AttentionOptions>(node.options);
   const bool streamed = form_ != nullptr && !at(node.inputs[1]).data && form_->time_axis(node.inputs[1]) >= 0;
-  if (streamed && queries.shape[1] % options.chunk != 0)
-    return refuse() << "blocks of " << queries.shape[1] << " frames, expected whole chunks of "
-                    << options.chunk;
+  // What a frame needs of a stream is then no window that follows it.
+  if (streamed && options.chunk != 1)
+    return refuse() << "chunks of " << options.chunk << " frames of a stream, expected single frames";
   const Tensor* const bias = has_input(node, 3) ? &at(node.inputs[3]) : nullptr;
   Attention attention(program_, options, queries, keys, values, y, streamed);
   RUNNEL_TRY(attention.prepare(bias));

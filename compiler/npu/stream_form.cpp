@@ -10,13 +10,12 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-// Attention, seen from its outputs: the keys around each frame that it may see, as far as they have arrived
-// `delay` frames after it; blocks hold whole chunks.
-streaming::NodeRule window_of(const streaming::NodeRule& attention, std::int64_t delay) {
+// Attention, seen from its outputs: the keys around each frame.
+streaming::NodeRule window_of(const streaming::NodeRule& attention) {
   streaming::NodeRule rule;
   rule.kind = streaming::Kind::window;
-  rule.left = attention.left + attention.chunk - 1;
-  rule.right = delay;
+  rule.left = attention.left;
+  rule.right = attention.right;
   rule.kernel = rule.left + 1 + rule.right;
   return rule;
 }
@@ -131,7 +130,6 @@ Status StreamForm::add(std::size_t n) {
   const TensorId y = node.outputs[0];
   bool first = true;
   StreamWindow front;
-  std::int64_t latest = 0;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const TensorId id = node.inputs[i];
     if (id < 0 || at(id).axis < 0) continue;
@@ -145,10 +143,9 @@ Status StreamForm::add(std::size_t n) {
     x.masked = x.masked || (reads_padding && (from > 0 || to > 0 || rule.right > 0));
     front = first ? x.window : joined(front, x.window);
     first = false;
-    latest = std::max(latest, from);
   }
   const bool attends = rule.kind == streaming::Kind::attention;
-  const StreamWindow whole = after(front, attends ? window_of(rule, delay(y) - latest) : rule);
+  const StreamWindow whole = after(front, attends ? window_of(rule) : rule);
   for (const TensorId id : node.outputs) {
     if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = whole;
   }
