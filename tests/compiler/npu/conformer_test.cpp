@@ -111,6 +111,7 @@ TEST_P(Conformers, RunWhollyOnTheU85) {
   }
 }
 
+#if RUNNEL_CONFORMER_ACCELERATORS > 1
 TEST_P(Conformers, StepStreamsOnTheU85) {
   RUNNEL_NEEDS_DATA();
   const Graph graph = conformer(GetParam());
@@ -127,6 +128,7 @@ TEST_P(Conformers, StepStreamsOnTheU85) {
     EXPECT_TRUE(status.ok()) << accelerator << ": " << status.text();
   }
 }
+#endif
 
 }  // namespace
 }  // namespace runnel::test
