@@ -100,6 +100,11 @@ class PartCompiler {
                               {offset(buffer), place.offset + form_->frames(id) * frame,
                                tensor.zero_points.empty() ? 0 : tensor.zero_points[0]});
     }
+    for (const Lowering::Seen& one : lowering_.seen()) {
+      masks.emplace_back(one.id, one.mask);
+      out.steps.states.insert(out.steps.states.end(),
+                              {offset(one.kept), (form_->history(one.id) + form_->frames(one.id)) * one.frame, 0});
+    }
     for (const auto& [id, buffer] : masks) {
       out.steps.masks.insert(out.steps.masks.end(), {offset(buffer), form_->frames(id), form_->delay(id)});
       const std::vector<std::int64_t> window = form_->window(id).numbers();

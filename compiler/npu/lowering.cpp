@@ -91,18 +91,22 @@ void Lowering::step_histories() {
     step.ofm = to;
     program_.add(std::move(step));
   };
-  for (const auto& [id, buffer] : kept_) {
-    const auto axis = static_cast<std::size_t>(form_->time_axis(id));
-    const std::int64_t frames = shape_of(id)[axis], history = history_of(id),
-                       frame = placed(id).strides[axis];
-    if (frames >= history) {
-      copy_bytes(buffer, frames * frame, buffer, 0, history * frame);
-      continue;
-    }
+  const auto step = [&](npu::BufferId buffer, std::int64_t frames, std::int64_t history,
+                        std::int64_t frame) {
+    if (frames >= history) return copy_bytes(buffer, frames * frame, buffer, 0, history * frame);
     // A copy must not read what it has written.
     const npu::BufferId between = program_.buffer(static_cast<std::size_t>(history * frame));
     copy_bytes(buffer, frames * frame, between, 0, history * frame);
     copy_bytes(between, 0, buffer, 0, history * frame);
+  };
+  const auto frames_of = [&](TensorId id) {
+    return std::int64_t{shape_of(id)[static_cast<std::size_t>(form_->time_axis(id))]};
+  };
+  for (const auto& [id, buffer] : kept_)
+    step(buffer, frames_of(id), history_of(id),
+         placed(id).strides[static_cast<std::size_t>(form_->time_axis(id))]);
+  for (const Seen& one : seen_) {
+    if (history_of(one.id) > 0) step(one.kept, frames_of(one.id), history_of(one.id), one.frame);
   }
 }
 
@@ -129,6 +133,11 @@ Status Lowering::lower_by_kind(const Node& node) {
       return reduce(node);
     case OpCode::softmax:
       return softmax(node);
+    case OpCode::layer_norm:
+      return layer_norm(node);
+    case OpCode::attention:
+      if (newest()) return attention(node);
+      break;
     case OpCode::add:
     case OpCode::sub:
     case OpCode::mul:

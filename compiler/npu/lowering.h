@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/graph.h"
+#include "compiler/npu/words.h"
 #include "npu/host/encoder/program.h"
 
 namespace runnel::compiler::ethos_u {
@@ -59,6 +60,8 @@ class Form {
   [[nodiscard]] virtual bool masked(TensorId id) const = 0;
   // The operand's shape and first element, as this node reads it.
   virtual void adapt_input(const Node& node, std::size_t position, Operand& operand) const = 0;
+  // How many frames before its block a node reads input `position`.
+  [[nodiscard]] virtual std::int64_t back_frames(const Node& node, std::size_t position) const = 0;
   // Padding along the axis of input 0 that is time.
   virtual void adapt_window(const Node& node, Window& window) const = 0;
 };
@@ -87,6 +90,14 @@ class Lowering {
   void step_histories();
   // Buffers that are kept from call to call, and the tensors whose frames they hold.
   [[nodiscard]] const std::map<TensorId, npu::BufferId>& kept() const { return kept_; }
+  // Frames of which some readers see data only: one byte per frame of the block in `mask`, set from outside,
+  // 1: data; and the same, kept from call to call as long as the frames, `frame` bytes from one to the next.
+  struct Seen {
+    TensorId id = -1;
+    npu::BufferId mask = npu::kNoBuffer, kept = npu::kNoBuffer;
+    std::int64_t frame = 1;
+  };
+  [[nodiscard]] const std::vector<Seen>& seen() const { return seen_; }
 
  private:
   [[nodiscard]] const Tensor& at(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
@@ -128,6 +139,7 @@ class Lowering {
   Status pool(const Node& node);
   Status reduce(const Node& node);
   Status softmax(const Node& node);
+  Status layer_norm(const Node& node);
   Status average(const Node& node, const Operand& x, const Operand& y, const Window& window,
                  const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding);
   Status binary(const Node& node);
@@ -136,6 +148,8 @@ class Lowering {
   Status requantize(const Node& node);
   // ---- what only the U85 computes
   Status matmul(const Node& node);
+  Status attention(const Node& node);
+  Integers hidden_frames(const Node& node, std::int32_t count);
   Status arg_max(const Node& node);
   Status extreme(const Node& node);  // the largest or smallest along axes
   Status resize(const Node& node);
@@ -160,6 +174,7 @@ class Lowering {
   const Form* form_;
   std::map<TensorId, Place> places_;
   std::map<TensorId, npu::BufferId> kept_;
+  std::vector<Seen> seen_;
 };
 
 }  // namespace runnel::compiler::ethos_u

@@ -4,6 +4,12 @@
 
 namespace runnel::compiler::ethos_u {
 
+double real_scale(const Tensor& tensor) {
+  return static_cast<double>(tensor.scales.empty()
+                                 ? kernels::power_of_two(tensor.exponents.empty() ? 0 : tensor.exponents[0])
+                                 : tensor.scales[0]);
+}
+
 Result<npu::Scale> scale_of(const kernels::Multiplier& multiplier, int headroom) {
   const int shift = npu::kMultiplierBits + multiplier.shift - headroom;
   if (multiplier.value != 0 && (shift < 0 || shift > npu::kMaxShift))

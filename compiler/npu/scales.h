@@ -2,11 +2,14 @@
 #pragma once
 
 #include "base/status.h"
+#include "compiler/ir/graph.h"
 #include "kernels/elementwise/affine.h"
 #include "npu/operation.h"
 
 namespace runnel::compiler::ethos_u {
 
+// What an integer of a tensor with one scale, of either kind, stands for.
+double real_scale(const Tensor& tensor);
 // `headroom`: bits by which the value was moved to the left before. Errors: unsupported for a shift that has
 // no register.
 Result<npu::Scale> scale_of(const kernels::Multiplier& multiplier, int headroom = 0);

@@ -10,6 +10,16 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
+// Attention, seen from its outputs: the keys around each frame.
+streaming::NodeRule window_of(const streaming::NodeRule& attention) {
+  streaming::NodeRule rule;
+  rule.kind = streaming::Kind::window;
+  rule.left = attention.left;
+  rule.right = attention.right;
+  rule.kernel = rule.left + 1 + rule.right;
+  return rule;
+}
+
 // A node's window, combined with those before it.
 StreamWindow after(const StreamWindow& front, const streaming::NodeRule& rule) {
   if (rule.kind != streaming::Kind::window) return front;
@@ -108,7 +118,8 @@ Status StreamForm::add(std::size_t n) {
   const StreamStep& step = streams_->step(n);
   const streaming::NodeRule& rule = step.rule;
   const auto refuse = [&] { return Status(Code::unsupported) << "\"" << name_of(graph_, node) << "\": "; };
-  if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise)
+  if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise &&
+      rule.kind != streaming::Kind::attention)
     return refuse() << "the NPU steps windows and what goes frame by frame only";
   if (rule.kind == streaming::Kind::window && node.code != OpCode::conv &&
       node.code != OpCode::average_pool && node.code != OpCode::max_pool) {
@@ -133,8 +144,10 @@ Status StreamForm::add(std::size_t n) {
     front = first ? x.window : joined(front, x.window);
     first = false;
   }
+  const bool attends = rule.kind == streaming::Kind::attention;
+  const StreamWindow whole = after(front, attends ? window_of(rule) : rule);
   for (const TensorId id : node.outputs) {
-    if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = after(front, rule);
+    if (id >= 0) tensors_[static_cast<std::size_t>(id)].window = whole;
   }
   return {};
 }
@@ -182,15 +195,21 @@ Dims StreamForm::shape(TensorId id) const {
 void StreamForm::adapt_input(const Node& node, std::size_t position, Operand& operand) const {
   const TensorId x = node.inputs[position], y = node.outputs[0];
   if (at(x).axis < 0) return;
-  const StreamStep& step = streams_->step(index_of(node));
+  const streaming::NodeRule& rule = streams_->step(index_of(node)).rule;
   const auto axis = static_cast<std::size_t>(at(x).axis);
-  operand.place.offset -=
-      step.back_frames(static_cast<int>(position), delay(x), delay(y)) * operand.place.strides[axis];
-  const std::int64_t frames = step.rule.kind == streaming::Kind::window
-                                  ? (at(y).frames - 1) * step.rule.stride + step.rule.extent()
+  operand.place.offset -= back_frames(node, position) * operand.place.strides[axis];
+  const std::int64_t frames = rule.kind == streaming::Kind::window
+                                  ? (at(y).frames - 1) * rule.stride + rule.extent()
+                              : rule.kind == streaming::Kind::attention && position > 0
+                                  ? rule.left + at(y).frames + rule.right
                                   : at(y).frames;
   // Reshapes may put frames together.
   if (node.code != OpCode::reshape) operand.shape[axis] = static_cast<std::int32_t>(frames);
+}
+
+std::int64_t StreamForm::back_frames(const Node& node, std::size_t position) const {
+  return streams_->step(index_of(node))
+      .back_frames(static_cast<int>(position), delay(node.inputs[position]), delay(node.outputs[0]));
 }
 
 void StreamForm::adapt_window(const Node& node, Window& window) const {

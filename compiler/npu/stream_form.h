@@ -62,6 +62,7 @@ class StreamForm final : public Form {
   [[nodiscard]] std::int64_t history(TensorId id) const override { return at(id).history; }
   [[nodiscard]] int time_axis(TensorId id) const override { return at(id).axis; }
   void adapt_input(const Node& node, std::size_t position, Operand& operand) const override;
+  [[nodiscard]] std::int64_t back_frames(const Node& node, std::size_t position) const override;
   void adapt_window(const Node& node, Window& window) const override;
 
   [[nodiscard]] std::int64_t frames(TensorId id) const { return at(id).frames; }

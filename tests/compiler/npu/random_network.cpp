@@ -440,6 +440,80 @@ class Maker {
     return y;
   }
 
+  // Of channels, in fixed point.
+  TensorId layer_norm(TensorId x) {
+    const TensorId y = tensor("l", shape(x));
+    const std::int32_t count = shape(x).back();
+    Tensor gain, offset;
+    gain.name = at(y).name + "g";
+    offset.name = at(y).name + "b";
+    gain.shape = offset.shape = {count};
+    gain.dtype = DType::int16;
+    offset.dtype = DType::int32;
+    if (choice_.affine) {
+      gain.scales = {1.0f / 20000};
+      gain.zero_points = {0};
+    } else {
+      gain.exponents = {-14};
+    }
+    std::vector<std::int16_t> gains;
+    std::vector<std::int32_t> offsets;
+    for (std::int32_t i = 0; i < count; ++i) {
+      gains.push_back(static_cast<std::int16_t>(of(65536) - 32768));
+      offsets.push_back(of(40000) - 20000);
+    }
+    gain.data = bytes_of(gains);
+    offset.data = bytes_of(offsets);
+    Node& made = node(OpCode::layer_norm, Arithmetic::fixed_point, {x}, y);
+    made.options =
+        compiler::NormOptions{static_cast<int>(shape(x).size()) - 1, of(3) == 0 ? 0.0f : 1e-5f};
+    graph_.tensors.push_back(std::move(gain));
+    made.inputs.push_back(static_cast<TensorId>(graph_.tensors.size()) - 1);
+    if (of(4) == 0) return y;
+    graph_.tensors.push_back(std::move(offset));
+    made.inputs.push_back(static_cast<TensorId>(graph_.tensors.size()) - 1);
+    return y;
+  }
+
+  // Queries, keys and values are layers of one sequence.
+  TensorId attention(TensorId x) {
+    const Shape in = shape(x);
+    if (in.size() != 3) return layer_norm(x);
+    const std::int32_t heads = 1 + of(3), key_size = 1 + of(12), value_size = 1 + of(12);
+    const auto part = [&](std::int32_t size) {
+      const TensorId flat = tensor("f", {1, in[1], heads * size});
+      Node& made = node(OpCode::fully_connected, Arithmetic::espdl, {x}, flat);
+      made.options = compiler::FullyConnectedOptions{};
+      weigh(made, x, flat, {heads * size, in[2]}, in[2]);
+      const TensorId y = like(flat, "h", {1, in[1], heads, size});
+      node(OpCode::reshape, Arithmetic::espdl, {flat}, y);
+      return y;
+    };
+    const TensorId q = part(key_size), k = part(key_size), v = part(value_size),
+                   y = tensor("a", {1, in[1], heads, value_size});
+    compiler::AttentionOptions options;
+    options.left = of(12);
+    options.right = of(3) == 0 ? of(4) : 0;
+    options.chunk = of(3) == 0 ? 1 + of(4) : 1;
+    options.real_scale = static_cast<float>(1 + of(300)) / 100.0f;
+    Node& made = node(OpCode::attention, Arithmetic::fixed_point, {q, k, v}, y);
+    made.options = options;
+    if (of(2) == 0) {
+      Tensor bias;
+      bias.name = at(y).name + "b";
+      bias.dtype = DType::int32;
+      bias.shape = {of(2) == 0 ? 1 : heads, options.left + 2 * options.chunk - 1 + options.right};
+      std::vector<std::int32_t> values;
+      for (std::int32_t i = 0; i < bias.shape[0] * bias.shape[1]; ++i) values.push_back(of(60000) - 30000);
+      bias.data = bytes_of(values);
+      graph_.tensors.push_back(std::move(bias));
+      made.inputs.push_back(static_cast<TensorId>(graph_.tensors.size()) - 1);
+    }
+    const TensorId flat = like(y, "h", {1, in[1], heads * value_size});
+    node(OpCode::reshape, Arithmetic::espdl, {y}, flat);
+    return flat;
+  }
+
   TensorId newest_layer(TensorId x) {
     // Resizing has power-of-two scales.
     switch (of(choice_.affine ? 2 : 3)) {
@@ -465,6 +539,7 @@ class Maker {
   }
 
   TensorId layer(TensorId x) {
+    if (choice_.transformers && of(8) == 0) return choice_.newest ? attention(x) : layer_norm(x);
     if (choice_.affine && of(10) == 0) return softmax(x);
     if (choice_.newest && !choice_.stream && of(4) == 0) return newest_layer(x);
     if (!choice_.stream && of(6) == 0) return whole_layer(x);

@@ -11,6 +11,7 @@ struct NetworkChoice {
   bool affine = false;
   bool stream = false;  // time is axis 1 of the input, and every layer can be streamed
   bool newest = false;  // also what only the U85 computes
+  bool transformers = false;  // also layer normalization, and on the U85 attention over a window
 };
 
 // The same seed gives the same network.

@@ -22,7 +22,7 @@ const char* mode_of(std::uint32_t seed) { return kMemoryModes[seed / 7 % 3]; }
 TEST_P(RandomNetworks, GiveTheBytesOfTheCpu) {
   std::int64_t layers = 0, left = 0;
   for (std::uint32_t seed = 0; seed < kNetworks; ++seed) {
-    const compiler::Graph graph = random_network({seed % 2 == 1, false, GetParam().newest}, seed);
+    const compiler::Graph graph = random_network({seed % 2 == 1, false, GetParam().newest, true}, seed);
     const char* accelerator = GetParam().of(seed);
     compiler::ethos_u::CompiledGraph compiled;
     const Status status = compare_whole(graph, npu_options(accelerator, mode_of(seed)), seed, 1, &compiled);
@@ -54,7 +54,7 @@ TEST_P(RandomNetworks, EndInsideABlock) {
 TEST_P(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
   std::uint32_t compared = 0;
   for (std::uint32_t seed = 0; seed < kStreams; ++seed) {
-    const compiler::Graph graph = random_network({seed % 2 == 1, true}, 1000003u + seed);
+    const compiler::Graph graph = random_network({seed % 2 == 1, true, GetParam().newest, true}, 1000003u + seed);
     auto options = npu_options(GetParam().of(seed), mode_of(seed));
     options.block = compiler::ethos_u::Options::kSmallestBlock;
     const Status status = compare_streamed(graph, options, 30 + seed % 17, seed);

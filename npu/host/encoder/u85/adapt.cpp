@@ -55,7 +55,11 @@ class Adapter {
     // Words without a table have no limits.
     u85().clips = !op_.raw_output();
     if (step_.table.empty()) return {};
-    constexpr std::size_t kEntries = 256;
+    constexpr std::size_t kEntries = 256, kSegments = 2048;
+    if (step_.table.size() == kSegments) {
+      u85().function = Function::s16_s16;
+      return {};
+    }
     const std::size_t entry = step_.table.size() / kEntries;
     if (step_.table.size() % kEntries != 0 || (entry != 1 && entry != 2 && entry != 4))
       return Status(Code::unsupported) << "a table of " << step_.table.size() << " bytes";
