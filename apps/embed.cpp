@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 
+#include "apps/embed_speech.h"
 #include "apps/graphs.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -28,7 +29,8 @@
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/decide/detect.h"
-#include "pipeline/nodes/host/decode/host_ctc.h"
+#include "pipeline/nodes/decode/ctc.h"
+#include "pipeline/nodes/decode/transducer.h"
 #include "pipeline/nodes/model/model_stream.h"
 #include "pipeline/nodes/nodes.h"
 #include "pipeline/nodes/spectrum/fbank.h"
@@ -92,46 +94,9 @@ std::string literal(const pipeline::Parameter& parameter, const pipeline::Value&
   return "#" + std::to_string(index);
 }
 
-// ---- decoders of speech
-
-using SearchTablesPtr = std::shared_ptr<const decoding::OwnedSearchTables>;
-
-// Parameters that are in the tables.
-bool is_search_file(std::string_view parameter) {
-  for (const std::string_view one :
-       {"tokens", "units", "blank", "lexicon", "grammar", "hotwords", "hotword_score"})
-    if (parameter == one) return true;
-  return false;
-}
-
-// What a node ctc reads from its files and the labels of the model.
-Result<SearchTablesPtr> search_tables_of(const pipeline::NodeText& text, const Model& model) {
-  HeapMemory memory;
-  pipeline::Node* const made = pipeline::Ctc::type.make(memory);
-  if (made == nullptr) return pipeline::out_of_memory(text.type);
-  for (const pipeline::Parameter& parameter : pipeline::Ctc::type.parameters) {
-    for (const pipeline::ParameterText& given : text.parameters) {
-      if (given.key != parameter.name) continue;
-      RUNNEL_ASSIGN(const pipeline::Value value, pipeline::parse_value(parameter, given.value));
-      RUNNEL_TRY(pipeline::check_value(parameter, value));
-      RUNNEL_TRY(parameter.set(parameter, *made, value));
-    }
-  }
-  const auto& ctc = static_cast<const pipeline::Ctc&>(*made);
-  std::vector<std::string_view> labels;
-  if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr)
-    for (const flatbuffers::String* label : *pipeline->labels()) labels.push_back(label->string_view());
-  const auto shape = model.tensor(model.outputs()[0]).shape;
-  const std::int64_t classes = shape[shape.rank - 1] - (ctc.endpoint == "voice" ? 1 : 0);
-  auto owned = decoding::OwnedSearchTables::read(pipeline::search_files_of(ctc, labels),
-                                                 static_cast<std::int32_t>(classes), "the model");
-  if (!owned.ok()) return owned.status();
-  return SearchTablesPtr(std::move(*owned));
-}
-
 // One node of the text, with all its parameters.
 Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::size_t index,
-                                        const std::string& model, const SearchTablesPtr& search) {
+                                        const std::string& model, const EmbeddedSpeech& speech) {
   RUNNEL_ASSIGN(const pipeline::NodeType* const type,
                 pipeline::find_node(pipeline::device_nodes(), text.type, true));
   const auto rows = pipeline::device_node_rows();
@@ -195,14 +160,14 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
                    {"non_finite", compiler::quoted(non_finite)}};
     return out;
   }
-  if (search != nullptr) {
+  if (speech.tables != nullptr) {
     // What its files say goes to ROM.
-    const std::string name = fmt::format("kCtc{}Tables", index);
-    out.definitions = decoding::search_tables_source(search->tables(), name);
+    const std::string name = fmt::format("k{}{}Tables", known->class_name, index);
+    out.definitions = decoding::search_tables_source(speech.tables->tables(), name);
     out.members.push_back({"tables", "&" + name});
   }
   for (const pipeline::Parameter& parameter : type->parameters) {
-    if (search != nullptr && is_search_file(parameter.name)) continue;
+    if (speech.tables != nullptr && is_in_tables(parameter.name)) continue;
     const bool option = known->has_options && known->own_settings.find("," + std::string(parameter.name) +
                                                                        ",") == std::string_view::npos;
     if (parameter.name == "preset") continue;
@@ -230,11 +195,9 @@ Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Mo
 }
 
 // The model for ROM: without the parts that only hosts read.
-Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& call, bool keep_names) {
+Result<std::vector<std::byte>> rom_model(const Model& model, bool keep_vectors, bool keep_names) {
   compiler::Graph graph = compiler::graph_of(model);
-  if (!call.self_test) graph.vectors.clear();
-  if (call.self_test && graph.vectors.empty())
-    return Status(Code::not_found) << call.graph.model << ": --self-test, but the model has no test vectors";
+  if (!keep_vectors) graph.vectors.clear();
   graph.metadata.clear();
   graph.pipeline.front_end.clear();
   graph.pipeline.decision.clear();
@@ -247,6 +210,20 @@ Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& ca
   return std::move(written.bytes);
 }
 
+// Those of the model files: of the recogniser (null: it is compiled), and of the parts of its decoder.
+Result<std::vector<std::string>> operators_of(const Model* recogniser, const EmbeddedSpeech& decoder) {
+  std::vector<const Model*> models;
+  if (recogniser != nullptr) models.push_back(recogniser);
+  for (const EmbeddedSpeech::Part& part : decoder.parts) models.push_back(&part.model->model());
+  std::vector<std::string> all;
+  for (const Model* const model : models) {
+    RUNNEL_ASSIGN(const std::vector<std::string> some, compiler::operator_symbols(*model));
+    for (const std::string& one : some)
+      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+  }
+  return all;
+}
+
 // A dry run of the generated program on this machine: checks everything before any file is written, and
 // measures the memory. Future constants are allocated in a separate memory, which does not count.
 struct DryProgram {
@@ -254,10 +231,10 @@ struct DryProgram {
   std::list<features::Fbank> fbanks;
   std::list<features::Microfrontend> microfrontends;
   std::vector<const pipeline::Node*> made;
-  const Prepared* compiled = nullptr;  // null: the model is interpreted
-  int output = 0;                      // tensor of the compiled model
-  pipeline::Format gives;              // of the compiled model's node
-  SearchTablesPtr search;              // of the node ctc
+  const Prepared* compiled = nullptr;              // null: the model is interpreted
+  int output = 0;                                  // tensor of the compiled model
+  pipeline::Format gives;                          // of the compiled model's node
+  const decoding::SearchTables* search = nullptr;  // of the decoder of speech
   HeapMemory constants;
 };
 DryProgram* dry_program = nullptr;
@@ -306,7 +283,12 @@ Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline:
   if (text.type == "ctc") {
     auto* const ctc = static_cast<pipeline::Ctc*>(node);
     ctc->lexicon = ctc->grammar = ctc->hotwords = {};
-    ctc->tables = &dry_program->search->tables();
+    ctc->tables = dry_program->search;
+  }
+  if (text.type == "transducer") {
+    auto* const transducer = static_cast<pipeline::Transducer*>(node);
+    transducer->hotwords = {};
+    transducer->tables = dry_program->search;
   }
   if (text.type == "fbank") {
     RUNNEL_ASSIGN(features::Fbank made,
@@ -381,8 +363,8 @@ struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
   std::int64_t hop = 1;  // samples from frame to frame after the front end
   bool events = false;
-  pipeline::Format features, output;   // input and output of the model
-  SearchTablesPtr search;              // as it was given
+  pipeline::Format features, output;               // input and output of the model
+  const decoding::SearchTables* search = nullptr;  // as it was given
   std::vector<std::string> decisions;  // per node: if it is a decision, its facts as C++ (decision_name)
 };
 
@@ -393,7 +375,7 @@ struct DryModel {
   const Prepared* compiled = nullptr;
   int tensor = 0;
   pipeline::Format gives{};
-  SearchTablesPtr search = nullptr;  // of the node ctc
+  const decoding::SearchTables* search = nullptr;  // of the decoder of speech
 };
 
 Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes,
@@ -408,7 +390,14 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   runnel_program dry;
   dry.name = program.name.c_str();
   dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};
-  if (model.compiled == nullptr) dry.make_loader = embed::rom_loader;
+  dry.compiled = model.compiled != nullptr;
+  if (!dry.compiled) dry.make_loader = embed::rom_loader;
+  std::vector<embed::NamedModel> named;
+  for (const compiler::EmbeddedProgram::Model& one : program.models)
+    named.push_back(
+        {one.name.c_str(), {reinterpret_cast<const unsigned char*>(one.file.data()), one.file.size()}});
+  dry.models = named;
+  if (!named.empty()) dry.make_loader = embed::rom_models_loader;
   dry.operators = dry_operators();
   dry.input = {.kind = pipeline::Kind::audio,
                .dtype = DType::float32,
@@ -551,8 +540,7 @@ Status run_embed(const EmbedCall& call) {
   RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(call, model));
   bool keep_names = false;
   std::int64_t wanted_rate = 0;
-  SearchTablesPtr decoder;
-  std::vector<std::string> words;  // of the decoder's lexicon or grammar
+  EmbeddedSpeech decoder;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     pipeline::NodeText& node = chain[i];
     if (node.type == "infer") {
@@ -565,15 +553,17 @@ Status run_embed(const EmbedCall& call) {
       if (parameter.key == "sample_frequency" && wanted_rate == 0)
         wanted_rate = std::atoll(parameter.value.c_str());
     }
-    SearchTablesPtr search;
-    if (node.type == "ctc") {
-      RUNNEL_ASSIGN(search, search_tables_of(node, model));
-      words.assign(search->tables().graph.words.begin(), search->tables().graph.words.end());
-      decoder = search;
-    }
-    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, i, program.name, search));
+    RUNNEL_ASSIGN(EmbeddedSpeech speech, take_speech(node, model, flags));
+    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, i, program.name, speech));
     program.nodes.push_back(std::move(one));
+    if (speech.tables != nullptr) decoder = std::move(speech);
   }
+  for (const EmbeddedSpeech::Part& part : decoder.parts) {
+    RUNNEL_ASSIGN(std::vector<std::byte> file, rom_model(part.model->model(), false, false));
+    program.models.push_back({part.name, std::move(file)});
+  }
+  const decoding::SearchTables* const search =
+      decoder.tables == nullptr ? nullptr : &decoder.tables->tables();
   const int stored_rate = model.pipeline() == nullptr ? 0 : model.pipeline()->sample_rate();
   program.sample_rate = call.sample_rate > 0 ? call.sample_rate
                         : stored_rate > 0    ? stored_rate
@@ -581,9 +571,11 @@ Status run_embed(const EmbedCall& call) {
                                              : 16000;
   program.channels = call.channels;
   program.event_room = call.events;
-  RUNNEL_ASSIGN(program.operators, compiler::operator_symbols(model));
+  RUNNEL_ASSIGN(program.operators, operators_of(&model, decoder));
   RUNNEL_ASSIGN(program.npu, add_dry_device(model));
-  RUNNEL_ASSIGN(program.model, rom_model(model, call, keep_names));
+  if (call.self_test && compiler::graph_of(model).vectors.empty())
+    return Status(Code::not_found) << call.graph.model << ": --self-test, but the model has no test vectors";
+  RUNNEL_ASSIGN(program.model, rom_model(model, call.self_test, keep_names));
   if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr) {
     for (const flatbuffers::String* label : *pipeline->labels()) program.labels.push_back(label->str());
   }
@@ -599,23 +591,27 @@ Status run_embed(const EmbedCall& call) {
   }
   program.sample_type = !call.samples.empty() ? call.samples : call.channels == 1 ? "int16" : "float32";
   program.hop = call.hop > 0 ? call.hop : 16;
-  if (decoder != nullptr) program.labels = words;
-  auto dry = dry_run(program, chain, call.fast, {.search = decoder});
+  // Those of a decoder of speech are the words of its lexicon or grammar.
+  if (search != nullptr) program.labels.assign(search->graph.words.begin(), search->graph.words.end());
+  auto dry = dry_run(program, chain, call.fast, {.search = search});
   if (!dry.ok() && call.samples.empty() && program.sample_type == "int16" &&
       dry.status().code() == Code::mismatch) {
     program.sample_type = "float32";
-    dry = dry_run(program, chain, call.fast, {.search = decoder});
+    dry = dry_run(program, chain, call.fast, {.search = search});
   }
   if (!dry.ok()) return dry.status().at(call.graph.model);
   if (call.hop == 0) {
     program.hop = dry->hop;
-    dry = dry_run(program, chain, call.fast, {.search = decoder});
+    dry = dry_run(program, chain, call.fast, {.search = search});
     if (!dry.ok()) return dry.status().at(call.graph.model);
   }
   program.events = dry->events;
   fix_decisions(*dry, program);
-  if (call.step) RUNNEL_TRY(compile(call, model, chain, program, *dry));
-  if (program.events && program.labels.empty() && decoder == nullptr) {
+  if (call.step) {
+    RUNNEL_ASSIGN(program.operators, operators_of(nullptr, decoder));
+    RUNNEL_TRY(compile(call, model, chain, program, *dry));
+  }
+  if (program.events && program.labels.empty() && search == nullptr) {
     const auto classes = static_cast<std::size_t>(
         model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
     for (std::size_t i = 0; i < classes; ++i) program.labels.push_back(std::to_string(i));

@@ -18,7 +18,7 @@
 namespace runnel::embed {
 
 // Changes with the struct below and the meaning of its members.
-inline constexpr std::uint32_t kProgramVersion = 3;
+inline constexpr std::uint32_t kProgramVersion = 4;
 
 // The processor that the planned memory and the kernels rely on. `any` runs everywhere.
 enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
@@ -38,6 +38,12 @@ struct RomBytes {
   }
 };
 
+// A model file in ROM under the name that a node asks for; 16-byte aligned.
+struct NamedModel {
+  const char* name = "";
+  RomBytes file;
+};
+
 // Maximum number of nodes between source and sink.
 inline constexpr int kMaxStages = 16;
 
@@ -54,11 +60,14 @@ struct runnel_program {
   runnel::embed::Target target = runnel::embed::Target::any;
   const char* name = "";
   runnel::embed::RomBytes model;  // 16-byte aligned: a model file, or the constants of a compiled model
-  // For a model file: makes its reader; returns null when the memory is exhausted. Null for a compiled model,
-  // which links no reader.
+  // Models of other nodes than the inference, as a transducer has them.
+  std::span<const runnel::embed::NamedModel> models;
+  // For model files: makes their reader; returns null when the memory is exhausted. Null for a compiled model
+  // without others, which links no reader.
   runnel::ModelLoader* (*make_loader)(runnel::Memory& memory,
-                                      std::span<const std::byte> model) noexcept = nullptr;
-  runnel::OperatorTable operators;
+                                      const runnel_program& program) noexcept = nullptr;
+  bool compiled = false;            // `model` is no file
+  runnel::OperatorTable operators;  // of the model files
   std::span<const char* const> labels;
   // Type of pushed samples: int16 or float32.
   runnel::DType samples = runnel::DType::int16;
@@ -82,8 +91,10 @@ struct runnel_program {
 
 namespace runnel::embed {
 
-// runnel_program::make_loader for model files.
-ModelLoader* rom_loader(Memory& memory, std::span<const std::byte> model) noexcept;
+// runnel_program::make_loader for a program whose only model is a file: it is loaded for every name.
+ModelLoader* rom_loader(Memory& memory, const runnel_program& program) noexcept;
+// For programs with further models, which are loaded for their names, and `model` for any other one.
+ModelLoader* rom_models_loader(Memory& memory, const runnel_program& program) noexcept;
 
 // A node of type N in `memory`, for make_nodes(); null when the memory is exhausted.
 template <class N>

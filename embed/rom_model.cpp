@@ -25,9 +25,9 @@ class RomModel final : public ModelLoader {
 
 }  // namespace
 
-ModelLoader* rom_loader(Memory& memory, std::span<const std::byte> model) noexcept {
+ModelLoader* rom_loader(Memory& memory, const runnel_program& program) noexcept {
   void* at = memory.allocate(sizeof(RomModel), alignof(RomModel));
-  return at == nullptr ? nullptr : new (at) RomModel(model);
+  return at == nullptr ? nullptr : new (at) RomModel(program.model.bytes());
 }
 
 }  // namespace runnel::embed

@@ -175,7 +175,7 @@ namespace {
 
 Status prepare(runnel_node& node, const runnel_options& options) noexcept {
   if (node.program->make_loader != nullptr) {
-    node.loader = node.program->make_loader(node.memory, node.program->model.bytes());
+    node.loader = node.program->make_loader(node.memory, *node.program);
     if (node.loader == nullptr) return pipeline::out_of_memory("the model");
   }
   // Plus source, sink and two observers; in this memory, because the stack is deepest after this.
@@ -300,12 +300,14 @@ runnel_code runnel_reset(runnel_node* node) {
 
 runnel_facts runnel_facts_of(const runnel_program* program) {
   if (program == nullptr) return {};
+  std::size_t models = program->model.count;
+  for (const NamedModel& one : program->models) models += one.file.count;
   return {program->name,
           static_cast<std::uint32_t>(program->input.clock.sample_rate),
           static_cast<std::uint32_t>(program->input.channels),
           static_cast<std::uint32_t>(program->hop),
           static_cast<std::uint32_t>(program->labels.size()),
-          program->model.count,
+          models,
           program->memory_bytes,
           program->fast_bytes};
 }

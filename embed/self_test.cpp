@@ -145,7 +145,7 @@ bool can_stream(const Model& model) noexcept {
 }
 
 Status run_vectors(const runnel_program& program, Memory& memory) noexcept {
-  if (program.make_loader == nullptr)
+  if (program.compiled)
     return Status(
         Code::not_found,
         "a compiled model has no test vectors: run runnel embed with --self-test and without --step");

@@ -34,7 +34,9 @@ std::uint32_t identity_of(const runnel_node& node) noexcept {
       reinterpret_cast<std::uintptr_t>(&node), reinterpret_cast<std::uintptr_t>(node.fast_start),
       reinterpret_cast<std::uintptr_t>(node.program), reinterpret_cast<std::uintptr_t>(&runnel_prepare),
       reinterpret_cast<std::uintptr_t>(node.program->make_nodes)};
-  return crc32c(node.program->model.bytes(), crc32c(std::as_bytes(std::span(places))));
+  std::uint32_t sum = crc32c(node.program->model.bytes(), crc32c(std::as_bytes(std::span(places))));
+  for (const NamedModel& one : node.program->models) sum = crc32c(one.file.bytes(), sum);
+  return sum;
 }
 
 Header header_of(const runnel_node& node) noexcept {

@@ -57,6 +57,10 @@ class SteppedSession {
   // The stream has ended: a run may be due, and after it more of them. Again: nothing.
   void finish() noexcept;
 
+  // Runs a copy of this session, which has another workspace, from now on: not between begin_run() and
+  // end_run().
+  void use(const Session& session) noexcept { session_ = session; }
+
   [[nodiscard]] Session& session() noexcept { return session_; }
   [[nodiscard]] const ModelUsage& usage() const noexcept { return usage_; }
   // A clip has been run; what comes after it is not looked at.

@@ -165,7 +165,7 @@ fi
 if [[ $all -eq 1 ]]; then
   if limited "building with AddressSanitizer" build asan; then
     limited "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
-    limited "many mutations with AddressSanitizer" many_mutations asan -R '^ManyMutations' || true
+    limited "many mutations with AddressSanitizer" many_mutations asan -R '^Many(Speech)?Mutations' || true
   fi
   if [[ $(labelled threads) -gt 0 ]]; then
     if limited "building with ThreadSanitizer" build tsan --target thread_tests; then

@@ -26,6 +26,12 @@ bool is_identifier(std::string_view text) {
 // The definition of segments for an Ethos-U (npu/delegate.h).
 constexpr std::string_view kEthosU = "npu::ethos_u_v1";
 
+std::size_t model_bytes(const EmbeddedProgram& p) {
+  std::size_t bytes = p.model.size();
+  for (const EmbeddedProgram::Model& one : p.models) bytes += one.file.size();
+  return bytes;
+}
+
 constexpr const char* kMade = "Made by `runnel embed`; make it again instead of changing it.";
 
 std::string header(const EmbeddedProgram& p) {
@@ -50,7 +56,7 @@ std::string header(const EmbeddedProgram& p) {
       "#define {0}_MODEL_BYTES {1}\n#define {0}_SAMPLE_RATE {2}\n#define {0}_CHANNELS {3}\n/* Samples that "
       "are worked on at once: best pushed so many at a time. */\n#define {0}_HOP {4}\n"
       "#define {0}_LABELS {5}\n/* Samples are {6}. */\n#define {0}_SAMPLE_BYTES {7}\n\n",
-      big, p.model.size(), p.sample_rate, p.channels, p.hop, p.labels.size(), p.sample_type,
+      big, model_bytes(p), p.sample_rate, p.channels, p.hop, p.labels.size(), p.sample_type,
       p.sample_type == "int16" ? 2 : 4);
   out += fmt::format(
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\nextern const runnel_program runnel_{};\n#ifdef "
@@ -59,14 +65,35 @@ std::string header(const EmbeddedProgram& p) {
   return out;
 }
 
+// The array of a model, e.g. runnel_digits_model[25392].
+std::string array_of(const EmbeddedProgram& p, std::string_view name, std::span<const std::byte> bytes) {
+  return fmt::format("runnel_{}_{}[{}]", p.name, name, bytes.size());
+}
+
+void add_array(const EmbeddedProgram& p, std::string_view name, std::span<const std::byte> bytes,
+               std::string& out) {
+  const std::string array = array_of(p, name, bytes);
+  out +=
+      fmt::format("extern \"C\" const unsigned char {0};\nalignas(16) const unsigned char {0} = {{\n", array);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    out += fmt::format("{},{}", std::to_integer<int>(bytes[i]), i % 32 == 31 ? "\n" : "");
+  out += "\n};\n";
+}
+
 std::string model_source(const EmbeddedProgram& p) {
-  std::string out = fmt::format(
-      "// The model {0}, {1} bytes. {2}\nextern \"C\" const unsigned char "
-      "runnel_{3}_model[{1}];\nalignas(16) const unsigned char runnel_{3}_model[{1}] = {{\n",
-      p.origin, p.model.size(), kMade, p.name);
-  for (std::size_t i = 0; i < p.model.size(); ++i)
-    out += fmt::format("{},{}", std::to_integer<int>(p.model[i]), i % 32 == 31 ? "\n" : "");
-  return out + "\n};\n";
+  std::string out = fmt::format("// The model {}, {} bytes. {}\n", p.origin, model_bytes(p), kMade);
+  add_array(p, "model", p.model, out);
+  for (const EmbeddedProgram::Model& one : p.models) add_array(p, one.name, one.file, out);
+  return out;
+}
+
+// Further models, and the table in which nodes find them.
+std::string models_table(const EmbeddedProgram& p) {
+  if (p.models.empty()) return {};
+  std::string out = "const embed::NamedModel kModels[] = {\n";
+  for (const EmbeddedProgram::Model& one : p.models)
+    out += fmt::format("    {{\"{1}\", {{runnel_{0}_{1}, sizeof runnel_{0}_{1}}}}},\n", p.name, one.name);
+  return out + "};\n";
 }
 
 std::string stage_source(const EmbeddedNode& node, std::size_t index) {
@@ -90,21 +117,25 @@ std::string program_source(const EmbeddedProgram& p) {
   std::string out = fmt::format(
       "// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include "
       "\"embed/program.h\"\n{}",
-      p.origin, kMade, p.name,
-      p.compiled ? "#include \"kernels/rom_kernels.h\"\n"
-                 : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include "
-                   "\"inference/ops/definitions.h\"\n");
+      p.origin, kMade, p.name, p.compiled ? "#include \"kernels/rom_kernels.h\"\n" : "");
+  if (!p.operators.empty())
+    out +=
+        "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include "
+        "\"inference/ops/definitions.h\"\n";
   std::set<std::string> headers;
   if (!p.npu.empty()) headers = {"embed/npu/npu_link.h", "npu/delegate.h"};
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
-  out += fmt::format("\nextern \"C\" const unsigned char runnel_{}_model[{}];\n\n", p.name, p.model.size());
+  out += fmt::format("\nextern \"C\" const unsigned char {};\n", array_of(p, "model", p.model));
+  for (const EmbeddedProgram::Model& one : p.models)
+    out += fmt::format("extern \"C\" const unsigned char {};\n", array_of(p, one.name, one.file));
+  out += "\n";
   for (const std::string& one : p.operators) {
     if (one.starts_with("custom_"))
       out += fmt::format("extern const runnel::OperatorDefinition {};   // of the application\n", one);
   }
   out += "namespace {\n\nusing namespace runnel;\nusing namespace runnel::pipeline;\n\n";
-  if (!p.compiled) {
+  if (!p.operators.empty()) {
     out += "// Only these are linked.\nconst OperatorDefinition* const kOperators[] = {\n";
     for (const std::string& one : p.operators)
       out += fmt::format("    &{}{},\n",
@@ -114,6 +145,7 @@ std::string program_source(const EmbeddedProgram& p) {
                          one);
     out += "};\n";
   }
+  out += models_table(p);
   if (!p.labels.empty()) {
     out += "const char* const kLabels[] = {";
     for (const std::string& label : p.labels) out += quoted(label) + ", ";
@@ -144,7 +176,7 @@ std::string program_source(const EmbeddedProgram& p) {
   out += fmt::format(
       "constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n "
       "   .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n"
-      "    .make_loader = {12},\n    .operators = {13},\n    .labels = {3},\n"
+      "{15}    .make_loader = {12},\n    .compiled = {16},\n    .operators = {13},\n    .labels = {3},\n"
       "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
       "{5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
       "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n  "
@@ -152,8 +184,11 @@ std::string program_source(const EmbeddedProgram& p) {
       "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
       p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
       p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
-      p.compiled ? "nullptr" : "embed::rom_loader", p.compiled ? "{}" : "kOperators",
-      p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n");
+      !p.models.empty() ? "embed::rom_models_loader"
+      : p.compiled      ? "nullptr"
+                        : "embed::rom_loader",
+      p.operators.empty() ? "{}" : "kOperators", p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n",
+      p.models.empty() ? "" : "    .models = kModels,\n", p.compiled);
   return out;
 }
 

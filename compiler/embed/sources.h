@@ -28,10 +28,16 @@ struct EmbeddedProgram {
   std::string name;    // an identifier of C
   std::string origin;  // the model's file name, for comments
   std::string target = "generic";
-  std::string runnel_folder;           // runnel's source tree
-  std::vector<std::byte> model;        // the .rnl file that goes to ROM, or the constants of a compiled model
-  bool compiled = false;               // the model is compiled into one of the nodes
-  std::vector<std::string> operators;  // kConv, ...; those of an application as custom_NAME_v1
+  std::string runnel_folder;     // runnel's source tree
+  std::vector<std::byte> model;  // the .rnl file that goes to ROM, or the constants of a compiled model
+  bool compiled = false;         // the model is compiled into one of the nodes
+  struct Model {
+    std::string name;  // an identifier of C
+    std::vector<std::byte> file;
+  };
+  std::vector<Model> models;  // files that other nodes than the inference load by their names
+  std::vector<std::string>
+      operators;  // of the model files: kConv, ...; an application's own as custom_NAME_v1
   std::vector<std::string> labels;
   std::string sample_type = "int16";  // or float32
   std::int64_t sample_rate = 0;

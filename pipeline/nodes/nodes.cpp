@@ -70,7 +70,7 @@ constexpr DeviceNode kRows[] = {
     node<Infer>("Infer", "pipeline/nodes/model/infer.h"),
     node<Detect>("Detect", "pipeline/nodes/decide/detect.h"),
     node<Ctc>("Ctc", "pipeline/nodes/decode/ctc.h"),
-    node<Transducer>("Transducer", {}),  // its models would need a loader of their own
+    node<Transducer>("Transducer", "pipeline/nodes/decode/transducer.h"),
     node<Null>("Null", "pipeline/nodes/null.h"),
 };
 

@@ -76,6 +76,10 @@ Result<Session> Infer::make_session(NodeContext& context) noexcept {
   return ModelStream::make_session(context, *prepared_);
 }
 
+Result<SteppedSession> Infer::make_stepped(NodeContext& context, const ModelUsage& usage) noexcept {
+  return SteppedSession::make(*prepared_, usage, context.memory);
+}
+
 // The shape of the prepared model; the number of output frames is that of a stream, stepped models set their
 // own.
 ModelStreamShape Infer::shape_of(const Model& loaded, const NodeContext& context, int to) const noexcept {
@@ -150,7 +154,7 @@ Status Infer::prepare_stepped(NodeContext& context, const Model& loaded, const M
   RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize));
   const PrepareOptions options = prepare_options(loaded, usage, {.isa = context.isa, .slack = context.slack});
   RUNNEL_ASSIGN(prepared_, make_prepared(context, loaded, options));
-  RUNNEL_ASSIGN(stepped_, SteppedSession::make(*prepared_, usage, context.memory));
+  RUNNEL_ASSIGN(stepped_, make_stepped(context, usage));
   const int axis = output_time_axis(loaded, usage, to);
   const Shape shape = prepared_->shape(to);
   shape_ = shape_of(loaded, context, to);
@@ -189,6 +193,10 @@ std::int64_t Infer::reset(std::int64_t first) noexcept {
 
 void Infer::step(Output& out) noexcept {
   stepped_->run();
+  give(out);
+}
+
+void Infer::give(Output& out) noexcept {
   OutputFrames frames;
   frames.block =
       stepped_->session().tensor(prepared_->model().outputs()[static_cast<std::size_t>(position_)]).data();
@@ -203,21 +211,23 @@ Status Infer::process(const Block& in, Output& out) noexcept {
     stream_.process(in, out);
     return {};
   }
-  std::int64_t done = std::min(skip_, in.count);
-  skip_ -= done;
-  while (done < in.count) {
-    const std::byte* from = in.data + static_cast<std::size_t>(done) * shape_.in_bytes;
-    const std::int64_t skipped = stepped_->skip(in.count - done);
-    if (stepped_->over()) ignored_ += skipped;
-    done += skipped;
-    const std::int64_t count = std::min(stepped_->wanted(), in.count - done);
-    input_.convert(from + static_cast<std::size_t>(skipped) * shape_.in_bytes, count * shape_.in_values,
-                   stepped_->room());
-    stepped_->written(count);
-    done += count;
+  for (std::int64_t done = 0; done < in.count;) {
+    done += take(in.data + static_cast<std::size_t>(done) * shape_.in_bytes, in.count - done);
     if (stepped_->due()) step(out);
   }
   return {};
+}
+
+std::int64_t Infer::take(const std::byte* frames, std::int64_t count) noexcept {
+  const std::int64_t before = std::min(skip_, count);
+  skip_ -= before;
+  const std::int64_t skipped = before + stepped_->skip(count - before);
+  if (stepped_->over()) ignored_ += skipped;
+  const std::int64_t taken = std::min(stepped_->wanted(), count - skipped);
+  input_.convert(frames + static_cast<std::size_t>(skipped) * shape_.in_bytes, taken * shape_.in_values,
+                 stepped_->room());
+  stepped_->written(taken);
+  return skipped + taken;
 }
 
 Status Infer::flush(Output& out) noexcept {

@@ -44,6 +44,8 @@ class Infer : public Node {
   virtual Result<const Prepared*> make_prepared(NodeContext& context, const Model& loaded,
                                                 const PrepareOptions& options) noexcept;
   virtual Result<Session> make_session(NodeContext& context) noexcept;
+  // The same for a model that runs in steps, windows or clips.
+  virtual Result<SteppedSession> make_stepped(NodeContext& context, const ModelUsage& usage) noexcept;
   // Frames of a larger block that the program also runs, whenever as many frames have arrived at once
   // (nodes/host/model/larger_block.h); 0: none. `block`: frames of the block that always runs.
   [[nodiscard]] virtual std::int64_t larger_block(const NodeContext&, std::int64_t block) const noexcept {
@@ -62,6 +64,15 @@ class Infer : public Node {
   [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes; }
   // The layout of frames of a model that runs as a stream.
   [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
+
+  // The parts of process() with a model that runs in steps, windows or clips, for programs that run them
+  // together. The session; only with such a model.
+  [[nodiscard]] SteppedSession& stepped() noexcept { return *stepped_; }
+  [[nodiscard]] const SteppedSession& stepped() const noexcept { return *stepped_; }
+  // Takes frames, all of them or those up to the next run, which is due() then; returns how many.
+  std::int64_t take(const std::byte* frames, std::int64_t count) noexcept;
+  // Appends the output of a run that has ended.
+  void give(Output& out) noexcept;
 
  private:
   Status choose_output(const Model& loaded, const ModelUsage& usage) noexcept;

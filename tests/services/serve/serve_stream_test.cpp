@@ -1,7 +1,10 @@
 // Streams without a network: what they share, and that sharing changes nothing.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "services/serve/stream.h"
+#include "tests/inference/graph_builder.h"
 #include "tests/services/serve/support.h"
 
 namespace runnel::serve::test {
@@ -105,6 +108,107 @@ TEST(ServeStream, GivesTheTextOfDecoders) {
   }
   ASSERT_TRUE(stream->end().ok());
   EXPECT_EQ(found, expected);
+}
+
+// A model of 40 features that runs in steps with a state, in windows, or over a clip.
+std::string model_of(UsageKind kind, const std::filesystem::path& folder) {
+  runnel::test::GraphBuilder b(9, DType::float32);
+  const bool step = kind == UsageKind::step;
+  const int frames = step ? 5 : kind == UsageKind::window ? 12 : 40;
+  const auto x = b.input({1, frames, 40});
+  runnel::test::GraphBuilder::Window all;
+  all.kernel = all.stride = frames;
+  auto deep = b.conv(x, 24, all, 1, true);
+  compiler::Graph& graph = b.graph();
+  if (step) {
+    const auto kept = b.input({1, 1, 24});
+    deep = b.binary(OpCode::add, deep, kept);
+    // Half of it stays.
+    deep = b.conv(deep, 24, {});
+    graph.pipeline.states = {{deep, kept}};
+  }
+  const auto y = b.conv(deep, 12, {});
+  b.output(y);
+  if (step) b.output(deep);
+  graph.pipeline.usage = kind;
+  graph.pipeline.step = step ? 3 : 0;
+  graph.pipeline.context = step ? 2 : 0;
+  graph.pipeline.window = kind == UsageKind::window ? frames : 0;
+  graph.pipeline.hop = kind == UsageKind::window ? 7 : 0;
+  const auto written = compiler::write_model(graph);
+  EXPECT_TRUE(written.ok()) << written.status().text();
+  const std::string path = (folder / (std::string(name_of(kind)) + ".rnl")).string();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(written->bytes.data()),
+             static_cast<std::streamsize>(written->bytes.size()));
+  return path;
+}
+
+// Models that are no streams run together too, more of them than there are seats, and give what a run gives.
+// Packets have other sizes, some hold several steps, and streams end in the middle of one.
+TEST(ServeStream, StepsWindowsAndClipsRunTogether) {
+  constexpr std::size_t kStreams = 21;
+  for (const UsageKind kind : {UsageKind::step, UsageKind::window, UsageKind::whole}) {
+    SCOPED_TRACE(name_of(kind));
+    Streams all(kStreams);
+    const std::string around =
+        "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 ! infer model=" +
+        model_of(kind, all.digits.folder()) +
+        " ! detect threshold=0.1 release=0.05 smoothing_frames=1 refractory_frames=1";
+    std::vector<std::vector<std::int16_t>> sounds;
+    std::vector<std::string> expected(kStreams), found(kStreams);
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<std::size_t> at(kStreams);
+    std::size_t events = 0;
+    for (std::size_t i = 0; i < kStreams; ++i) {
+      sounds.push_back(sound(1 + 0.037 * static_cast<double>(i), static_cast<unsigned>(i)));
+      for (const std::string& line : all.digits.offline(sounds[i], "a", around)) {
+        expected[i] += line + "\n";
+        ++events;
+      }
+      streams.push_back(all.make(around));
+      ASSERT_NE(streams.back(), nullptr);
+      streams[i]->begin("a", &found[i]);
+    }
+    EXPECT_GE(events, kStreams);
+    Together steps;
+    for (bool any = true; any;) {
+      any = false;
+      std::vector<Together::Turn> turns;
+      for (std::size_t i = 0; i < kStreams; ++i) {
+        const std::size_t count = std::min<std::size_t>(300 + 171 * i, sounds[i].size() - at[i]);
+        if (count == 0) continue;
+        any = true;
+        const std::size_t left = streams[i]->waiting() / 2;
+        streams[i]->give(std::as_bytes(std::span(sounds[i]).subspan(at[i] - left, left + count)));
+        at[i] += count;
+        turns.emplace_back(streams[i].get());
+      }
+      steps.step(turns);
+      for (const Together::Turn& turn : turns) ASSERT_TRUE(turn.status.ok()) << turn.status.text();
+    }
+    for (std::size_t i = 0; i < kStreams; ++i) {
+      while (streams[i]->waiting() > 0) {
+        Together::Turn turn(streams[i].get());
+        steps.step({&turn, 1});
+        ASSERT_TRUE(turn.status.ok());
+      }
+      ASSERT_TRUE(streams[i]->end().ok());
+      EXPECT_EQ(found[i], expected[i]) << "stream " << i;
+    }
+    // One of them once more: nothing is left of what it heard before.
+    std::string again;
+    streams[4]->begin("a", &again);
+    for (std::size_t first = 0; first < sounds[4].size(); first += 1000) {
+      streams[4]->give(std::as_bytes(
+          std::span(sounds[4]).subspan(first, std::min<std::size_t>(1000, sounds[4].size() - first))));
+      Together::Turn turn(streams[4].get());
+      steps.step({&turn, 1});
+      ASSERT_TRUE(turn.status.ok());
+    }
+    ASSERT_TRUE(streams[4]->end().ok());
+    EXPECT_EQ(again, expected[4]);
+  }
 }
 
 // Buffers for formats of any number take memory for few sizes.

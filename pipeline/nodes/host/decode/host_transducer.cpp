@@ -9,15 +9,21 @@ const NodeType HostTransducer::type = [] {
   return copy;
 }();
 
-Status HostTransducer::read_tables(NodeContext& context, std::int32_t classes) noexcept {
+decoding::SearchFiles search_files_of(const Transducer& transducer,
+                                      std::span<const std::string_view> labels) {
   decoding::SearchFiles files;
-  files.tokens = tokens;
-  files.labels.assign(context.input.labels.begin(), context.input.labels.end());
-  files.units = units;
-  files.blank = blank;
-  files.hotwords = hotwords;
-  files.hotword_score = hotword_score;
-  RUNNEL_ASSIGN(owned_, decoding::OwnedSearchTables::read(files, classes, joiner));
+  files.tokens = transducer.tokens;
+  files.labels.assign(labels.begin(), labels.end());
+  files.units = transducer.units;
+  files.blank = transducer.blank;
+  files.hotwords = transducer.hotwords;
+  files.hotword_score = transducer.hotword_score;
+  return files;
+}
+
+Status HostTransducer::read_tables(NodeContext& context, std::int32_t classes) noexcept {
+  RUNNEL_ASSIGN(owned_, decoding::OwnedSearchTables::read(search_files_of(*this, context.input.labels),
+                                                          classes, joiner));
   tables = &owned_->tables();
   return {};
 }

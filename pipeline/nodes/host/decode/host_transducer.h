@@ -8,6 +8,9 @@
 
 namespace runnel::pipeline {
 
+// What the parameters of a node name.
+decoding::SearchFiles search_files_of(const Transducer& transducer, std::span<const std::string_view> labels);
+
 class HostTransducer final : public Transducer {
  public:
   static const NodeType type;

@@ -1,5 +1,5 @@
-// `infer` in programs that run many graphs: models come from SharedSessions, and the program runs streamed
-// ones itself, in larger blocks where as many frames have arrived.
+// `infer` in programs that run many graphs: models come from SharedSessions, and the program runs them
+// itself, many together; streamed ones in larger blocks where as many frames have arrived.
 #pragma once
 
 #include "pipeline/host/shared_sessions.h"
@@ -8,7 +8,7 @@
 
 namespace runnel::pipeline {
 
-// With a streaming model, process() queues frames and gives none. Between two steps of the executor
+// process() queues frames and gives none. Between two steps of the executor
 //
 //     while some nodes are due():
 //       for each of those with the same group(): load()
@@ -16,8 +16,8 @@ namespace runnel::pipeline {
 //       for each of them: collect()
 //     for each of them: executor.deliver(stage)
 //
-// gives the output of `infer`, bit for bit. Models that run in steps, windows or clips run in process(), as
-// in `infer`.
+// gives the output of `infer`, bit for bit. A model that runs in steps, windows or clips takes its frames as
+// they come; those that follow a run that is due wait for it.
 class SharedInfer final : public Infer {
  public:
   static const NodeType type;
@@ -33,24 +33,24 @@ class SharedInfer final : public Infer {
   // Call once after prepare(). Frames that wait within a step only are in memory of the seat, not of this
   // stream; `stage`: of this node in its graph. Error: out_of_memory.
   Status share_queue(int stage) noexcept;
-  // The seat of this step, before process(). Between two steps nothing waits there.
+  // The seat of this step, before process(). Nothing waits there between two steps.
   void sit(std::size_t seat) noexcept {
     if (seats_ != nullptr) queue_ = seats_ + seat * seat_bytes_;
   }
 
-  // The memory of the state of its model; empty: the model does not run as a stream.
+  // The memory of the state of its model; that of a model with steps is in the node.
   [[nodiscard]] std::span<const std::byte> state() const noexcept {
     return place_.group == nullptr ? std::span<const std::byte>() : place_.group->state(place_.index);
   }
 
-  // Whether a whole block is queued.
-  [[nodiscard]] bool due() const noexcept { return waiting_ - taken_ >= block_ && block_ > 0; }
+  // Whether a whole block is queued, or a step complete.
+  [[nodiscard]] bool due() const noexcept { return steps_ ? stepped().due() : waiting_ - taken_ >= block_; }
   // Moves the oldest queued frames into the session, in the workspace `seat` of group(); returns the run to
   // do. Seats of the runs that a group does together differ; they are below SharedSessions::kSeats.
   SessionGroup::Turn load(std::size_t seat) noexcept;
   // After the run of the group: keeps the results until the executor fetches them. At most as many runs as
   // the frames of one step need.
-  void collect() noexcept { (large_ ? larger_.stream() : stream()).collect(results_); }
+  void collect() noexcept;
   // Whether there are results.
   [[nodiscard]] bool has_results() const noexcept { return results_.count > 0; }
   // The group that does the next run when this node is due: of all nodes with this model and these settings,
@@ -73,6 +73,13 @@ class SharedInfer final : public Infer {
   Result<const Prepared*> make_prepared(NodeContext& context, const Model& loaded,
                                         const PrepareOptions& options) noexcept override;
   Result<Session> make_session(NodeContext& context) noexcept override;
+  Result<SteppedSession> make_stepped(NodeContext& context, const ModelUsage& usage) noexcept override;
+  void queue(const std::byte* frames, std::int64_t count) noexcept;
+  void make_room(std::int64_t count, Output& out) noexcept;
+  void take_queued() noexcept;
+  void step_alone(Output& out) noexcept;
+  void drop_taken() noexcept;
+  void hand_over(Output& out) noexcept;
 
   SharedSessions* shared_ = nullptr;
   SharedSessions::Place place_;
@@ -83,7 +90,8 @@ class SharedInfer final : public Infer {
   std::byte* seats_ = nullptr;  // queues of all seats; null: there is a queue of its own
   std::size_t seat_bytes_ = 0;
   std::int64_t capacity_ = 0;  // frames
-  std::int64_t block_ = 0;     // of the model; 0: it runs in process()
+  std::int64_t block_ = 0;     // of a streaming model
+  bool steps_ = false;         // the model runs in steps, windows or clips
   std::int64_t waiting_ = 0, taken_ = 0;
   Output results_;                // in memory of its own
   std::size_t result_bytes_ = 0;  // of a frame
