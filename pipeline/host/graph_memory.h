@@ -18,13 +18,15 @@ namespace runnel::pipeline {
 class GraphMemory final : public Memory {
  public:
   // Once, before the first allocation: takes `bytes` at once, packed_bytes() of a graph that made the same
-  // allocations. Without memory for it nothing is reserved.
-  void reserve(std::size_t bytes) noexcept {
+  // allocations. Without memory for it nothing is reserved. `zeroed`: two pieces of the same history have the
+  // same bytes, addresses apart.
+  void reserve(std::size_t bytes, bool zeroed = false) noexcept {
     if (bytes == 0) return;
     // Vector kernels may read (never write) past the end of their buffers.
     const std::size_t size = (bytes + kPastEnd + kLine - 1) / kLine * kLine;
     reserved_.reset(static_cast<std::byte*>(::operator new[](size, std::align_val_t{kLine}, std::nothrow)));
     reserved_bytes_ = reserved_ == nullptr ? 0 : bytes;
+    if (zeroed && reserved_ != nullptr) std::fill_n(reserved_.get(), size, std::byte{0});
   }
 
   void* allocate(std::size_t bytes, std::size_t alignment) noexcept override {
