@@ -1,7 +1,7 @@
 /* What a stream is to a C99 application, in firmware (embed/runnel.h) as on a host (the header of librunnel):
  * codes and their sentences, samples in, decisions out, saved states, facts and counters. Code that uses only
- * these declarations moves between desk and device unchanged; the two differ in where a program comes from and
- * who owns the memory. Included by both headers; applications include one of them. */
+ * these declarations moves between desk and device unchanged; the two differ in where a program comes from
+ * and who owns the memory. Included by both headers; applications include one of them. */
 #pragma once
 
 #include <stddef.h>
@@ -81,8 +81,8 @@ runnel_code runnel_end(runnel_node* node);
 
 /* A decision. Times are samples since the start of the stream, [begin, end). */
 typedef struct runnel_event {
-  const char* label; /* zero-terminated, as long-lived as the program; a decoder's text is in the node's memory,
-                        until as many more decisions come as the queue has room for */
+  const char* label;   /* zero-terminated, as long-lived as the program; a decoder's text is in the node's
+                          memory,   until as many more decisions come as the queue has room for */
   int32_t label_index; /* among runnel_label(); -1: none of them */
   float score;         /* 0 .. 1 */
   int64_t begin, end;
@@ -100,8 +100,8 @@ runnel_code runnel_reset(runnel_node* node);
  * same program: in firmware in the same image at the same addresses, on hosts in any node of any process with
  * the same build of the library and the same processor's instructions. runnel_restore() refuses other bytes
  * (MISMATCH) and damaged ones (INVALID_DATA) and leaves the node unchanged. On hosts, graphs with nodes that
- * keep state outside of the node's memory, as decoders of speech do, are UNSUPPORTED, and runnel_saved_bytes()
- * is then 0; frames that wait to be fetched are not saved, decisions are. */
+ * keep state outside of the node's memory, as decoders of speech do, are UNSUPPORTED, and
+ * runnel_saved_bytes() is then 0; frames that wait to be fetched are not saved, decisions are. */
 size_t runnel_saved_bytes(const runnel_node* node);
 runnel_code runnel_save(const runnel_node* node, void* to, size_t bytes);
 runnel_code runnel_restore(runnel_node* node, const void* from, size_t bytes);

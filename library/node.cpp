@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/crc32c.h"
@@ -20,12 +21,16 @@ constexpr char kMagic[8] = {'R', 'N', 'L', 'S', 'A', 'V', 'E', '1'};
 struct runnel_node::Header {
   char magic[8] = {};
   std::uint32_t identity = 0;  // of library, program, processor and layout
-  std::uint32_t crc = 0;       // of everything after the header
+  std::uint32_t crc = 0;       // of all bytes, with 0 in its place
   std::uint64_t graph_bytes = 0, decision_bytes = 0;
   std::uint64_t gated = 0, ended = 0;
-  std::int64_t lost = 0;
   runnel::embed::EnergyGate gate;
 };
+
+std::uint32_t runnel_node::checksum(const Header& header, std::span<const std::byte> body) {
+  static_assert(sizeof(Header) == 64, "no padding, which would have any value");
+  return runnel::crc32c(body, runnel::crc32c(std::as_bytes(std::span(&header, 1))));
+}
 
 runnel::Result<std::unique_ptr<runnel_node>> runnel_node::make(
     const std::shared_ptr<const runnel::library::Program>& program, const runnel_options& options) {
@@ -35,26 +40,14 @@ runnel::Result<std::unique_ptr<runnel_node>> runnel_node::make(
   node->outbox = std::make_unique<runnel::library::Outbox>(program->labels(), settings.source,
                                                            settings.events, settings.frames);
   RUNNEL_ASSIGN(node->graph, program->make_graph());
-  for (int i = 0; i < node->graph->size(); ++i) {
-    runnel::pipeline::Node* const stage = node->graph->stage(i).node;
-    if (auto* const samples = dynamic_cast<runnel::library::PushedSamples*>(stage); samples != nullptr) {
-      node->source = samples;
-    } else if (auto* const decisions = dynamic_cast<runnel::library::DecisionSink*>(stage);
-               decisions != nullptr) {
-      decisions->to = node->outbox.get();
-      node->outbox->decisions_are(decisions->format());
-    } else if (auto* const frames = dynamic_cast<runnel::library::FrameSink*>(stage); frames != nullptr) {
-      frames->to = node->outbox.get();
-    }
-  }
+  node->source = &runnel::library::attach(*node->graph, *node->outbox);
   node->outbox->observe(options.on_frames, options.user);
   node->gate.reset();
   return node;
 }
 
 Status runnel_node::push(const void* samples, std::size_t frames, DType dtype) {
-  if (ended)
-    return Status(Code::invalid_argument, "samples after the end of the stream: reset first");
+  if (ended) return Status(Code::invalid_argument, "samples after the end of the stream: reset first");
   if (frames == 0) return {};
   if (!gate.opens(samples, frames, static_cast<std::size_t>(source->channels), dtype)) {
     gated += frames;
@@ -104,7 +97,6 @@ runnel_node::Header runnel_node::header() const {
   header.decision_bytes = outbox->saved_bytes();
   header.gated = gated;
   header.ended = ended ? 1 : 0;
-  header.lost = 0;  // that of the source is in the graph's memory
   header.gate = gate;
   return header;
 }
@@ -124,7 +116,7 @@ Status runnel_node::save(std::span<std::byte> to) const {
   const std::span<std::byte> body = to.subspan(sizeof header);
   RUNNEL_TRY(program->state_map()->save(*graph, body.first(static_cast<std::size_t>(header.graph_bytes))));
   outbox->save(body.data() + header.graph_bytes);
-  header.crc = runnel::crc32c(body);
+  header.crc = checksum(header, body);
   std::memcpy(to.data(), &header, sizeof header);
   return {};
 }
@@ -145,7 +137,8 @@ Status runnel_node::restore(std::span<const std::byte> from) {
       body.size() < saved.graph_bytes)
     return Status(Code::mismatch) << "saved bytes of another size: " << from.size() << ", expected "
                                   << sizeof saved + saved.graph_bytes + saved.decision_bytes;
-  if (runnel::crc32c(body) != saved.crc)
+  const std::uint32_t crc = std::exchange(saved.crc, 0);
+  if (checksum(saved, body) != crc)
     return Status(Code::invalid_data, "saved bytes are damaged: their checksum differs");
   const auto size = static_cast<std::size_t>(saved.graph_bytes);
   // Decisions first: what they refuse leaves the node unchanged, as the graph's bytes then do.

@@ -43,4 +43,5 @@ struct runnel_node {
   // What is saved before the memory of the graph and the waiting decisions.
   struct Header;
   [[nodiscard]] Header header() const;
+  [[nodiscard]] static std::uint32_t checksum(const Header& header, std::span<const std::byte> body);
 };

@@ -8,6 +8,7 @@
 #include "library/models.h"
 #include "pipeline/nodes/host/nodes.h"
 #include "pipeline/nodes/nodes.h"
+#include "pipeline/nodes/null.h"
 
 namespace runnel::library {
 
@@ -135,6 +136,20 @@ Result<const Prepared*> SharedModelInfer::make_prepared(pipeline::NodeContext& c
   }
 }
 
+PushedSamples& attach(pipeline::Graph& graph, Outbox& outbox) {
+  for (int i = 1; i < graph.size(); ++i) {
+    const pipeline::Stage& stage = graph.stage(i);
+    if (stage.type == &DecisionSink::type) {
+      auto& sink = static_cast<DecisionSink&>(*stage.node);
+      sink.to = &outbox;
+      outbox.decisions_are(sink.format());
+    } else if (stage.type == &FrameSink::type) {
+      static_cast<FrameSink&>(*stage.node).to = &outbox;
+    }
+  }
+  return static_cast<PushedSamples&>(*graph.stage(0).node);
+}
+
 pipeline::NodeTable library_nodes() {
   static const std::vector<const NodeType*> nodes = [] {
     std::vector<const NodeType*> all;
@@ -144,7 +159,9 @@ pipeline::NodeTable library_nodes() {
       else if (one->input.kinds != 0 && one->output.kinds != 0 && !one->joins)
         all.push_back(one);
     }
-    all.insert(all.end(), {&PushedSamples::type, &DecisionSink::type, &FrameSink::type});
+    // `null` is for dry runs.
+    all.insert(all.end(),
+               {&PushedSamples::type, &DecisionSink::type, &FrameSink::type, &pipeline::Null::type});
     return all;
   }();
   return nodes;

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "library/outbox.h"
+#include "pipeline/host/graph.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/host/model/live_infer.h"
 
@@ -76,6 +77,9 @@ class SharedModelInfer final : public pipeline::LiveInfer {
   Result<const Prepared*> make_prepared(pipeline::NodeContext& context, const Model& loaded,
                                         const PrepareOptions& options) noexcept override;
 };
+
+// Connects the sinks of a graph to what waits for the application. Returns its source.
+PushedSamples& attach(pipeline::Graph& graph, Outbox& outbox);
 
 // What a graph of the library may have: every node with an input and an output, and the ends above.
 pipeline::NodeTable library_nodes();

@@ -16,15 +16,12 @@ struct SavedDecision {
 };
 
 runnel_type type_of(DType dtype) noexcept { return static_cast<runnel_type>(dtype); }
-static_assert(static_cast<int>(DType::float32) == RUNNEL_FLOAT32 &&
-              static_cast<int>(DType::int8) == RUNNEL_INT8 &&
-              static_cast<int>(DType::uint8) == RUNNEL_UINT8 &&
-              static_cast<int>(DType::int16) == RUNNEL_INT16 &&
-              static_cast<int>(DType::uint16) == RUNNEL_UINT16 &&
-              static_cast<int>(DType::int32) == RUNNEL_INT32 &&
-              static_cast<int>(DType::int64) == RUNNEL_INT64 &&
-              static_cast<int>(DType::boolean) == RUNNEL_BOOLEAN &&
-              static_cast<int>(DType::float64) == RUNNEL_FLOAT64);
+static_assert(
+    static_cast<int>(DType::float32) == RUNNEL_FLOAT32 && static_cast<int>(DType::int8) == RUNNEL_INT8 &&
+    static_cast<int>(DType::uint8) == RUNNEL_UINT8 && static_cast<int>(DType::int16) == RUNNEL_INT16 &&
+    static_cast<int>(DType::uint16) == RUNNEL_UINT16 && static_cast<int>(DType::int32) == RUNNEL_INT32 &&
+    static_cast<int>(DType::int64) == RUNNEL_INT64 && static_cast<int>(DType::boolean) == RUNNEL_BOOLEAN &&
+    static_cast<int>(DType::float64) == RUNNEL_FLOAT64);
 
 float scale_of(const pipeline::Format& format) noexcept {
   const bool integers = format.dtype != DType::float32 && format.dtype != DType::float64;
@@ -71,8 +68,7 @@ void Outbox::add(const pipeline::Event& event) {
   const auto found = std::find_if(labels_.begin(), labels_.end(),
                                   [&event](const char* label) { return event.label == label; });
   Decision& decision = decisions_.emplace_back();
-  decision.event = {nullptr,     -1,          event.score, event.begin,
-                    event.end, event.frame};
+  decision.event = {nullptr, -1, event.score, event.begin, event.end, event.frame};
   if (found != labels_.end()) {
     decision.event.label = *found;
     decision.event.label_index = static_cast<std::int32_t>(found - labels_.begin());
@@ -137,10 +133,9 @@ bool Outbox::fetch(runnel_text& text) {
   if (texts_.empty()) return false;
   text_ = std::move(texts_.front());
   texts_.pop_front();
-  text = {text_->text.c_str(),  text_->final ? 1 : 0, text_->segment,
-          text_->event.begin,   text_->event.end,     text_->stable,
-          text_->words.data(),  text_->words.size(),  text_->tokens.data(),
-          text_->tokens.size()};
+  text = {text_->text.c_str(),  text_->final ? 1 : 0, text_->segment,      text_->event.begin,
+          text_->event.end,     text_->stable,        text_->words.data(), text_->words.size(),
+          text_->tokens.data(), text_->tokens.size()};
   return true;
 }
 
@@ -228,9 +223,9 @@ Status Outbox::restore(std::span<const std::byte> from) {
     from = from.subspan(sizeof saved);
     if (saved.label_bytes > from.size() || saved.label_index < -1 ||
         saved.label_index >= static_cast<std::int64_t>(labels_.size()))
-      return Status(Code::invalid_data) << "saved bytes: a decision with label " << saved.label_index
-                                        << " of " << labels_.size() << " and a text of "
-                                        << saved.label_bytes << " bytes";
+      return Status(Code::invalid_data)
+             << "saved bytes: a decision with label " << saved.label_index << " of " << labels_.size()
+             << " and a text of " << saved.label_bytes << " bytes";
     Decision& one = decisions.emplace_back();
     one.event = {saved.label_index < 0 ? nullptr : labels_[static_cast<std::size_t>(saved.label_index)],
                  saved.label_index,

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +29,7 @@ class Outbox {
          std::int64_t frames);
 
   // The format of the decisions' input, for lines of JSON.
-  void decisions_are(const pipeline::Format& format) {
-    records_ = pipeline::EventRecords(source_, format);
-  }
+  void decisions_are(const pipeline::Format& format) { records_ = pipeline::EventRecords(source_, format); }
   // Calls this function with all frames from now on; null: none.
   void observe(runnel_frames_function function, void* user) noexcept {
     function_ = function;
@@ -69,7 +67,7 @@ class Outbox {
   };
   struct Decision {
     runnel_event event{};
-    std::string label;            // of those that are no labels of the program
+    std::string label;             // of those that are no labels of the program
     std::unique_ptr<Heard> heard;  // of decoders of speech
   };
   struct Frames {

@@ -9,6 +9,7 @@
 #include "pipeline/host/registry.h"
 #include "services/listen/listen_graph.h"
 #include "services/listen/model_graph.h"
+#include "services/models/find.h"
 
 namespace runnel::library {
 namespace {
@@ -23,14 +24,16 @@ Status check_text(const std::string& around) {
   const pipeline::NodeTable allowed = library_nodes();
   for (const NodeText& node : text.nodes) {
     const auto named = [&node](const pipeline::NodeType* type) { return type->name == node.type; };
-    const bool own = node.type == PushedSamples::type.name || node.type == DecisionSink::type.name ||
-                     node.type == FrameSink::type.name;
-    if (!own && std::any_of(allowed.begin(), allowed.end(), named)) continue;
+    const auto inner = [&named](const pipeline::NodeType* type) {
+      return named(type) && type->input.kinds != 0 && type->output.kinds != 0;
+    };
+    if (std::any_of(allowed.begin(), allowed.end(), inner)) continue;
     const pipeline::NodeTable all = pipeline::host_nodes();
-    if (own || std::any_of(all.begin(), all.end(), named)) {
+    if (std::any_of(all.begin(), all.end(), named) || std::any_of(allowed.begin(), allowed.end(), named)) {
       return Status(Code::unsupported)
              << pipeline::describe_position(around, node.position) << ": " << node.type
-             << " has no place in a program's graph: samples are pushed and decisions are fetched; expected the "
+             << " has no place in a program's graph: samples are pushed and decisions are fetched; expected "
+                "the "
                 "part between them, e.g. fbank ! infer model=a.rnl ! detect";
     }
   }
@@ -63,7 +66,8 @@ void add_ends(GraphText& text) {
       pipeline::find_node(library_nodes(), text.nodes.back().type, text.nodes.back().input >= 0);
   const bool decides = found.ok() && pipeline::takes((*found)->output.kinds, pipeline::Kind::events);
   if (decides) text.nodes.push_back(sink(DecisionSink::type.name, end));
-  if (first >= 0) text.nodes.push_back(observed(text.nodes[static_cast<std::size_t>(first)].input, RUNNEL_FEATURES));
+  if (first >= 0)
+    text.nodes.push_back(observed(text.nodes[static_cast<std::size_t>(first)].input, RUNNEL_FEATURES));
   if (last >= 0 && (decides || last == end))
     text.nodes.push_back(observed(last, RUNNEL_OUTPUT));
   else if (!decides)
@@ -92,6 +96,7 @@ Status Program::make_models() {
     RUNNEL_ASSIGN(options.key, crypto::Key::from_file(settings_.key_file));
   }
   key_ = options.key;
+  options.find = [](std::string_view name) { return models::find_model(name); };
   models_ = std::make_unique<Models>(std::move(options));
   return {};
 }
@@ -141,8 +146,7 @@ Result<std::shared_ptr<const Program>> Program::from_memory(std::span<const std:
   std::shared_ptr<Program> program(new Program(std::move(settings)));
   program->name_ = kName;
   RUNNEL_TRY(program->make_models());
-  if (const Status status = program->models_->add(
-          kName, bytes, program->key_ ? &*program->key_ : nullptr);
+  if (const Status status = program->models_->add(kName, bytes, program->key_ ? &*program->key_ : nullptr);
       !status.ok())
     return status.at("model in memory");
   RUNNEL_TRY(program->load(kName));
@@ -205,14 +209,17 @@ const Result<StateMap>& Program::state_map() const {
       RUNNEL_ASSIGN(const std::unique_ptr<Graph> one, make_graph());
       for (int i = 0; i < one->size(); ++i) {
         if (!keeps_state_in_memory(*one->stage(i).type)) {
-          return Status(Code::unsupported)
-                 << one->stage(i).label
-                 << " keeps state outside of the node's memory, so that nodes of this program cannot be saved";
+          return Status(Code::unsupported) << one->stage(i).label
+                                           << " keeps state outside of the node's memory, so that nodes of "
+                                              "this program cannot be saved";
         }
       }
       // Its own models, so that addresses in them differ too.
       RUNNEL_ASSIGN(const std::unique_ptr<Models> copies, models_->copy());
       RUNNEL_ASSIGN(const std::unique_ptr<Graph> other, make_graph(copies.get()));
+      Outbox sink(label_pointers_, {}, 1, 0), other_sink(label_pointers_, {}, 1, 0);
+      attach(*one, sink);
+      attach(*other, other_sink);
       return StateMap::learn(*one, models_->loaded(), *other, copies->loaded());
     };
     map_.emplace(make());

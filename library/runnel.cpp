@@ -51,7 +51,8 @@ runnel_code runnel_load_file(const char* path, const char* settings, runnel_prog
   return load(settings, program, [&](const auto& parsed) { return Program::from_file(path, parsed); });
 }
 
-runnel_code runnel_load_memory(const void* bytes, size_t size, const char* settings, runnel_program** program) {
+runnel_code runnel_load_memory(const void* bytes, size_t size, const char* settings,
+                               runnel_program** program) {
   if (program == nullptr) return null_pointer("the program");
   *program = nullptr;
   if (bytes == nullptr) return null_pointer("the model's bytes");
@@ -102,7 +103,8 @@ runnel_code runnel_prepare(const runnel_program* program, const runnel_options* 
   *node = nullptr;
   if (program == nullptr) return null_pointer("the program");
   return guarded([&]() -> Status {
-    RUNNEL_ASSIGN(auto made, runnel_node::make(program->of, options == nullptr ? runnel_options{} : *options));
+    RUNNEL_ASSIGN(auto made,
+                  runnel_node::make(program->of, options == nullptr ? runnel_options{} : *options));
     *node = made.release();
     return {};
   });

@@ -21,8 +21,9 @@
  * standard streams or lets an exception out. A failed call leaves its object as it was, unless it says
  * otherwise.
  *
- * Threads: a program is constant; any number of threads may use it at the same time. A node, or a run, belongs
- * to one thread at a time; different ones are independent. runnel_last_failure() is that of the calling thread.
+ * Threads: a program is constant; any number of threads may use it at the same time. A node, or a run,
+ * belongs to one thread at a time; different ones are independent. runnel_last_failure() is that of the
+ * calling thread.
  *
  * Interfaces: functions are added, and none changes or disappears, while the library is librunnel.so.0. */
 #pragma once
@@ -38,8 +39,8 @@ const char* runnel_version(void);
 
 /* ---- Programs
  *
- * `settings` is text of the form "key=value key=value", as in graphs; null or empty: the defaults. Values with
- * blanks are quoted. The keys:
+ * `settings` is text of the form "key=value key=value", as in graphs; null or empty: the defaults. Values
+ * with blanks are quoted. The keys:
  *
  *   rate       Hz, of the pushed samples (16000). Resampled where the front end wants another rate
  *   channels   of the pushed samples, interleaved (1). Mixed down where the front end wants one
@@ -61,7 +62,8 @@ const char* runnel_version(void);
  * without a decision gives frames only. */
 runnel_code runnel_load_file(const char* path, const char* settings, runnel_program** program);
 /* The same of a .rnl file in memory, plain or encrypted. The bytes are copied. */
-runnel_code runnel_load_memory(const void* bytes, size_t size, const char* settings, runnel_program** program);
+runnel_code runnel_load_memory(const void* bytes, size_t size, const char* settings,
+                               runnel_program** program);
 /* A graph from samples to decisions, frames or sound, such as "fbank ! infer model=a.rnl ! detect": without a
  * source and without sinks, which the library provides. */
 runnel_code runnel_load_graph(const char* text, const char* settings, runnel_program** program);
@@ -85,8 +87,8 @@ void runnel_close(runnel_node* node);
  * and texts that wait stay with the first one. Errors: UNSUPPORTED for graphs that cannot be saved;
  * OUT_OF_MEMORY. */
 runnel_code runnel_clone(const runnel_node* node, runnel_node** copy);
-/* The decision that runnel_poll() returned last as a line of JSON, without a newline, as `runnel listen` prints
- * it; empty before the first one. Valid until the next call with this node. Null for null. */
+/* The decision that runnel_poll() returned last as a line of JSON, without a newline, as `runnel listen`
+ * prints it; empty before the first one. Valid until the next call with this node. Null for null. */
 const char* runnel_line(runnel_node* node);
 
 /* Element types of frames and tensors. */

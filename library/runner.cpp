@@ -52,8 +52,8 @@ runnel::Result<std::unique_ptr<runnel_runner>> runnel_runner::make(
                 program->models().prepare(model, runnel::npu::simulating_operators(), options));
   const runnel::Prepared& prepared = *runner->prepared_;
   RUNNEL_ASSIGN(runnel::Workspace* const workspace, runnel::Workspace::make(prepared, runner->memory_));
-  auto* const state = static_cast<std::byte*>(
-      runner->memory_.allocate(std::max<std::size_t>(prepared.state_bytes(), 1), 64));
+  auto* const state =
+      static_cast<std::byte*>(runner->memory_.allocate(std::max<std::size_t>(prepared.state_bytes(), 1), 64));
   if (state == nullptr) return Status(Code::out_of_memory, "no memory for the state of a run");
   RUNNEL_ASSIGN(const runnel::Session session,
                 runnel::Session::make(prepared, *workspace, {state, prepared.state_bytes()}));

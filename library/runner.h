@@ -22,7 +22,6 @@ struct runnel_runner {
   std::vector<runnel_tensor> inputs, outputs;
 
  private:
-
   void describe(int tensor, std::span<const std::byte> data, runnel_tensor& to);
 
   std::shared_ptr<const runnel::library::Program> program_;

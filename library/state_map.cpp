@@ -38,7 +38,8 @@ constexpr std::size_t kMaxRegions = 0xFFFE;
 std::optional<Place> place_of(Word word, const std::vector<std::span<const std::byte>>& regions) noexcept {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const auto first = reinterpret_cast<Word>(regions[i].data());
-    if (word >= first && word - first <= regions[i].size()) return Place{i, static_cast<std::size_t>(word - first)};
+    if (word >= first && word - first <= regions[i].size())
+      return Place{i, static_cast<std::size_t>(word - first)};
   }
   return {};
 }
@@ -49,9 +50,7 @@ bool in_library(Word word) noexcept {
 }
 
 // The source of a graph of the library.
-PushedSamples& source_of(pipeline::Graph& graph) {
-  return static_cast<PushedSamples&>(*graph.stage(0).node);
-}
+PushedSamples& source_of(pipeline::Graph& graph) { return static_cast<PushedSamples&>(*graph.stage(0).node); }
 
 // Marks the words of the buffers between nodes.
 template <class Mark>
@@ -106,7 +105,8 @@ Status live(std::span<pipeline::Graph* const> graphs, const After& after) {
 
 }  // namespace
 
-StateMap::Regions StateMap::regions_of(const pipeline::Graph& graph, const std::vector<const Model*>& models) {
+StateMap::Regions StateMap::regions_of(const pipeline::Graph& graph,
+                                       const std::vector<const Model*>& models) {
   Regions regions = {graph.memory_piece()};
   for (const Model* const model : models) regions.push_back(model->bytes());
   return regions;
@@ -125,9 +125,9 @@ Status StateMap::compare(const pipeline::Graph& one, const Regions& regions, con
     } else if (first) {
       kinds_[i] = Kind::foreign;
     } else {
-      return Status(Code::unsupported)
-             << "nodes of this program cannot be saved: word " << i << " of their memory depends on more than "
-             << "the samples";
+      return Status(Code::unsupported) << "nodes of this program cannot be saved: word " << i
+                                       << " of their memory depends on more than "
+                                       << "the samples";
     }
   }
   return {};
@@ -138,7 +138,8 @@ Result<StateMap> StateMap::learn(pipeline::Graph& one, const std::vector<const M
   const std::span<const std::byte> piece = one.memory_piece();
   if (piece.size() != other.memory_piece().size() || piece.size() < one.packed_bytes() ||
       models.size() != other_models.size() || models.size() >= kMaxRegions)
-    return Status(Code::unsupported, "nodes of this program cannot be saved: their memory is not in one piece");
+    return Status(Code::unsupported,
+                  "nodes of this program cannot be saved: their memory is not in one piece");
   StateMap map;
   map.kinds_.assign((piece.size() + sizeof(Word) - 1) / sizeof(Word), Kind::number);
   for (std::size_t i = 0; i < map.kinds_.size(); ++i) map.initial_.push_back(word_at(piece, i));
@@ -169,6 +170,11 @@ Status StateMap::save(const pipeline::Graph& graph, std::span<std::byte> to) con
       if (place) out = place->code();
     } else if (kinds_[i] == Kind::number && word != initial_[i]) {
       if (place_of(word, regions) || in_library(word) || in_library(initial_[i])) {
+        if (getenv("RDEBUG"))
+          fprintf(stderr, "word %zu: %lx initial %lx piece %p+%zx region %zd off %zx lib %p\n", i, word,
+                  initial_[i], (void*)piece.data(), piece.size(),
+                  place_of(word, regions) ? (ssize_t)place_of(word, regions)->region : -1,
+                  place_of(word, regions) ? place_of(word, regions)->offset : 0, &__ehdr_start);
         return Status(Code::unsupported)
                << "a node in this state cannot be saved: word " << i << " of its memory could be an address";
       }

@@ -8,8 +8,8 @@
 // made; addresses of anything else stay those of the graph that is restored.
 //
 // An address in a word that never held one while this was learned would be saved as a number: a word with a
-// number that could be one is refused instead (the chance that a number is taken for an address by accident is
-// about 2^-27 per save).
+// number that could be one is refused instead (the chance that a number is taken for an address by accident
+// is about 2^-27 per save).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ namespace runnel::library {
 // Immutable and thread-safe.
 class StateMap {
  public:
-  // Both graphs just made, from one program, each over its own copy of the models, in the same order; both are
-  // used up. Error: unsupported when their memory differs by more than addresses.
+  // Both graphs just made, from one program, each over its own copy of the models, in the same order; both
+  // are used up. Error: unsupported when their memory differs by more than addresses.
   static Result<StateMap> learn(pipeline::Graph& one, const std::vector<const Model*>& models,
                                 pipeline::Graph& other, const std::vector<const Model*>& other_models);
 
@@ -51,7 +51,8 @@ class StateMap {
 
   // The pieces of memory that saved addresses lie in: that of a graph, then those of its models.
   using Regions = std::vector<std::span<const std::byte>>;
-  [[nodiscard]] static Regions regions_of(const pipeline::Graph& graph, const std::vector<const Model*>& models);
+  [[nodiscard]] static Regions regions_of(const pipeline::Graph& graph,
+                                          const std::vector<const Model*>& models);
 
   Status compare(const pipeline::Graph& one, const Regions& regions, const pipeline::Graph& other,
                  const Regions& other_regions, bool first);

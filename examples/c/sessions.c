@@ -1,5 +1,6 @@
-/* Many streams of one model: two nodes hear the same recording, the first one is saved in the middle, goes on as another
- * node, and as a clone; all must say the same. Arguments: MODEL FILE. Prints the decisions and how often each was made. */
+/* Many streams of one model: two nodes hear the same recording, the first one is saved in the middle, goes on
+ * as another node, and as a clone; all must say the same. Arguments: MODEL FILE [SETTINGS]. Prints the
+ * decisions and how often each was made. */
 #include <runnel/runnel.h>
 
 #include "wav.h"
@@ -22,13 +23,13 @@ int main(int argc, char** argv) {
   static runnel_event events[NODES][MOST];
   int counts[NODES] = {0, 0, 0, 0}, i, k;
   size_t count, half, bytes;
-  if (argc != 3) {
-    fprintf(stderr, "usage: sessions MODEL FILE\n");
+  if (argc < 3 || argc > 4) {
+    fprintf(stderr, "usage: sessions MODEL FILE [SETTINGS]\n");
     return 2;
   }
   int16_t* samples = read_wav(argv[2], &count);
   if (samples == NULL) return 1;
-  if (runnel_load_file(argv[1], NULL, &program) != RUNNEL_OK) return fail("loading");
+  if (runnel_load_file(argv[1], argc == 4 ? argv[3] : NULL, &program) != RUNNEL_OK) return fail("loading");
   half = count / 2;
   for (i = 0; i < 3; ++i)
     if (runnel_prepare(program, NULL, &nodes[i]) != RUNNEL_OK) return fail("preparing");

@@ -1,5 +1,5 @@
-/* A model over whole tensors: prints its inputs and outputs, and the first values of its outputs for inputs of zeros.
- * Argument: MODEL. */
+/* A model over whole tensors: prints its inputs and outputs, and the first values of its outputs for inputs
+ * of zeros. Argument: MODEL. */
 #include <runnel/runnel.h>
 #include <stdio.h>
 #include <string.h>

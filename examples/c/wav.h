@@ -19,7 +19,8 @@ static int16_t* read_wav(const char* path, size_t* count) {
   }
   if (fread(head, 1, sizeof head, file) == sizeof head && memcmp(head + 8, "WAVE", 4) == 0) {
     while (fread(chunk, 1, sizeof chunk, file) == sizeof chunk) {
-      const uint32_t size = chunk[4] | (uint32_t)chunk[5] << 8 | (uint32_t)chunk[6] << 16 | (uint32_t)chunk[7] << 24;
+      const uint32_t size =
+          chunk[4] | (uint32_t)chunk[5] << 8 | (uint32_t)chunk[6] << 16 | (uint32_t)chunk[7] << 24;
       if (memcmp(chunk, "fmt ", 4) == 0) {
         unsigned char format[16];
         if (size < sizeof format || fread(format, 1, sizeof format, file) != sizeof format) break;

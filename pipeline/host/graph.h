@@ -46,8 +46,8 @@ struct GraphOptions {
   bool insert_conversions = false;
   // For programs that run many graphs: nodes that support it take their models from here. Outlives the graph.
   SharedSessions* shared = nullptr;
-  // Bytes to take at once, as one zeroed piece, for all nodes and buffers: Graph::packed_bytes() of a graph of
-  // the same text and options. 0: each for itself. Not together with `shared`, which knows them.
+  // Bytes to take at once, as one zeroed piece, for all nodes and buffers: Graph::packed_bytes() of a graph
+  // of the same text and options. 0: each for itself. Not together with `shared`, which knows them.
   std::size_t piece_bytes = 0;
   // Plays recordings at most at this multiple of real time, for demonstrations; 0: as fast as possible.
   // Ignored for devices, which have their own pace.
