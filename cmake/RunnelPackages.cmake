@@ -102,4 +102,14 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "streaming inference of audio and se
 The header for C programs with its pkg-config file, and the C++ libraries of
 runnel with their headers and their CMake package.")
 
+# Debian's Python; what an import by root has compiled goes with the package.
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-runnel)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.11), python3 (<< 3.12), python3-numpy, librunnel0 ${same_version}")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "runnel")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/python/prerm)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "streaming inference of audio and sensor models, Python package
+Models, front ends, the quantizer and graphs of runnel between arrays of
+NumPy: import runnel.")
+
 include(CPack)

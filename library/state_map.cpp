@@ -4,6 +4,10 @@
 #include <cstring>
 #include <optional>
 
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+
 #include "base/crc32c.h"
 #include "library/nodes.h"
 
@@ -34,6 +38,15 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 constexpr std::size_t kMaxRegions = 0xFFFE;
+
+// The padding of objects has any value, which is kept and means nothing. Valgrind need not warn of it.
+void padding_may_be_read(std::span<const std::byte> piece) noexcept {
+#ifdef VALGRIND_MAKE_MEM_DEFINED
+  VALGRIND_MAKE_MEM_DEFINED(piece.data(), piece.size());
+#else
+  static_cast<void>(piece);
+#endif
+}
 
 std::optional<Place> place_of(Word word, const std::vector<std::span<const std::byte>>& regions) noexcept {
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -115,12 +128,16 @@ StateMap::Regions StateMap::regions_of(const pipeline::Graph& graph,
 Status StateMap::compare(const pipeline::Graph& one, const Regions& regions, const pipeline::Graph& other,
                          const Regions& other_regions, bool first) {
   const std::span<const std::byte> a = one.memory_piece(), b = other.memory_piece();
+  padding_may_be_read(a);
+  padding_may_be_read(b);
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (kinds_[i] == Kind::unused || kinds_[i] == Kind::foreign) continue;
+    if (kinds_[i] == Kind::unused) continue;
     const Word x = word_at(a, i), y = word_at(b, i);
-    if (x == y) continue;
+    // What is foreign must stay as it is: a part of it that changes would be lost.
+    if (kinds_[i] == Kind::foreign && x == initial_[i]) continue;
+    if (x == y && kinds_[i] != Kind::foreign) continue;
     const std::optional<Place> in_x = place_of(x, regions), in_y = place_of(y, other_regions);
-    if (in_x && in_y && *in_x == *in_y) {
+    if (in_x && in_y && *in_x == *in_y && kinds_[i] != Kind::foreign) {
       kinds_[i] = Kind::place;
     } else if (first) {
       kinds_[i] = Kind::foreign;
@@ -140,9 +157,16 @@ Result<StateMap> StateMap::learn(pipeline::Graph& one, const std::vector<const M
       models.size() != other_models.size() || models.size() >= kMaxRegions)
     return Status(Code::unsupported,
                   "nodes of this program cannot be saved: their memory is not in one piece");
+  padding_may_be_read(piece);
   StateMap map;
   map.kinds_.assign((piece.size() + sizeof(Word) - 1) / sizeof(Word), Kind::number);
   for (std::size_t i = 0; i < map.kinds_.size(); ++i) map.initial_.push_back(word_at(piece, i));
+  map.objects_.assign(map.kinds_.size(), false);
+  for (const pipeline::GraphMemory::Part& part : one.memory_parts()) {
+    if (part.alignment != sizeof(Word)) continue;
+    for (std::size_t word = part.first / 8; word < (part.first + part.bytes) / 8; ++word)
+      map.objects_[word] = true;
+  }
   for_each_buffer_word(one, [&map](std::size_t word) { map.kinds_[word] = Kind::unused; });
   const Regions regions = regions_of(one, models), other_regions = regions_of(other, other_models);
   map.models_.assign(regions.begin() + 1, regions.end());
@@ -156,8 +180,10 @@ Result<StateMap> StateMap::learn(pipeline::Graph& one, const std::vector<const M
 
 Status StateMap::save(const pipeline::Graph& graph, std::span<std::byte> to) const {
   const std::span<const std::byte> piece = graph.memory_piece();
+  padding_may_be_read(piece);
   Regions regions = {piece};
   regions.insert(regions.end(), models_.begin(), models_.end());
+  std::fill(to.begin() + static_cast<std::ptrdiff_t>(kinds_.size() * sizeof(Word)), to.end(), std::byte{0});
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     Word out = 0;
     const Word word = word_at(piece, i);
@@ -168,16 +194,15 @@ Status StateMap::save(const pipeline::Graph& graph, std::span<std::byte> to) con
                << "a node in this state cannot be saved: word " << i << " of its memory is no address in it";
       }
       if (place) out = place->code();
-    } else if (kinds_[i] == Kind::number && word != initial_[i]) {
-      if (place_of(word, regions) || in_library(word) || in_library(initial_[i])) {
-        if (getenv("RDEBUG"))
-          fprintf(stderr, "word %zu: %lx initial %lx piece %p+%zx region %zd off %zx lib %p\n", i, word,
-                  initial_[i], (void*)piece.data(), piece.size(),
-                  place_of(word, regions) ? (ssize_t)place_of(word, regions)->region : -1,
-                  place_of(word, regions) ? place_of(word, regions)->offset : 0, &__ehdr_start);
+    } else if (kinds_[i] == Kind::number && objects_[i] && word != initial_[i]) {
+      const std::optional<Place> place = place_of(word, regions);
+      if ((place && initial_[i] != 0) || in_library(word) || in_library(initial_[i])) {
         return Status(Code::unsupported)
                << "a node in this state cannot be saved: word " << i << " of its memory could be an address";
       }
+      out = place ? place->code() : word ^ initial_[i];
+      if (place) to[kinds_.size() * sizeof(Word) + i / 8] |= std::byte{1} << i % 8;
+    } else if (kinds_[i] == Kind::number) {
       out = word ^ initial_[i];
     }
     std::memcpy(to.data() + i * sizeof out, &out, sizeof out);
@@ -192,18 +217,20 @@ Status StateMap::restore(pipeline::Graph& graph, std::span<const std::byte> from
   if (from.size() != bytes()) return Status(Code::invalid_data, "saved bytes of another size");
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     const Word code = word_at(from, i);
-    if (kinds_[i] != Kind::place || code == 0) continue;
+    if (!is_place(from, i) || code == 0) continue;
     const std::size_t region = static_cast<std::size_t>(code & 0xFFFF) - 1;
-    if ((code & 0xFFFF) == 0 || region >= regions.size() || (code >> 16) > regions[region].size())
+    const bool possible = kinds_[i] == Kind::place || (kinds_[i] == Kind::number && objects_[i]);
+    if (!possible || (code & 0xFFFF) == 0 || region >= regions.size() ||
+        (code >> 16) > regions[region].size())
       return Status(Code::invalid_data) << "saved bytes: word " << i << " is no place in the node's memory";
   }
   auto* const memory = const_cast<std::byte*>(piece.data());  // the graph's own, which is not constant
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     const Word code = word_at(from, i);
     Word word = 0;
-    if (kinds_[i] == Kind::number)
+    if (kinds_[i] == Kind::number && !is_place(from, i))
       word = code ^ initial_[i];
-    else if (kinds_[i] == Kind::place)
+    else if (kinds_[i] == Kind::place || kinds_[i] == Kind::number)
       word = code == 0 ? 0
                        : reinterpret_cast<Word>(regions[static_cast<std::size_t>(code & 0xFFFF) - 1].data()) +
                              (code >> 16);

@@ -7,9 +7,11 @@
 // are addresses in the piece and in models as offsets, and other words as what changed since the graph was
 // made; addresses of anything else stay those of the graph that is restored.
 //
-// An address in a word that never held one while this was learned would be saved as a number: a word with a
-// number that could be one is refused instead (the chance that a number is taken for an address by accident
-// is about 2^-27 per save).
+// Some addresses are set only when something is heard, so they may not be seen while this is learned. In
+// memory that was allocated for objects (aligned as addresses are, and not more, as samples and tensors are),
+// a word that was null when the graph was made and now has the value of a place in the piece or in a model is
+// an address, too. For this to be a number, a counter would have to pass 2^45, or a double to be a denormal
+// one of a few thousand among 2^52. Words that could be addresses of anything else are refused.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +34,9 @@ class StateMap {
                                 pipeline::Graph& other, const std::vector<const Model*>& other_models);
 
   // Bytes of a saved piece.
-  [[nodiscard]] std::size_t bytes() const noexcept { return kinds_.size() * sizeof(std::uint64_t); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return kinds_.size() * sizeof(std::uint64_t) + (kinds_.size() + 7) / 8;
+  }
   // Of the layout: equal for graphs that can restore each other's bytes.
   [[nodiscard]] std::uint32_t fingerprint() const noexcept { return fingerprint_; }
   // The memory of a graph of this program, over its own models. Error: unsupported (see above).
@@ -43,11 +47,17 @@ class StateMap {
  private:
   enum class Kind : std::uint8_t {
     number,   // or an address of something that all graphs of the process share
-    place,    // an address in the piece or in a model, or null
+    place,    // an address in the piece or in a model, or null (as words of objects_ may become)
     foreign,  // an address of something else that belongs to one graph
     unused,   // of a buffer that has no contents between two steps
   };
   using Word = std::uint64_t;
+
+  // Whether a saved word is an address.
+  [[nodiscard]] bool is_place(std::span<const std::byte> saved, std::size_t word) const noexcept {
+    return kinds_[word] == Kind::place ||
+           (std::to_integer<unsigned>(saved[kinds_.size() * sizeof(Word) + word / 8]) >> word % 8 & 1U) != 0;
+  }
 
   // The pieces of memory that saved addresses lie in: that of a graph, then those of its models.
   using Regions = std::vector<std::span<const std::byte>>;
@@ -58,6 +68,7 @@ class StateMap {
                  const Regions& other_regions, bool first);
 
   std::vector<Kind> kinds_;
+  std::vector<bool> objects_;  // words of memory that was allocated for objects
   std::vector<Word> initial_;  // of the graph that it was learned from
   Regions models_;             // of the program
   std::uint32_t fingerprint_ = 0;
