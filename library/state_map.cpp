@@ -38,6 +38,8 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 constexpr std::size_t kMaxRegions = 0xFFFE;
+// Counters stay below it. Programs that are not position-independent may have heap memory below it, too.
+constexpr Word kLeastAddress = Word{1} << 36;
 
 // The padding of objects has any value, which is kept and means nothing. Valgrind need not warn of it.
 void padding_may_be_read(std::span<const std::byte> piece) noexcept {
@@ -173,8 +175,13 @@ Result<StateMap> StateMap::learn(pipeline::Graph& one, const std::vector<const M
   RUNNEL_TRY(map.compare(one, regions, other, other_regions, true));
   pipeline::Graph* const both[] = {&one, &other};
   RUNNEL_TRY(live(both, [&] { return map.compare(one, regions, other, other_regions, false); }));
-  // Addresses in the piece are offsets already when they are compared with what another graph saved.
-  map.fingerprint_ = crc32c(std::as_bytes(std::span(map.kinds_)));
+  // Whether other words are foreign may depend on the padding of objects, and makes no difference between
+  // processes.
+  std::uint32_t fingerprint = crc32c({});
+  for (std::size_t i = 0; i < map.kinds_.size(); ++i) {
+    if (map.kinds_[i] == Kind::place) fingerprint = crc32c(std::as_bytes(std::span(&i, 1)), fingerprint);
+  }
+  map.fingerprint_ = fingerprint;
   return map;
 }
 
@@ -196,7 +203,8 @@ Status StateMap::save(const pipeline::Graph& graph, std::span<std::byte> to) con
       if (place) out = place->code();
     } else if (kinds_[i] == Kind::number && objects_[i] && word != initial_[i]) {
       const std::optional<Place> place = place_of(word, regions);
-      if ((place && initial_[i] != 0) || in_library(word) || in_library(initial_[i])) {
+      if ((place && (initial_[i] != 0 || word < kLeastAddress)) || in_library(word) ||
+          in_library(initial_[i])) {
         return Status(Code::unsupported)
                << "a node in this state cannot be saved: word " << i << " of its memory could be an address";
       }

@@ -10,8 +10,8 @@
 // Some addresses are set only when something is heard, so they may not be seen while this is learned. In
 // memory that was allocated for objects (aligned as addresses are, and not more, as samples and tensors are),
 // a word that was null when the graph was made and now has the value of a place in the piece or in a model is
-// an address, too. For this to be a number, a counter would have to pass 2^45, or a double to be a denormal
-// one of a few thousand among 2^52. Words that could be addresses of anything else are refused.
+// an address, too, if it is larger than any counter becomes; a double would have to be a denormal one, of a
+// few thousand among 2^52. Other words that could be addresses are refused.
 #pragma once
 
 #include <cstddef>
