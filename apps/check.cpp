@@ -29,7 +29,7 @@ struct CheckCall {
 Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
   if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
     return Status(Code::invalid_argument) << "the model has no front end for " << wav;
-  compiler::FileLoader loader;
+  compiler::FileLoader loader(named_models());
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
   return NpyArray{frames.format.dtype, {frames.frames, frames.format.channels}, std::move(frames.data)};
@@ -161,8 +161,7 @@ Status run_check(const CheckCall& call, bool& passed) {
 
 void add_check(Verb verb, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      .required();
+  verb.positional("MODEL", call->model, kAnyModel).required();
   verb.positional("WAV", call->wav,
                   "A recording for the model's own front end (default: seeded random input)");
   verb.option("--frames", call->frames, "Length of the random input in frames (0: 200)").non_negative();

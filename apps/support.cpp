@@ -7,6 +7,7 @@
 
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise.h"
+#include "services/models/find.h"
 
 namespace runnel::apps {
 
@@ -165,7 +166,7 @@ Result<compiler::StreamOptions> stream_options(const ModelFlags& flags) {
 }  // namespace
 
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
-  compiler::LoadOptions options;
+  compiler::LoadOptions options = named_models();
   options.target = flags.target;
   options.member = flags.member;
   options.onnx = flags.onnx;
@@ -183,6 +184,12 @@ Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   } else {
     RUNNEL_ASSIGN(options.key, crypto::Key::from_file(flags.key_file));
   }
+  return options;
+}
+
+compiler::LoadOptions named_models() {
+  compiler::LoadOptions options;
+  options.find = [](std::string_view name) { return models::find_model(name); };
   return options;
 }
 

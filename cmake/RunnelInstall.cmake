@@ -67,12 +67,24 @@ function(runnel_find_lines result)
 endfunction()
 runnel_find_lines(RUNNEL_FIND_LINES ${runnel_libraries})
 
-install(TARGETS ${runnel_libraries} EXPORT runnel-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# What is installed belongs to a component, which becomes a Debian package (RunnelPackages): program, library or development.
+# What names none belongs to the program (RunnelOptions).
+install(TARGETS ${runnel_libraries} EXPORT runnel-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+if(TARGET runnel_shared)
+  install(TARGETS runnel_shared EXPORT runnel-targets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+  install(FILES ${PROJECT_SOURCE_DIR}/library/runnel_host.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/runnel RENAME runnel.h
+          COMPONENT development)
+  # pkg-config finds the folders from its own file, so that the installed tree can be moved.
+  file(RELATIVE_PATH RUNNEL_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/runnel.pc.in ${PROJECT_BINARY_DIR}/runnel.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/runnel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()
 if(TARGET runnel_program)
   set_target_properties(runnel_program PROPERTIES EXPORT_NAME program)
   install(TARGETS runnel_program EXPORT runnel-targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOLDER})
+install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOLDER} COMPONENT development)
 
 # Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for users of runnel::base. Headers in a folder
 # internal/ are private and not installed.
@@ -85,19 +97,21 @@ foreach(folder IN LISTS runnel_header_folders)
   foreach(header IN LISTS headers)
     if(NOT header MATCHES "/internal/" AND (RUNNEL_HOST OR NOT header MATCHES "/host/"))
       cmake_path(GET header PARENT_PATH parent)
-      install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/runnel/${parent})
+      install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/runnel/${parent}
+              COMPONENT development)
     endif()
   endforeach()
 endforeach()
-install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/runnel FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/runnel COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
 
 if(RUNNEL_HOST)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
-          FILES_MATCHING PATTERN "*.rnl" PATTERN "CMakeFiles" EXCLUDE)
+          FILES_MATCHING PATTERN "*.rnl" PATTERN "card.json" PATTERN "CMakeFiles" EXCLUDE)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
           FILES_MATCHING PATTERN "README.md" PATTERN "labels.txt" PATTERN "*.rnlg")
 endif()
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/runnel-config.cmake.in ${PROJECT_BINARY_DIR}/runnel-config.cmake
                               INSTALL_DESTINATION ${RUNNEL_CONFIG_FOLDER} PATH_VARS CMAKE_INSTALL_DATADIR)
@@ -105,4 +119,4 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/runnel-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/runnel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/runnel-config.cmake ${PROJECT_BINARY_DIR}/runnel-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindOnnxProto.cmake
-        DESTINATION ${RUNNEL_CONFIG_FOLDER})
+        DESTINATION ${RUNNEL_CONFIG_FOLDER} COMPONENT development)

@@ -32,7 +32,8 @@ function(runnel_module name)
   target_link_libraries(${target} PRIVATE runnel_flags ${ARG_LIBRARY})
   # Its copies of runnel's functions are its own.
   target_link_options(${target} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed LINKER:--gc-sections)
-  install(TARGETS ${target} LIBRARY DESTINATION ${RUNNEL_MODULE_FOLDER})
+  # The program and the shared library open the same ones.
+  install(TARGETS ${target} LIBRARY DESTINATION ${RUNNEL_MODULE_FOLDER} COMPONENT library)
   set_property(GLOBAL APPEND PROPERTY RUNNEL_MODULES ${target})
   set(RUNNEL_LINK_${name} "$<IF:$<BOOL:$<TARGET_PROPERTY:RUNNEL_MODULES>>,$<TARGET_NAME:${ARG_CLIENT}>,$<TARGET_NAME:${ARG_LIBRARY}>>" PARENT_SCOPE)
 endfunction()

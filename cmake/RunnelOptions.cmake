@@ -62,3 +62,6 @@ if(RUNNEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RUNNEL_CCACHE})
   endif()
 endif()
+
+# The component of what is installed without one (RunnelInstall).
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)

@@ -26,7 +26,7 @@ case "$*" in
 esac
 
 purposes=(build test bench firmware)
-if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser); fi
+if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser package root); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 

@@ -268,6 +268,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
         options.shared != nullptr ? options.shared->share(parsed) : std::make_shared<const GraphText>(parsed),
         options));
     if (options.shared != nullptr) graph->memory_.reserve(options.shared->bytes_of(graph->text_));
+    if (options.shared == nullptr) graph->memory_.reserve(options.piece_bytes, true);
     RUNNEL_TRY(graph->order(text));
     RUNNEL_TRY(graph->make_nodes(text));
     RUNNEL_TRY(graph->make_sections(text));

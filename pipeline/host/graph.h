@@ -46,6 +46,9 @@ struct GraphOptions {
   bool insert_conversions = false;
   // For programs that run many graphs: nodes that support it take their models from here. Outlives the graph.
   SharedSessions* shared = nullptr;
+  // Bytes to take at once, as one zeroed piece, for all nodes and buffers: Graph::packed_bytes() of a graph
+  // of the same text and options. 0: each for itself. Not together with `shared`, which knows them.
+  std::size_t piece_bytes = 0;
   // Plays recordings at most at this multiple of real time, for demonstrations; 0: as fast as possible.
   // Ignored for devices, which have their own pace.
   double speed = 0;
@@ -122,9 +125,13 @@ class Graph {
   }
   // Bytes that the nodes and their buffers occupy.
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
-  // Those of a graph that shares memory with others lie in one piece, for programs that fetch it into a cache
-  // before a step; empty for the first one of its text.
+  // Those of a graph that shares memory with others, or was made with `piece_bytes`, lie in one piece, for
+  // programs that fetch it into a cache before a step, or save it; empty for the first one of its text.
   [[nodiscard]] std::span<const std::byte> memory_piece() const { return memory_.piece(); }
+  // What was allocated in a piece of `piece_bytes`.
+  [[nodiscard]] std::span<const GraphMemory::Part> memory_parts() const { return memory_.parts(); }
+  // Bytes of one piece that holds them all, for GraphOptions::piece_bytes.
+  [[nodiscard]] std::size_t packed_bytes() const { return memory_.packed_bytes(); }
   // Names of the inserted nodes.
   [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
 

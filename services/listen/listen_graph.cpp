@@ -28,22 +28,6 @@ std::string source_of(const ListenOptions& options) {
          with("replug", options.replug) + with("duration", options.duration);
 }
 
-// Sets the threshold of the last `detect`.
-Result<std::string> with_threshold(const std::string& around, double threshold) {
-  if (threshold < 0) return around;
-  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
-  for (auto node = text.nodes.rbegin(); node != text.nodes.rend(); ++node) {
-    if (node->type != "detect") continue;
-    std::erase_if(node->parameters,
-                  [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
-    node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
-    const std::string all = to_text(text);
-    return all.substr(all.find('!') + 2);
-  }
-  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
-                                        << ": the model's decision has no node `detect`";
-}
-
 // The sinks of the events.
 std::string sinks_of(const ListenOptions& options) {
   std::string text = options.no_json ? "null" : "jsonl";
@@ -59,6 +43,21 @@ std::string sinks_of(const ListenOptions& options) {
 }
 
 }  // namespace
+
+Result<std::string> with_threshold(const std::string& around, double threshold) {
+  if (threshold < 0) return around;
+  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
+  for (auto node = text.nodes.rbegin(); node != text.nodes.rend(); ++node) {
+    if (node->type != "detect") continue;
+    std::erase_if(node->parameters,
+                  [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
+    node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
+    const std::string all = to_text(text);
+    return all.substr(all.find('!') + 2);
+  }
+  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
+                                        << ": the model's decision has no node `detect`";
+}
 
 Result<std::string> graph_text(const ListenOptions& options, const std::string& own) {
   RUNNEL_ASSIGN(const std::string around, with_threshold(own, options.threshold));

@@ -39,4 +39,7 @@ struct ListenOptions {
 // when `around` has no `detect`. Thread-safe.
 Result<std::string> graph_text(const ListenOptions& options, const std::string& around);
 
+// `around` with another threshold of its last `detect`; unchanged for a negative one. Errors: as above.
+Result<std::string> with_threshold(const std::string& around, double threshold);
+
 }  // namespace runnel::listen

@@ -9,7 +9,7 @@ namespace runnel::pipeline {
 
 // While skipping, it drops its input and gives zeros instead of output frames, so that indices continue and
 // no event is made. Afterwards the model is reset and restarts on its grid.
-class LiveInfer final : public Infer {
+class LiveInfer : public Infer {
  public:
   static const NodeType type;
 

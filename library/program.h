@@ -1,0 +1,61 @@
+// A loaded program: the implementation of runnel_program, shared by its nodes and runs.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "library/models.h"
+#include "library/runnel_host.h"
+#include "library/settings.h"
+#include "library/state_map.h"
+#include "pipeline/host/graph.h"
+
+namespace runnel::library {
+
+// Thread-safe.
+class Program {
+ public:
+  // Errors: those of runnel_load_file() and the others.
+  static Result<std::shared_ptr<const Program>> from_file(const std::string& path, Settings settings);
+  static Result<std::shared_ptr<const Program>> from_memory(std::span<const std::byte> bytes,
+                                                            Settings settings);
+  static Result<std::shared_ptr<const Program>> from_graph(const std::string& text, Settings settings);
+
+  // A graph of it, in one zeroed piece of memory. `models`: null, or other copies of its models.
+  [[nodiscard]] Result<std::unique_ptr<pipeline::Graph>> make_graph(Models* models = nullptr) const;
+  // How the memory of its graphs is saved. Made by the first call. Error: unsupported, with the node that
+  // cannot be saved.
+  [[nodiscard]] const Result<StateMap>& state_map() const;
+  // Seconds; negative: unknown (runnel_delay_of).
+  [[nodiscard]] double delay() const;
+
+  [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] const std::vector<const char*>& labels() const noexcept { return label_pointers_; }
+  [[nodiscard]] Models& models() const noexcept { return *models_; }
+  [[nodiscard]] runnel_facts facts() const noexcept;
+
+ private:
+  explicit Program(Settings settings) : settings_(std::move(settings)) {}
+  Status make_models();
+  Status load(const std::string& model);
+  Status build(const std::string& around);
+  [[nodiscard]] pipeline::GraphOptions graph_options(Models& models) const;
+
+  Settings settings_;
+  std::optional<crypto::Key> key_;
+  std::unique_ptr<Models> models_;
+  std::string text_, name_;
+  std::vector<std::string> labels_;
+  std::vector<const char*> label_pointers_;
+  std::size_t memory_bytes_ = 0;
+  mutable std::once_flag mapped_, measured_;
+  mutable std::optional<Result<StateMap>> map_;
+  mutable double delay_ = -1;
+};
+
+}  // namespace runnel::library

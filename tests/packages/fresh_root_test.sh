@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# fresh_root_test.sh SOURCE BUILD: the packages as a newcomer meets them. Makes them (scripts/package.sh), lets lintian judge them, installs them
+# in a fresh root of the machine's Debian, listens, builds a stranger's projects in C, removes everything and looks for what is left.
+# Prints how long each step took. As root, and with mmdebstrap.
+set -euo pipefail
+source=$1 build=$2
+command -v mmdebstrap >/dev/null || { echo "SKIPPED WITHOUT mmdebstrap: scripts/install.sh root" >&2; exit 77; }
+[[ $EUID -eq 0 ]] || { echo "SKIPPED: not root, which a fresh root needs" >&2; exit 77; }
+sources=()
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
+  if [[ -s $file ]]; then sources+=("$file"); fi
+done
+[[ ${#sources[@]} -gt 0 ]] || { echo "SKIPPED: apt has no sources of packages on this machine" >&2; exit 77; }
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+
+begun=$SECONDS
+# Removed even when a step fails; nothing of the machine is mounted below it by this test.
+work=$(mktemp -d)
+chmod 755 "$work"
+trap 'rm -rf --one-file-system "$work"' EXIT
+root=$work/root
+# step NAME COMMAND...: says how long it took; the test fails with it.
+step() {
+  local what=$1 start=$SECONDS status=0
+  shift
+  "$@" >"$work/log" 2>&1 || status=$?
+  if [[ $status -ne 0 ]]; then
+    tail -n 60 "$work/log" >&2
+    echo "$what: FAILED after $((SECONDS - start)) s" >&2
+    exit 1
+  fi
+  echo "$what: $((SECONDS - start)) s"
+}
+
+step "making the packages" "$source/scripts/package.sh" "$work/packages"
+(cd "$work/packages" && ls -l ./*.deb)
+lint() { lintian --fail-on error --no-tag-display-limit "$work"/packages/*.deb; }
+if command -v lintian >/dev/null; then step "lintian" lint; else echo "WITHOUT lintian: not judged" >&2; fi
+
+# Nothing under the GPL is linked.
+mkdir "$work/contents"
+for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$work/contents"; done
+if grep -rl --include='*.so*' --include=runnel libfftw3 "$work/contents/usr/lib" "$work/contents/usr/bin"; then
+  echo "these files of the packages use FFTW" >&2
+  exit 1
+fi
+
+# What the root is given to read: packages, projects, a recording and its decisions.
+given=$work/given
+mkdir -p "$given"
+cp "$work"/packages/*.deb "$source"/examples/c/*.[ch] "$given/"
+cp -r "$source/tests/packages/stranger" "$given/"
+cc -std=c99 -O1 "$source/tests/library/tones.c" -lm -o "$work/tones"
+"$work/tones" >"$given/tones.wav"
+speech=${RUNNEL_TEST_DATA:-}/digits/stitched_90s.wav
+if [[ -f $speech ]]; then cp "$speech" "$given/speech.wav"; fi
+
+cat >"$given/use.sh" <<'ROOT'
+set -eu
+cd /given
+eager='detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=""'
+runnel --version
+# 1. The program, with a model by its name.
+runnel listen digits --wav tones.wav --decision "$eager" | grep '"type":"event"' >program.txt
+test -s program.txt
+if [ -f speech.wav ]; then
+  test "$(runnel listen digits --wav speech.wav | grep -c '"type":"event"')" -ge 40
+fi
+# 2. A stranger's program in C, by pkg-config.
+gcc -std=c99 -Wall -Werror listen.c $(pkg-config --cflags --libs runnel) -o listen
+./listen digits tones.wav "decision='$eager'" >c.txt
+cmp program.txt c.txt
+# 3. A stranger's project, by CMake.
+cmake -S stranger -B made -D SOURCE=/given/listen.c -D CMAKE_BUILD_TYPE=Release >cmake.txt
+cmake --build made >>cmake.txt
+./made/stranger digits tones.wav "decision='$eager'" >cmake_said.txt
+cmp program.txt cmake_said.txt
+# The units are where systemd looks for them.
+test -f /lib/systemd/system/runnel-serve.service
+test -f /lib/systemd/system/runnel-listen@.service
+ROOT
+cat >"$given/files.sh" <<'ROOT'
+# Every file, but what package managers and the dynamic linker keep for themselves.
+find / -xdev \( -path /given -o -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/cache -o -path /var/log -o -path /var/lib/dpkg \
+  -o -path /var/lib/apt \) -prune -o ! -path /etc/ld.so.cache -print | sort
+ROOT
+
+# mmdebstrap's apt works on the root from outside, with the machine's network.
+cat >"$work/hook.sh" <<'HOOK'
+set -eu
+root=$1
+apt() { APT_CONFIG=$MMDEBSTRAP_APT_CONFIG DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Chroot-Directory="$root" "$@"; }
+now() { date +%s; }
+took() { echo "  $1: $(($(now) - $2)) s" >>"$WORK/steps"; }
+cp -r "$WORK/given" "$root/given"
+chroot "$root" sh /given/files.sh >"$WORK/before"
+start=$(now); apt install --no-install-recommends "$root"/given/*.deb; took "installing the packages" "$start"
+chroot "$root" dpkg-query -W -f '${Package} ${db:Status-Abbrev} ${Version} ${Installed-Size} kB\n' runnel librunnel0 librunnel-dev >>"$WORK/steps"
+start=$(now); chroot "$root" sh /given/use.sh; took "listening, and building a stranger's projects" "$start"
+start=$(now)
+apt purge runnel librunnel0 librunnel-dev
+apt autoremove --purge
+took "removing the packages" "$start"
+if chroot "$root" dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' | grep runnel; then echo "dpkg still knows them (above)"; exit 1; fi
+chroot "$root" sh /given/files.sh >"$WORK/after"
+diff "$WORK/before" "$WORK/after" || { echo "the packages left something behind, or took it away (above)"; exit 1; }
+HOOK
+export WORK=$work
+step "a fresh root, in which they are installed, used and removed" \
+  mmdebstrap --variant=apt --include=gcc,libc6-dev,make,cmake,pkg-config --aptopt='Apt::Install-Recommends "false"' \
+  --customize-hook="sh '$work/hook.sh' \"\$1\"" "$suite" "$root" "${sources[@]}"
+cat "$work/steps"
+echo "all: $((SECONDS - begun)) s"
+if [[ $((SECONDS - begun)) -gt 360 ]]; then echo "more than the six minutes that are meant" >&2; fi
