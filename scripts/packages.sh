@@ -8,9 +8,10 @@ packages_for() {
   case $1 in
     build) echo "g++ cmake ninja-build ccache git pkg-config ca-certificates" \
                 "libasound2-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
-                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libmosquitto-dev libpng-dev libcpp-httplib-dev" \
+                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libmosquitto-dev libpng-dev libcpp-httplib-dev libcurl4-openssl-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
-    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl" ;;
+    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl" \
+                "mandoc bash zsh fish" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;
