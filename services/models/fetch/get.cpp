@@ -8,6 +8,7 @@
 #include "base/host/small_file.h"
 #include "compiler/import/load.h"
 #include "inference/host/check.h"
+#include "inference/host/describe.h"
 #include "pipeline/host/text.h"
 #include "services/calibrate/model_front_end.h"
 #include "services/models/fetch/download.h"
@@ -92,7 +93,7 @@ Status checked(const CatalogueEntry& entry, const std::vector<std::byte>& bytes,
   if ((*model)->model().plan() == nullptr) {
     notes.push_back(entry.name + ": checked: it can be prepared here" +
                     (vectors.cases > 0 ? " and reproduces its self-test vectors" : ""));
-    RUNNEL_TRY(Engine::make(*model).status());
+    RUNNEL_TRY(describe_model(*model).status());
     return {};
   }
   constexpr std::int64_t kFrames = 200;
