@@ -5,7 +5,9 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "apps/call/progress.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
@@ -77,6 +79,7 @@ Status add_speed(const std::shared_ptr<const OwnedModel>& owned, nlohmann::order
 }
 
 Status run_check(const CheckCall& call, bool& passed) {
+  std::optional<Patience> patience("checking " + call.model);
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   const Model& model = owned->model();
   nlohmann::ordered_json result = {{"type", "check"}, {"model", call.model}, {"exact", true}};
@@ -153,6 +156,7 @@ Status run_check(const CheckCall& call, bool& passed) {
     RUNNEL_TRY(add_speed(owned, result, fast));
     passed = passed && fast;
   }
+  patience.reset();
   std::printf("%s\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   return {};
 }

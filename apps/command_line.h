@@ -11,6 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "apps/manual/table.h"
+#include "services/settings/settings.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -88,6 +91,9 @@ class Verb {
 
   // Text at the end of the help.
   void footer(const std::string& text) const;
+  // An example, which ends the help, and the heading of the verb in the overview of the program.
+  void example(const std::string& text) const;
+  void door(const std::string& heading) const;
   // The action of the verb, called once all options are read.
   void callback(std::function<void()> action) const;
 
@@ -105,6 +111,21 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
+  // Defaults of options from the settings file; environment variables (settings::variable_of) precede them.
+  // Call once all verbs are added; used are those of the verb of the call, none for help.
+  void settings(std::vector<settings::Setting> file) { settings_ = std::move(file); }
+  // A setting in effect: from the environment or the file.
+  struct Effective {
+    std::string section, key, value;
+    std::string from;     // "RUNNEL_LISTEN_DEVICE", or the file with its line
+    std::string problem;  // why it cannot be used; empty: it can
+  };
+  // Those of all verbs, whose options must have been added, and what nobody knows.
+  [[nodiscard]] std::vector<Effective> effective_settings() const;
+
+  // What was added so far.
+  [[nodiscard]] VerbFacts facts() const;
+
   // Adds --version, which prints `text()`.
   void version(std::function<std::string()> text);
   // The program, to which verbs are added.
@@ -120,9 +141,12 @@ class CommandLine {
     std::string complaint;  // of a refused call: the error in one line
   };
   // Parses the arguments and runs the callback of the verb. Exceptions of the callback propagate.
-  [[nodiscard]] Parsed run(int argc, char** argv);
+  [[nodiscard]] Parsed run(std::vector<std::string> arguments);
 
  private:
+  std::string apply_settings(const std::vector<std::string>& arguments);
+
+  std::vector<settings::Setting> settings_;
   std::unique_ptr<CLI::App> app_;
 };
 

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 
+#include "apps/call/progress.h"
 #include "apps/embed_speech.h"
 #include "apps/graphs.h"
 #include "apps/support.h"
@@ -520,6 +521,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
 }
 
 Status run_embed(const EmbedCall& call) {
+  const Patience patience("embedding " + call.graph.model);
   // Cortex-M processors are targets of this verb; other values specify how to import a foreign file.
   const bool cortex = call.flags.target.starts_with("cortex-");
   if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" &&

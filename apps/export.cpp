@@ -1,6 +1,7 @@
 // runnel export: models as .espdl files, which ESP-DL runs; several of them as a package.
 #include <fmt/format.h>
 
+#include "apps/call/progress.h"
 #include "apps/espdl_output.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -51,6 +52,7 @@ Result<std::vector<std::byte>> export_model(const ExportCall& call, const std::s
 }
 
 Status run_export(const ExportCall& call) {
+  const Patience patience("writing " + call.output);
   RUNNEL_TRY(check_extension(call.output, {".espdl"}));
   std::vector<std::vector<std::byte>> files;
   for (const std::string& input : call.inputs) {

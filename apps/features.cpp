@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "apps/batch/recordings_call.h"
+#include "apps/call/progress.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "features/fbank/fbank_parameters.h"
@@ -115,6 +116,7 @@ std::string source_of(const std::string& input) {
 
 // One recording into one file, perhaps with a picture.
 Status run_one(const FeaturesCall& call, const std::string& node, const std::string& source_settings) {
+  const Patience patience("features of " + call.inputs[0]);
   if (call.output == "-")
     return Status(Code::invalid_argument,
                   "-o -: an array needs a file; rows of --format csv may go to the standard output");

@@ -1,7 +1,11 @@
 #include "apps/graphs.h"
 
-#include <csignal>
+#include <unistd.h>
 
+#include <csignal>
+#include <optional>
+
+#include "apps/call/progress.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/file/jsonl.h"
@@ -46,6 +50,12 @@ void catch_signals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+}
+
+Status run_with_progress(pipeline::Graph& graph, const std::string& wav) {
+  std::optional<Patience> patience;
+  if (!wav.empty() && isatty(STDOUT_FILENO) != 1) patience.emplace("listening to " + wav);
+  return graph.run();
 }
 
 pipeline::GraphOptions graph_options(compiler::FileLoader& loader) {

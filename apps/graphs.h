@@ -37,6 +37,10 @@ Status check_after_source(const std::string& after_source, compiler::FileLoader&
 extern std::atomic<bool> stop_requested;
 void catch_signals();
 
+// Runs the graph. While it reads the recording `wav` (empty: another source), and its results do not go to a
+// terminal, there is progress.
+Status run_with_progress(pipeline::Graph& graph, const std::string& wav);
+
 // The options of every graph that the program runs.
 pipeline::GraphOptions graph_options(compiler::FileLoader& loader);
 

@@ -1,6 +1,7 @@
 // runnel import: converts model files of other tools to .rnl files.
 #include <fmt/format.h>
 
+#include "apps/call/progress.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -53,6 +54,7 @@ Status fold_scales(const std::string& input, compiler::Graph& graph) {
 }
 
 Status run_import(const ImportCall& call) {
+  const Patience patience("importing " + call.input);
   RUNNEL_TRY(check_extension(call.output, {".rnl"}));
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   if (call.encrypt && !options.key)

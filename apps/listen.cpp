@@ -1,6 +1,7 @@
 // runnel listen: live decisions of a model, one JSON object per line, and actions on them.
 #include <cstdio>
 
+#include "apps/call/forms.h"
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
@@ -18,9 +19,29 @@ struct ListenCall : listen::ListenOptions {
   PageFlags page;
 };
 
+// What a call cannot mean; ok: it can be run.
+Status check_call(const ListenCall& call) {
+  if (is_recording_name(call.graph.model))
+    return Status(Code::invalid_argument)
+           << call.graph.model << " is a recording, expected a model: runnel listen --wav "
+           << call.graph.model;
+  return {};
+}
+
+// What to do without a microphone.
+Status with_advice(const ListenCall& call, const Status& status) {
+  const bool device = call.wav.empty() && call.tcp.empty() && !call.from_stdin;
+  const bool of_device = status.text().find("device") != std::string_view::npos ||
+                         status.text().find("alsa") != std::string_view::npos;
+  if (status.ok() || !device || !of_device) return status;
+  return Status(status.code()) << status.text()
+                               << "; `runnel devices` lists the sound devices, --device NAME takes one of "
+                                  "them, --wav FILE a recording";
+}
+
 Status run_listen(ListenCall& call) {
   if (call.graph.model.empty()) {
-    call.graph.model = models::kDefaultModel;
+    RUNNEL_ASSIGN(call.graph.model, default_model());
     say("no model is named: listening with " + call.graph.model + " (`runnel models` lists the others)");
   }
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
@@ -39,48 +60,59 @@ Status run_listen(ListenCall& call) {
   options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
-  RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));
+  auto built = pipeline::Graph::build(text, options);
+  if (!built.ok()) return with_advice(call, built.status());
+  const std::unique_ptr<pipeline::Graph> graph = std::move(built).value();
   catch_signals();
   if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
   display->show(*graph);
-  const Status status = graph->run();
+  const Status status = run_with_progress(*graph, call.wav);
   display->end();
   std::printf("%s\n", graph->summary().c_str());
-  return status;
+  return with_advice(call, status);
 }
 
 void add_source_flags(Verb verb, ListenCall& call) {
-  Option device = verb.option("--device", call.device, "ALSA capture device");
-  Option wav = verb.option("--wav", call.wav,
-                           "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
-                   .excludes(device);
-  Option standard =
+  const Option device = verb.option("--device", call.device, "ALSA capture device");
+  const Option wav =
+      verb.option("--wav", call.wav,
+                  "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
+          .excludes(device);
+  const Option standard =
       verb.flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")
           .excludes(device)
           .excludes(wav);
-  verb.option("--tcp", call.tcp,
-              "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH to "
-              "listen on")
-      .excludes(device)
-      .excludes(wav)
-      .excludes(standard);
+  const Option tcp = verb.option("--tcp", call.tcp,
+                                 "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT "
+                                 "or unix:PATH to listen on")
+                         .excludes(device)
+                         .excludes(wav)
+                         .excludes(standard);
+  // What has no meaning for a source is refused beside it, not ignored.
   verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
-      .choices({"s16", "s32", "s24", "s24_3", "float"});
+      .choices({"s16", "s32", "s24", "s24_3", "float"})
+      .excludes(wav)
+      .excludes(device);
   verb.option("--rate", call.rate,
               "Sample rate of the device or of bare samples, Hz; resampled for the model")
-      .range(1000, 768000);
+      .range(1000, 768000)
+      .excludes(wav);
   verb.option("--channels", call.channels, "Channels of the device or of bare samples; mixed down to one")
-      .range(1, 64);
-  verb.option("--period", call.period, "Period of the device, ms").range(1.0, 1000.0);
-  verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0);
-  verb.option("--replug", call.replug, "Seconds to wait for an unplugged device (0: the stream ends)")
-      .non_negative();
-  verb.option("--overload", call.overload,
-              "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
-      .choices({"block", "drop-oldest", "drop-newest", "skip-inference"});
-  verb.option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
-      .non_negative();
+      .range(1, 64)
+      .excludes(wav);
+  const auto of_device = [&](Option option) { option.excludes(wav).excludes(standard).excludes(tcp); };
+  of_device(verb.option("--period", call.period, "Period of the device, ms").range(1.0, 1000.0));
+  of_device(verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0));
+  of_device(
+      verb.option("--replug", call.replug, "Seconds to wait for an unplugged device (0: the stream ends)")
+          .non_negative());
+  of_device(verb.option("--overload", call.overload,
+                        "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
+                .choices({"block", "drop-oldest", "drop-newest", "skip-inference"}));
+  of_device(verb.option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
+                .non_negative());
   add_tail_flag(verb, call.tail);
+  verb.find("--tail").needs(wav);
 }
 
 void add_action_flags(Verb verb, ListenCall& call) {
@@ -99,10 +131,15 @@ void add_action_flags(Verb verb, ListenCall& call) {
           "Publish events under this topic, which may contain {label} and the other fields (may be repeated)")
       .take_all()
       .default_str("");
-  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT");
-  verb.option("--record", call.record, "Write the sound around every event to this folder");
-  verb.option("--before", call.before, "Seconds of sound to keep before an event").range(0.0, 3600.0);
-  verb.option("--after", call.after, "Seconds of sound to keep after an event").range(0.0, 3600.0);
+  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT").needs(verb.find("--mqtt"));
+  const Option record =
+      verb.option("--record", call.record, "Write the sound around every event to this folder");
+  verb.option("--before", call.before, "Seconds of sound to keep before an event")
+      .range(0.0, 3600.0)
+      .needs(record);
+  verb.option("--after", call.after, "Seconds of sound to keep after an event")
+      .range(0.0, 3600.0)
+      .needs(record);
   verb.flag("--no-json", call.no_json, "No event lines on standard output, only the summary");
 }
 
@@ -126,7 +163,10 @@ void add_listen(Verb verb, int& exit_code) {
               "Lost samples: reset after them (reset), or replace them by zeros (zeros)")
       .choices({"reset", "zeros"});
   verb.callback([call, &exit_code] {
-    if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);
+    if (const Status wrong = check_call(*call); !wrong.ok())
+      exit_code = refuse(wrong);
+    else if (const Status status = run_listen(*call); !status.ok())
+      exit_code = fail(status);
   });
 }
 

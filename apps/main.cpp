@@ -6,12 +6,14 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/cpu.h"
 #include "base/version.h"
+#include "services/settings/settings.h"
 
 namespace {
 
@@ -51,12 +53,27 @@ int main(int argc, char** argv) {
   program.require_verb();
 
   int exit_code = 0;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  // These two speak of the options of all verbs.
+  const bool all = !arguments.empty() && (arguments[0] == "config" || arguments[0] == "manual");
   for (const runnel::apps::VerbEntry& entry : runnel::apps::kVerbs) {
     const runnel::apps::Verb verb = program.verb(entry.name, entry.help);
-    if (names(argc, argv, entry.name)) entry.add(verb, exit_code);
+    verb.door(entry.door);
+    verb.example(entry.example);
+    if (!all && !names(argc, argv, entry.name)) continue;
+    if (entry.add != nullptr)
+      entry.add(verb, exit_code);
+    else
+      entry.add_about(verb, command_line, exit_code);
   }
   try {
-    const CommandLine::Parsed parsed = command_line.run(argc, argv);
+    if (auto settings = runnel::settings::read_settings(); settings.ok()) {
+      command_line.settings(std::move(settings).value());
+    } else if (!arguments.empty() && !arguments[0].starts_with('-')) {
+      runnel::apps::say(settings.status().text());
+      return 2;
+    }
+    const CommandLine::Parsed parsed = command_line.run(arguments);
     switch (parsed.outcome) {
       case CommandLine::Outcome::done:
         break;

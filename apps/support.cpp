@@ -3,17 +3,25 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
+#include "apps/call/progress.h"
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise.h"
 #include "services/models/find.h"
+#include "services/settings/settings.h"
 
 namespace runnel::apps {
 
 int fail(const Status& status) {
   say(status.text());
   return 1;
+}
+
+int refuse(const Status& wrong) {
+  say(wrong.text());
+  return 2;
 }
 
 void say(std::string_view text) {
@@ -23,6 +31,7 @@ void say(std::string_view text) {
   std::replace_if(
       line.begin(), line.end(),
       [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
+  clear_progress();
   std::fprintf(stderr, "runnel: %s\n", line.c_str());
 }
 
@@ -193,6 +202,17 @@ compiler::LoadOptions named_models() {
   return options;
 }
 
+Result<std::string> default_model() {
+  if (const char* const variable = std::getenv("RUNNEL_MODEL"); variable != nullptr && *variable != '\0')
+    return std::string(variable);
+  RUNNEL_ASSIGN(const std::vector<settings::Setting> file, settings::read_settings());
+  for (const settings::Setting& setting : file) {
+    if (setting.section.empty() && setting.key == "model" && !setting.values.empty())
+      return setting.values[0];
+  }
+  return std::string(models::kDefaultModel);
+}
+
 Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags) {
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(flags));
   RUNNEL_ASSIGN(compiler::LoadedModel loaded, compiler::load_model(path, options));
@@ -253,35 +273,8 @@ std::string file_name_of(const std::string& tensor) {
 }
 
 std::function<void(std::string_view, double)> progress_line() {
-  using Clock = std::chrono::steady_clock;
-  struct State {
-    std::string stage;
-    Clock::time_point started, printed;
-    bool open = false;
-  };
-  auto state = std::make_shared<State>();
-  return [state](std::string_view stage, double fraction) {
-    const auto now = Clock::now();
-    if (stage.empty()) {  // the last stage has ended
-      if (state->open) std::fputs("\r\033[K", stderr);
-      state->open = false;
-      return;
-    }
-    if (stage != state->stage) {
-      state->stage = stage;
-      state->started = now;
-    } else if (now - state->printed < std::chrono::milliseconds(200)) {
-      return;
-    }
-    state->printed = now;
-    const double spent = std::chrono::duration<double>(now - state->started).count();
-    if (fraction > 0.02)
-      std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction,
-                   spent * (1 - fraction) / fraction);
-    else
-      std::fprintf(stderr, "\rrunnel: %s\033[K", state->stage.c_str());
-    state->open = true;
-  };
+  auto line = std::make_shared<ProgressLine>();
+  return [line](std::string_view stage, double fraction) { line->show(stage, fraction); };
 }
 
 }  // namespace runnel::apps

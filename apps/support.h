@@ -17,6 +17,8 @@ namespace runnel::apps {
 
 // Prints the error on stderr ("runnel: <text>") and returns the exit code 1.
 int fail(const Status& status);
+// The same for a wrong call, which is refused before anything is done: the exit code 2.
+int refuse(const Status& wrong);
 // Prints a message on stderr.
 void say(std::string_view text);
 
@@ -49,6 +51,10 @@ Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
 // Options of a loader that finds models by name, for graphs whose text may hold `model=NAME`.
 compiler::LoadOptions named_models();
 
+// The model of `listen` without one: from RUNNEL_MODEL, the settings file (model = "NAME"), or
+// models::kDefaultModel.
+Result<std::string> default_model();
+
 // Loads a model and prints its notes.
 Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags);
 
@@ -65,7 +71,7 @@ std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor
 // A tensor's name as a file name: characters outside [A-Za-z0-9._-] become "_", at most 200 of them.
 std::string file_name_of(const std::string& tensor);
 
-// Shows the progress of a stage and the remaining time, in one line on stderr.
+// Shows the progress of a stage and the remaining time (progress.h).
 std::function<void(std::string_view stage, double fraction)> progress_line();
 
 }  // namespace runnel::apps

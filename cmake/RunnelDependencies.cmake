@@ -10,6 +10,7 @@
 #   PkgConfig::MOSQUITTO  when RUNNEL_HAVE_MQTT     (RUNNEL_MQTT = AUTO | ON | OFF)
 #   PNG::PNG              when RUNNEL_HAVE_PNG      (RUNNEL_PNG = AUTO | ON | OFF)
 #   PkgConfig::HTTPLIB    when RUNNEL_HAVE_HTTPLIB  (RUNNEL_HTTPLIB = AUTO | ON | OFF)
+#   PkgConfig::LIBCURL    when RUNNEL_HAVE_CURL     (RUNNEL_CURL = AUTO | ON | OFF)
 #   XNNPACK::XNNPACK      when RUNNEL_HAVE_XNNPACK  (benchmarks only, when found)
 #   GTest::*, benchmark::*  when RUNNEL_TESTS, RUNNEL_BENCH
 # docs/dependencies.md has the purpose and licence of each.
@@ -62,6 +63,7 @@ if(RUNNEL_FLATC AND NOT TARGET flatbuffers::flatc)
 endif()
 
 set(RUNNEL_HAVE_ALSA FALSE)
+set(RUNNEL_HAVE_CURL FALSE)
 set(RUNNEL_HAVE_FFTW FALSE)
 set(RUNNEL_HAVE_HTTPLIB FALSE)
 set(RUNNEL_HAVE_MBEDTLS FALSE)
@@ -121,7 +123,16 @@ if(RUNNEL_HOST)
     pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
     set(RUNNEL_HAVE_HTTPLIB ${HTTPLIB_FOUND})
   endif()
+  runnel_switch(RUNNEL_CURL wanted)
+  if(wanted AND PKG_CONFIG_FOUND)
+    # 7.85 has the list of protocols as text.
+    pkg_check_modules(LIBCURL QUIET IMPORTED_TARGET libcurl>=7.85)
+    set(RUNNEL_HAVE_CURL ${LIBCURL_FOUND})
+  endif()
   # AUTO takes what is found; ON requires it.
+  if(NOT RUNNEL_CURL STREQUAL "AUTO" AND RUNNEL_CURL)
+    runnel_require(RUNNEL_HAVE_CURL "libcurl, asked for with RUNNEL_CURL=${RUNNEL_CURL}," "libcurl4-openssl-dev")
+  endif()
   if(NOT RUNNEL_ALSA STREQUAL "AUTO" AND RUNNEL_ALSA)
     runnel_require(RUNNEL_HAVE_ALSA "ALSA, asked for with RUNNEL_ALSA=${RUNNEL_ALSA}," "libasound2-dev")
   endif()

@@ -107,9 +107,21 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${CMAKE_INSTALL_I
 
 if(RUNNEL_HOST)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
-          FILES_MATCHING PATTERN "*.rnl" PATTERN "card.json" PATTERN "CMakeFiles" EXCLUDE)
+          FILES_MATCHING PATTERN "*.rnl" PATTERN "card.json" PATTERN "catalogue.json" PATTERN "CMakeFiles" EXCLUDE)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
           FILES_MATCHING PATTERN "README.md" PATTERN "labels.txt" PATTERN "*.rnlg")
+endif()
+if(TARGET runnel_manual)
+  # zsh of a distribution looks elsewhere than that of /usr/local.
+  if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(zsh_folder vendor-completions)
+  else()
+    set(zsh_folder site-functions)
+  endif()
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${PROJECT_BINARY_DIR}/manual/runnel.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME runnel)
+  install(FILES ${PROJECT_BINARY_DIR}/manual/_runnel DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${zsh_folder})
+  install(FILES ${PROJECT_BINARY_DIR}/manual/runnel.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 

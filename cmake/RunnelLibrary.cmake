@@ -59,7 +59,7 @@ function(runnel_test name)
   file(CONFIGURE OUTPUT ${properties} @ONLY CONTENT [==[
 if(@name@_TESTS)
   set_tests_properties(${@name@_TESTS} PROPERTIES LABELS "@ARG_LABELS@"
-                       ENVIRONMENT "RUNNEL_TEST_DATA=@RUNNEL_TEST_DATA@;RUNNEL_PROGRAM=@PROJECT_BINARY_DIR@/runnel")
+                       ENVIRONMENT "RUNNEL_TEST_DATA=@RUNNEL_TEST_DATA@;RUNNEL_PROGRAM=@PROJECT_BINARY_DIR@/runnel;RUNNEL_CONFIG=")
 endif()
 ]==])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})

@@ -42,7 +42,7 @@ function(runnel_model name)
     set(call import ${ARG_SOURCE} --front-end "${front_end}" --labels ${ARG_LABELS})
   endif()
   add_custom_command(OUTPUT ${model}
-                     COMMAND runnel_program ${call} -o ${model} --decision "${decision}"
+                     COMMAND ${CMAKE_COMMAND} -E env RUNNEL_CONFIG= $<TARGET_FILE:runnel_program> ${call} -o ${model} --decision "${decision}"
                      DEPENDS runnel_program ${ARG_SOURCE} ${ARG_LABELS} ${ARG_GRAPH} ${ARG_TABLE} ${ARG_DEPENDS}
                      COMMENT "Making ${name}.rnl" VERBATIM)
   add_custom_target(runnel_model_${name} ALL DEPENDS ${model})

@@ -15,9 +15,28 @@ if [[ ! -f build/CMakeCache.txt ]]; then settings=(-D RUNNEL_TESTS=OFF -D RUNNEL
 log=$(mktemp)
 folder=$(mktemp -d)
 trap 'rm -rf "$log" "$folder"' EXIT
+
+# Reads Ninja's log and shows what is left: on a terminal in one line, elsewhere at every tenth.
+show_progress() {
+  local line done all percent shown=-10 left started=$SECONDS
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$log"
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} percent=$((100 * BASH_REMATCH[1] / BASH_REMATCH[2])) left=
+    if ((percent > 4)); then left=$(((SECONDS - started) * (all - done) / done)) left=", about $(((left + 59) / 60)) min left"; fi
+    if [[ -t 2 && ${TERM:-dumb} != dumb ]]; then
+      printf '\r%s: building, %d of %d steps (%d %%)%s\033[K' "$name" "$done" "$all" "$percent" "$left" >&2
+    elif ((percent >= shown + 10)); then
+      shown=$percent
+      say "building, $done of $all steps ($percent %)$left"
+    fi
+  done
+  if [[ -t 2 && ${TERM:-dumb} != dumb ]]; then printf '\r\033[K' >&2; fi
+}
+
 say "building"
 if ! cmake --preset release ${settings[@]+"${settings[@]}"} >"$log" 2>&1 ||
-  ! cmake --build --preset release --parallel "$jobs" --target runnel_program runnel_models >"$log" 2>&1; then
+  ! NINJA_STATUS='[%f/%t] ' cmake --build --preset release --parallel "$jobs" --target runnel_program runnel_models 2>&1 | show_progress; then
   tail -n 40 "$log" >&2
   die "the build failed; its last lines are above"
 fi
@@ -52,12 +71,26 @@ for digit in 0 1 2 3 4 5 6 7 8 9; do
 done
 sox "${parts[@]}" "$folder/ten-digits.wav"
 
+# The recording is kept, for what comes next.
+recording=build/demo/ten-digits.wav
+mkdir -p build/demo
+mv "$folder/ten-digits.wav" "$recording"
+
 say "listening to the digits 0 to 9 (${voice%/digits})"
-cd "$folder"   # so that records name the recording without its folder
-"$root/$program" listen "$root/$model" --wav ten-digits.wav | tee events.jsonl
+cd build/demo   # so that records name the recording without its folder
+"$root/$program" listen digits --wav ten-digits.wav | tee "$folder/events.jsonl"
 
 missed=
 for digit in 0 1 2 3 4 5 6 7 8 9; do
-  grep -q "\"label\":\"$digit\"" events.jsonl || missed+=" $digit"
+  grep -q "\"label\":\"$digit\"" "$folder/events.jsonl" || missed+=" $digit"
 done
 if [[ -n $missed ]]; then say "spoken, but not recognised:$missed (models/digits/README.md says why)"; fi
+
+cat >&2 <<END
+
+The recording is $recording. Three things to try next, in $root:
+
+  $program listen                                  # say digits to your microphone
+  $program features $recording -o a.npy --png a.png   # what the model sees, as a picture
+  $program models available                        # public models that one command fetches
+END

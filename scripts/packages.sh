@@ -1,16 +1,17 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware arm scale browser" browser package root"
+RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware arm scale browser package root"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
   case $1 in
     build) echo "g++ cmake ninja-build ccache git pkg-config ca-certificates" \
                 "libasound2-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
-                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libmosquitto-dev libpng-dev libcpp-httplib-dev" \
+                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libmosquitto-dev libpng-dev libcpp-httplib-dev libcurl4-openssl-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
-    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl abigail-tools valgrind" ;;
+    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl abigail-tools valgrind" \
+                "mandoc bash zsh fish" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;

@@ -110,7 +110,8 @@ Result<AfterSource> text_after_source(const BatchCall& call, const Model& model,
   return AfterSource{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
 }
 
-Status run_batch(BatchCall& call) {
+// What a call cannot mean; ok: it can be run.
+Status check_call(const BatchCall& call) {
   if (call.pipe && !(call.inputs.empty() && call.output.empty() && call.shard.empty() && !call.resume)) {
     return Status(Code::invalid_argument,
                   "--pipe reads recordings from stdin and writes to stdout: expected no INPUT, -o, --shard "
@@ -122,6 +123,10 @@ Status run_batch(BatchCall& call) {
     return Status(Code::invalid_argument, "--resume needs an output file, found -o -");
   if (call.pipe && (gives_frames(call) || !call.format.empty()))
     return Status(Code::invalid_argument, "--pipe answers with events: expected no --give or --format");
+  return {};
+}
+
+Status run_batch(BatchCall& call) {
   batch::Shard shard;
   if (!call.pipe) {
     RUNNEL_ASSIGN(shard, choose_shard(call.shard));
@@ -208,7 +213,10 @@ void add_batch(Verb verb, int& exit_code) {
               "Graph text after the model, e.g. \"detect mode=clip\" (default: the model's own)");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
-    if (const Status status = run_batch(*call); !status.ok()) exit_code = fail(status);
+    if (const Status wrong = check_call(*call); !wrong.ok())
+      exit_code = refuse(wrong);
+    else if (const Status status = run_batch(*call); !status.ok())
+      exit_code = fail(status);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "apps/call/progress.h"
 #include "apps/graphs.h"
 #include "base/crc32c.h"
 #include "services/batch/progress.h"
@@ -18,7 +19,7 @@ namespace {
 // A progress bar on a terminal, occasional lines elsewhere.
 class ProgressTeller {
  public:
-  explicit ProgressTeller(double every) : every_(every), terminal_(isatty(STDERR_FILENO) == 1) {}
+  explicit ProgressTeller(double every) : every_(every), terminal_(stderr_is_terminal()) {}
   ~ProgressTeller() {
     if (shown_) std::fputs("\r\033[K", stderr);
   }
@@ -49,8 +50,10 @@ Status write_out(std::string_view text) {
 
 Status failures_of(const batch::Totals& totals) {
   if (totals.failures == 0) return {};
-  return Status(Code::invalid_data) << totals.failures << " of " << totals.recordings
-                                    << " recordings failed; their error records say why";
+  Status status(Code::invalid_data);
+  status << totals.failures << " of " << totals.recordings << " recordings failed";
+  if (!totals.first_reason.empty()) status << ", the first: " << totals.first_reason;
+  return status << "; their error records say why";
 }
 
 Result<batch::Recordings> list_all(const RecordingsCall& call, const RecordingsWork& work) {
@@ -69,7 +72,7 @@ Status run_to_stdout(const RecordingsCall& call, const batch::Shard& shard, cons
   RUNNEL_TRY(write_out(work.prefix));
   const Status status =
       batch::work(list, 0, work.make, call.run, [&](const batch::Recording&, const batch::Outcome& outcome) {
-        totals.add(outcome.counts);
+        totals.add(outcome);
         if (batch::is_text(work.format) && outcome.counts.code != Code::ok) {
           say(outcome.records.substr(0, outcome.records.size() - 1));
           return Status();

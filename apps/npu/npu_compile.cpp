@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "apps/call/progress.h"
 #include "apps/npu/npu_device.h"
 #include "apps/support.h"
 #include "base/host/output_file.h"
@@ -113,6 +114,7 @@ Result<std::vector<std::byte>> other_file(const compiler::Graph& graph, Format f
 }
 
 Status run_compile(CompileCall& call) {
+  const Patience patience("compiling " + call.model);
   RUNNEL_ASSIGN(ethos_u::Options options, options_of(call));
   RUNNEL_ASSIGN(const Format format, format_of(call.output));
   options.borders_in_scratch = format != Format::rnl;

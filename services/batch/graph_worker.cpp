@@ -209,6 +209,7 @@ Outcome GraphWorker::process(const Recording& recording) {
   add_error(error, recording.path, status);
   error.records.pop_back();
   outcome.counts.code = status.code();
+  outcome.reason = error.reason;
   outcome.records += with_fields(error.records, recording) + '\n';
   return outcome;
 }

@@ -18,8 +18,15 @@ void Totals::add(const Counts& counts) {
   ++reasons[std::string(name_of(counts.code))];
 }
 
+void Totals::add(const Outcome& outcome) {
+  add(outcome.counts);
+  if (first_reason.empty()) first_reason = outcome.reason;
+}
+
 void add_error(Outcome& outcome, std::string_view path, const Status& status) {
   outcome.counts.code = status.code();
+  outcome.reason = status.text();
+  if (outcome.reason.find(path) == std::string::npos) outcome.reason.insert(0, std::string(path) + ": ");
   outcome.records += "{\"type\":\"error\",\"source\":" + json_string(path) +
                      ",\"reason\":" + json_string(status.text()) + "}\n";
 }

@@ -24,14 +24,17 @@ struct Outcome {
   // If records are not JSON lines (output_format.h): the recording's line of the index, without its position
   // in the output and without newline.
   std::string index{};
+  std::string reason{};  // of a failure: the recording and the sentence
 };
 
 struct Totals {
   std::int64_t recordings = 0, failures = 0, events = 0, lost = 0;
   double audio_seconds = 0, busy_seconds = 0;
   std::map<std::string, std::int64_t> reasons;  // name of the code -> failures
+  std::string first_reason;                     // of the first failure of this process; empty: none
 
   void add(const Counts& counts);
+  void add(const Outcome& outcome);
 };
 
 // {"type":"error",...} with its newline; counts the failure in `outcome`.

@@ -272,7 +272,7 @@ Status RunOutput::append(Outcome outcome) {
                            .line = outcome.index};
   RUNNEL_TRY(part_.append(outcome.records));
   RUNNEL_TRY(journal_.append(to_line(entry)));
-  totals_.add(outcome.counts);
+  totals_.add(outcome);
   ++done_;
   return std::chrono::steady_clock::now() - synced_ > kSyncEvery ? sync() : Status();
 }

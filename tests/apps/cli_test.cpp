@@ -103,11 +103,11 @@ TEST_F(Cli, WrongCallsAreSaidInOneLine) {
   refusal({}, "a verb is required");
   EXPECT_EQ(call({}).exit_code, 2);
   refusal({"lisen", model()}, "there is no verb 'lisen', did you mean 'listen'?");
-  refusal({"listen"}, "MODEL is required");
+  refusal({"check"}, "MODEL is required");
   refusal({"listen", model(), "--dvice", "x"}, "--dvice");
   refusal({"run", "null", "--on-gap", "never"}, "--on-gap");
-  EXPECT_EQ(call({"listen"}).exit_code, 2);
-  EXPECT_EQ(call({"listen"}).out, "");
+  EXPECT_EQ(call({"check"}).exit_code, 2);
+  EXPECT_EQ(call({"check"}).out, "");
 }
 
 // Lines and colours in a name are neither lines nor colours of what is said.

@@ -71,6 +71,9 @@ class Lister {
     if (folder) return add_folder(input);
     if (!fs::exists(input, error) && input.find_first_of("*?[") != std::string::npos)
       return add_pattern(input);
+    // A missing recording gets an error record; what cannot be one was meant as a folder.
+    if (!fs::exists(input, error) && extension.empty())
+      return Status(Code::not_found) << input << ": there is no such file or folder, expected recordings";
     add_path(input);
     return {};
   }

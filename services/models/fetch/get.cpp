@@ -1,0 +1,173 @@
+#include "services/models/fetch/get.h"
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/host/crypto.h"
+#include "base/host/output_file.h"
+#include "base/host/small_file.h"
+#include "compiler/import/load.h"
+#include "inference/host/check.h"
+#include "inference/host/describe.h"
+#include "pipeline/host/text.h"
+#include "services/calibrate/model_front_end.h"
+#include "services/models/fetch/download.h"
+
+namespace runnel::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The model that a manifest names lies beside it.
+Result<std::string> model_of_manifest(const std::string& file, const std::string& address) {
+  RUNNEL_ASSIGN(const std::string text, read_small_file(file));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const std::string model =
+      json.is_object() && json.contains("model") && json["model"].is_string() ? json["model"] : "";
+  const std::string sibling =
+      address.substr(0, address.find_first_of("?#")).substr(0, address.rfind('/') + 1);
+  if (file_name_of(sibling + model) != model || model.empty())
+    return Status(Code::invalid_data) << address << ": expected a manifest with the name of a model file";
+  return sibling + model;
+}
+
+Status fetch_file(const GetRequest& request, const CatalogueFile& from, const fs::path& into,
+                  std::vector<std::string>& notes) {
+  Download what;
+  what.address = from.address;
+  what.file = into.string();
+  what.sha256 = from.sha256;
+  if (from.bytes > 0) what.most_bytes = from.bytes;
+  what.stop = request.stop;
+  if (request.progress) {
+    what.progress = [&](std::uint64_t there, std::uint64_t all) {
+      request.progress("fetching " + from.address, there, from.bytes > 0 ? from.bytes : all);
+    };
+  }
+  std::error_code none;
+  const bool kept = fs::exists(into, none) && !from.sha256.empty() && sha256_of_file(into.string()).ok() &&
+                    *sha256_of_file(into.string()) == from.sha256;
+  if (!kept) RUNNEL_TRY(download(what));
+  if (!from.sha256.empty()) return {};
+  const auto found = sha256_of_file(into.string());
+  notes.push_back(from.address + ": not verified, its checksum is not known" +
+                  (found.ok() ? "; the SHA-256 is " + *found : ""));
+  return {};
+}
+
+Result<std::vector<std::byte>> imported(const CatalogueEntry& entry, const fs::path& file,
+                                        std::vector<std::string>& notes) {
+  const std::string name = file.string();
+  auto bytes = read_whole_file(file);
+  if (!bytes.ok()) return bytes.status();
+  if (compiler::is_model_file(*bytes)) return bytes;
+  RUNNEL_ASSIGN(compiler::ImportedGraph import, compiler::import_file(file, {}));
+  for (const std::string& note : import.notes) notes.push_back(entry.name + ": " + note);
+  compiler::Graph& graph = import.graph;
+  const ImportRecipe& recipe = entry.recipe;
+  graph.name = entry.name;
+  if (!recipe.decision.empty()) {
+    if (const auto parsed = pipeline::parse_graph(recipe.decision); !parsed.ok())
+      return parsed.status().at(entry.name + ": decision");
+    graph.pipeline.decision = recipe.decision;
+  }
+  if (!recipe.front_end.empty())
+    RUNNEL_TRY(calibrate::store_front_end(recipe.front_end, recipe.sample_rate, graph));
+  RUNNEL_TRY(compiler::apply_usage(recipe.usage, graph));
+  if (!recipe.labels.empty()) RUNNEL_TRY(calibrate::store_labels(entry.name, recipe.labels, graph));
+  auto written = compiler::write_for_use(graph, {});
+  if (!written.ok()) return written.status().at(name);
+  for (const std::string& note : written->notes) notes.push_back(entry.name + ": " + note);
+  if (!written->refusals.empty()) notes.push_back(entry.name + ": written for whole clips only");
+  return std::move(written->bytes);
+}
+
+Status checked(const CatalogueEntry& entry, const std::vector<std::byte>& bytes,
+               std::vector<std::string>& notes) {
+  auto model = OwnedModel::from_bytes(bytes);
+  if (!model.ok()) return model.status().at(entry.name);
+  RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(*model));
+  if (!vectors.differences.empty() || vectors.passed < vectors.cases)
+    return Status(Code::mismatch) << entry.name << ": only " << vectors.passed << " of " << vectors.cases
+                                  << " self-test vectors are reproduced on this machine";
+  if ((*model)->model().plan() == nullptr) {
+    notes.push_back(entry.name + ": checked: it can be prepared here" +
+                    (vectors.cases > 0 ? " and reproduces its self-test vectors" : ""));
+    RUNNEL_TRY(describe_model(*model).status());
+    return {};
+  }
+  constexpr std::int64_t kFrames = 200;
+  RUNNEL_ASSIGN(const StreamReport stream, check_streaming(*model, kFrames));
+  if (!stream.differences.empty())
+    return Status(Code::mismatch) << entry.name << ": streamed, it differs from the whole run ("
+                                  << stream.differences.front().run << ")";
+  notes.push_back(entry.name + ": checked: streamed it gives the bits of the whole run");
+  return {};
+}
+
+}  // namespace
+
+Result<CatalogueEntry> entry_for_address(std::string_view address, std::string_view name) {
+  CatalogueEntry entry;
+  const std::string file = file_name_of(address);
+  if (file.empty())
+    return Status(Code::invalid_argument) << address << ": expected an address that ends in a file's name";
+  entry.name = name.empty() ? fs::path(file).stem().string() : std::string(name);
+  // The rules of names are those of files in addresses.
+  if (file_name_of("https://host/" + entry.name) != entry.name)
+    return Status(Code::invalid_argument)
+           << "the name '" << entry.name << "', expected letters, digits, '-', '_' and '.'";
+  entry.files.push_back({std::string(address), {}, 0});
+  entry.card.source = address;
+  return entry;
+}
+
+Result<GotModel> get_model(const GetRequest& request) {
+  const CatalogueEntry& entry = request.entry;
+  if (request.folder.empty())
+    return Status(Code::not_found, "no folder for models: neither HOME nor XDG_DATA_HOME is set");
+  const auto stage = [&](const std::string& text) {
+    if (request.progress) request.progress(text, 0, 0);
+  };
+  GotModel got;
+  const fs::path folder = request.folder / entry.name;
+  const fs::path file = folder / (entry.name + ".rnl");
+  got.path = file.string();
+  std::error_code error;
+  if (!request.again && fs::exists(file, error)) {
+    got.was_there = true;
+    return got;
+  }
+  // What cannot be verified is not fetched.
+  for (const CatalogueFile& from : entry.files) {
+    if (!from.sha256.empty() && !crypto::available())
+      return Status(Code::unsupported)
+             << entry.name << ": its checksum cannot be verified without mbedTLS (libmbedcrypto)";
+  }
+  const fs::path place = request.folder / ".fetched" / entry.name;
+  fs::create_directories(place, error);
+  if (error) return Status(Code::io_error) << place.string() << ": " << error.message();
+  std::vector<CatalogueFile> files = entry.files;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const fs::path into = place / file_name_of(files[i].address);
+    RUNNEL_TRY(fetch_file(request, files[i], into, got.notes));
+    if (entry.files.size() == 1 && i == 0 && into.extension() == ".json") {
+      RUNNEL_ASSIGN(std::string model, model_of_manifest(into.string(), files[0].address));
+      files.push_back({std::move(model), {}, 0});
+    }
+  }
+  stage("importing " + entry.name);
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes,
+                imported(entry, place / file_name_of(files[0].address), got.notes));
+  stage("checking " + entry.name);
+  RUNNEL_TRY(checked(entry, bytes, got.notes));
+  fs::create_directories(folder, error);
+  if (error) return Status(Code::io_error) << folder.string() << ": " << error.message();
+  RUNNEL_TRY(write_card((folder / "card.json").string(), entry.card));
+  RUNNEL_TRY(write_file(file, bytes));
+  fs::remove_all(place, error);
+  stage({});
+  return got;
+}
+
+}  // namespace runnel::models
