@@ -25,11 +25,11 @@ class Model:
         with open(path, 'rb') as f:
             self.settings = tomllib.load(f)
         words = self.settings['words']
-        self.tokens = [line.split()[0] for line in open(self.folder / words['tokens'], encoding='utf-8')]
+        self.tokens = [line.split()[0] for line in (self.folder / words['tokens']).read_text(encoding='utf-8').splitlines()]
         self.grammar = Grammar(self.folder / words['grammar'])
         self.lexicon = Lexicon(self.folder / words['lexicon'])
         self.held_out = {}
-        for line in open(self.folder / words['held_out'], encoding='utf-8'):
+        for line in (self.folder / words['held_out']).read_text(encoding='utf-8').splitlines():
             if line.strip() and not line.startswith('#'):
                 source, speaker, use = line.split()
                 self.held_out[source, speaker] = use
@@ -68,7 +68,7 @@ def save(path, utterances):
 def load(path):
     samples = np.load(f'{path}.npy', mmap_mode='r')
     out = []
-    for line in open(f'{path}.jsonl', encoding='utf-8'):
+    for line in Path(f'{path}.jsonl').read_text(encoding='utf-8').splitlines():
         row = json.loads(line)
         out.append(sources.Utterance(row['source'], row['speaker'], row['text'], row['name'], samples[row['start']:row['start'] + row['samples']]))
     return out

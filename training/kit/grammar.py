@@ -1,5 +1,6 @@
 """Grammars of commands, in the syntax of docs/decoding.md: reading, drawing phrases, and writing them as JSGF for other programs."""
 import re
+from pathlib import Path
 
 
 def tokens_of(text):
@@ -34,7 +35,7 @@ def parse(words):
 class Grammar:
     def __init__(self, path):
         self.rules, self.commands, self.lines = {}, [], []
-        for line in open(path, encoding='utf-8'):
+        for line in Path(path).read_text(encoding='utf-8').splitlines():
             line = line.split('#')[0].strip()
             if not line:
                 continue

@@ -1,11 +1,14 @@
-"""Pronunciations. A lexicon file has a word and its phones on each line; a word may have several lines."""
+"""Pronunciations. A lexicon file has a word and its phones on each line; a word may have several lines, and "#" begins a comment."""
 import re
+from pathlib import Path
 
 
 class Lexicon:
     def __init__(self, path):
         self.words = {}
-        for line in open(path, encoding='utf-8'):
+        for line in Path(path).read_text(encoding='utf-8').splitlines():
+            if line.startswith('#') or not line.strip():
+                continue
             word, *phones = line.split()
             self.words.setdefault(re.sub(r'\(\d+\)$', '', word.lower()), []).append(phones)
 

@@ -33,14 +33,14 @@ def an4(folder):
     folder = need(folder)
     for part in ('train', 'test'):
         texts = {}
-        for line in open(folder / f'etc/an4_{part}.transcription', encoding='ascii'):
+        for line in (folder / f'etc/an4_{part}.transcription').read_text(encoding='ascii').splitlines():
             match = re.match(r'(.*?)\s*\(([^)]+)\)\s*$', line)
             if not match:
                 continue
             text, name = match.groups()
             words = re.sub(r'</?s>', '', text).lower().split()
             texts[name] = ' '.join(f'letter_{w}' if len(w) == 1 else w for w in words)
-        for line in open(folder / f'etc/an4_{part}.fileids', encoding='ascii'):
+        for line in (folder / f'etc/an4_{part}.fileids').read_text(encoding='ascii').splitlines():
             path = folder / 'wav' / (line.strip() + '.sph')
             name = path.stem
             if name in texts and path.exists():
