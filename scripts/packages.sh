@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware scale browser"
+RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware scale browser training"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -18,6 +18,8 @@ packages_for() {
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
+    training) echo "python3-numpy python3-scipy python3-torch libopenblas0" \
+                   "espeak-ng flite festival festvox-kdlpc16k asterisk-core-sounds-en-wav pocketsphinx pocketsphinx-en-us" ;;
     *) return 1 ;;
   esac
 }

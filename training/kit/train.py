@@ -34,8 +34,8 @@ class Shards:
                             self.clips.append((values[e - n:e], labels[le - c:le]))
         return self
 
-    def batches(self, seconds, random):
-        """Clips of like length together, so many seconds with their padding; the order is drawn."""
+    def batches(self, seconds, random, by_length=False):
+        """Clips of like length together, so many seconds with their padding; in drawn order, or the short ones first."""
         keys = np.array([len(v) for v, _ in self.clips]) * random.uniform(0.9, 1.1, len(self.clips))
         order, batch, out, longest = np.argsort(keys), [], [], 0
         for i in order:
@@ -45,7 +45,7 @@ class Shards:
                 batch, longest = [], len(self.clips[i][0])
             batch.append(i)
         out.append(batch)
-        return [[self.clips[i] for i in out[b]] for b in random.permutation(len(out))]
+        return [[self.clips[i] for i in out[b]] for b in (range(len(out)) if by_length else random.permutation(len(out)))]
 
 
 def tensors(batch, random=None, mean=None):
@@ -147,7 +147,8 @@ def main(config, work, seconds):
     net.train()
     while step < settings['steps'] and time.monotonic() < stop:
         random = np.random.default_rng([model.settings['seed'], step])
-        for batch in shards.refresh().batches(settings['batch_seconds'], random):
+        # Short clips first in the first epoch: CTC finds its alignments sooner ("SortaGrad", Amodei and others, Deep Speech 2).
+        for batch in shards.refresh().batches(settings['batch_seconds'], random, by_length=step == 0):
             for group in optimizer.param_groups:
                 group['lr'] = rate(step, settings)
             x, labels, frames, counts = tensors(batch, random, mean)
