@@ -147,8 +147,9 @@ def main(config, work, seconds):
     net.train()
     while step < settings['steps'] and time.monotonic() < stop:
         random = np.random.default_rng([model.settings['seed'], step])
-        # Short clips first in the first epoch: CTC finds its alignments sooner ("SortaGrad", Amodei and others, Deep Speech 2).
-        for batch in shards.refresh().batches(settings['batch_seconds'], random, by_length=step == 0):
+        # Short clips first: CTC finds its alignments sooner ("SortaGrad", Amodei and others, Deep Speech 2).
+        short_first = step < settings['short_first']
+        for batch in shards.refresh().batches(settings['batch_seconds'], random, by_length=short_first):
             for group in optimizer.param_groups:
                 group['lr'] = rate(step, settings)
             x, labels, frames, counts = tensors(batch, random, mean)
@@ -170,7 +171,7 @@ def main(config, work, seconds):
             if time.monotonic() - saved_at > 300:
                 save()
                 saved_at = time.monotonic()
-            if step >= settings['steps'] or time.monotonic() >= stop:
+            if step >= settings['steps'] or time.monotonic() >= stop or short_first and step >= settings['short_first']:
                 break
     save()
 
