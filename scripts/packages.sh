@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware arm scale browser package root"
+RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware arm scale browser package root training"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -23,6 +23,8 @@ packages_for() {
     package) echo "dpkg-dev fakeroot gzip" ;;
     root) echo "mmdebstrap lintian systemd" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
+    training) echo "python3-numpy python3-scipy python3-torch libopenblas0" \
+                   "espeak-ng flite festival festvox-kdlpc16k asterisk-core-sounds-en-wav pocketsphinx pocketsphinx-en-us" ;;
     *) return 1 ;;
   esac
 }

@@ -4,6 +4,7 @@
 
 #include "inference/model/usage.h"
 #include "pipeline/host/graph.h"
+#include "services/listen/stored_files.h"
 
 namespace runnel::listen {
 
@@ -16,8 +17,9 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
   const fb::Pipeline* pipeline = model.pipeline();
   const std::string front_end =
       !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
-  const std::string decision =
-      !graph.decision.empty() || pipeline == nullptr ? graph.decision : stored(pipeline->decision());
+  const std::string decision = !graph.decision.empty() || pipeline == nullptr
+                                   ? graph.decision
+                                   : files_beside(stored(pipeline->decision()), graph.model);
   if (front_end.empty()) {
     return Status(Code::invalid_argument)
            << graph.model

@@ -1,0 +1,186 @@
+"""Tests of the training kit. usage: kit_test.py FOLDER_OF_TRAINING; exit code 77: a package is missing, nothing was tested."""
+import random
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TRAINING = Path(sys.argv.pop(1) if len(sys.argv) > 1 else 'training').resolve()
+sys.path.insert(0, str(TRAINING / 'kit'))
+try:
+    import numpy as np
+    import scipy  # noqa: F401
+    import torch
+except ImportError as missing:
+    print(f'SKIPPED: {missing}; the training kit needs python3-numpy, python3-scipy and python3-torch', file=sys.stderr)
+    sys.exit(77)
+
+import audio
+import augment
+import features
+import sources
+import train
+from collect import Draws, Model
+from conformer import Conformer
+from grammar import Grammar
+
+COMMANDS = TRAINING / 'commands' / 'commands.toml'
+
+
+class Words(unittest.TestCase):
+    def setUp(self):
+        self.model = Model(COMMANDS)
+
+    def test_every_word_of_the_grammar_has_phones_and_every_phone_is_a_token(self):
+        self.assertEqual(self.model.grammar.words(), sorted(self.model.lexicon.words))
+        used = {p for spellings in self.model.lexicon.words.values() for s in spellings for p in s}
+        self.assertLessEqual(used, set(self.model.tokens))
+        self.assertEqual(self.model.tokens[0], '<blk>')
+
+    def test_speakers_of_the_test_and_of_validation_differ(self):
+        uses = {}
+        for (source, speaker), use in self.model.held_out.items():
+            self.assertIn(use, ('test', 'validation'))
+            self.assertNotIn((source, speaker), uses)
+            uses[source, speaker] = use
+        self.assertEqual(self.model.use(sources.Utterance('an4', 'fcaw', '', '')), 'test')
+        self.assertEqual(self.model.use(sources.Utterance('an4', 'somebody', '', '')), 'train')
+
+    def test_drawn_phrases_are_of_the_grammar(self):
+        phrases = set(self.model.grammar.phrases())
+        for n in range(len(self.model.grammar.commands)):
+            drawn = self.model.grammar.draw(random.Random(n), n)
+            if '+' not in self.model.grammar.lines[n]:
+                self.assertIn(drawn, phrases)
+            else:
+                self.assertLessEqual(set(drawn.split()), set(self.model.grammar.words()))
+        self.assertEqual(self.model.grammar.draw(Draws(np.random.default_rng(3)), 0), self.model.grammar.draw(Draws(np.random.default_rng(3)), 0))
+
+    def test_a_grammar_by_hand(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / 'g.txt'
+            path.write_text('# words\n<n> = one | two\nset [the] (red | blue) <n>\ncall <n>+ now*\n')
+            g = Grammar(path)
+        self.assertEqual(g.words(), ['blue', 'call', 'now', 'one', 'red', 'set', 'the', 'two'])
+        self.assertEqual(len(g.phrases()), 8)
+        self.assertIn('set the blue two', g.phrases())
+        self.assertIn('<n> = one | two;', g.jsgf())
+        self.assertIn('call ( <n> )+ ( now )*', g.jsgf())
+
+
+class Sound(unittest.TestCase):
+    def setUp(self):
+        self.random = np.random.default_rng(1)
+        t = np.arange(16000) / 16000
+        self.tone = (0.5 * np.sin(2 * np.pi * 440 * t)).astype(np.float32)
+
+    def test_recordings_are_written_and_read(self):
+        with tempfile.NamedTemporaryFile(suffix='.wav') as f:
+            audio.write(f.name, self.tone)
+            self.assertLess(np.abs(audio.read(f.name) - self.tone).max(), 2 / 32768)
+
+    def test_sphere_files_in_both_byte_orders(self):
+        for order, kind in (('01', '<i2'), ('10', '>i2')):
+            with tempfile.NamedTemporaryFile(suffix='.sph') as f:
+                head = f'NIST_1A\n   1024\nsample_count -i 4\nsample_rate -i 16000\nsample_n_bytes -i 2\nsample_byte_format -s2 {order}\nsample_coding -s3 pcm\nend_head\n'
+                f.write(head.encode().ljust(1024) + np.array([0, 1, -2, 300], kind).tobytes())
+                f.flush()
+                self.assertEqual(list(np.rint(audio.read(f.name) * 32768)), [0, 1, -2, 300])
+
+    def test_silence_at_the_ends_goes(self):
+        x = np.concatenate([np.zeros(8000, np.float32), self.tone, np.zeros(8000, np.float32)])
+        self.assertLess(abs(len(audio.trim(x, margin=0.05)) - 16000 - 1600), 400)
+
+    def test_noise_has_its_level(self):
+        noise = augment.Noises(self.random, seconds=2).piece(16000, self.random, 'white')
+        noisy = augment.add_noise(self.tone, noise, 10)
+        self.assertAlmostEqual(10 * np.log10(np.mean(self.tone ** 2) / np.mean((noisy - self.tone) ** 2)), 10, delta=0.5)
+
+    def test_tempo_changes_the_length_and_not_the_pitch(self):
+        slow = augment.tempo(self.tone, 0.8)
+        self.assertAlmostEqual(len(slow) / len(self.tone), 1.25, delta=0.1)
+        inner = slow[2000:-2000]
+        peak = np.argmax(np.abs(np.fft.rfft(inner * np.hanning(len(inner))))) * 16000 / len(inner)
+        self.assertAlmostEqual(peak, 440, delta=8)
+
+    def test_a_seed_gives_the_same_sound(self):
+        noises = augment.Noises(np.random.default_rng(2), seconds=2)
+        for seed in range(5):
+            a, b = (augment.way_to_the_model(self.tone, np.random.default_rng(seed), noises) for _ in range(2))
+            np.testing.assert_array_equal(a, b)
+            self.assertTrue(np.isfinite(a).all())
+            self.assertLessEqual(np.abs(a).max(), 1.0)
+
+    def test_features_of_many_clips_are_those_of_each(self):
+        clips = [self.random.standard_normal(n).astype(np.float32) * 0.1 for n in (16000, 5003, 400, 399)]
+        settings = Model(COMMANDS).settings['front_end']
+        together = features.of_many(settings, clips)
+        self.assertEqual([len(f) for f in together], [98, 29, 1, 0])
+        for clip, found in zip(clips, together):
+            np.testing.assert_array_equal(features.of_many(settings, [clip])[0], found)
+
+
+class Network(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        self.net = Conformer(40, 12, width=16, stem=8, blocks=2, heads=2, left=5, kernel=3, factor=2)
+        for block in self.net.blocks:
+            torch.nn.init.normal_(block.attention.bias)
+        self.net.mean.fill_(10.0)
+        self.net.deviation.fill_(3.0)
+        self.net.eval()
+        self.x = torch.randn(1, 61, 40) * 3 + 10
+
+    def test_later_frames_change_nothing(self):
+        with torch.no_grad():
+            whole = self.net(self.x)
+            self.assertEqual(whole.shape[1], Conformer.frames(61))
+            start = self.net(self.x[:, :33])
+            torch.testing.assert_close(whole[:, :start.shape[1]], start)
+
+    def test_frames_before_the_window_change_nothing(self):
+        changed = self.x.clone()
+        changed[:, 0] += 5
+        with torch.no_grad():
+            differs = (self.net(self.x) - self.net(changed)).abs().amax((0, 2)) > 1e-5
+        last = int(differs.nonzero().max())
+        self.assertGreater(last, 1)
+        self.assertLessEqual(last, 2 * (5 + 2) + 1)  # two blocks, each with window and convolution
+
+    def test_folding_changes_nothing(self):
+        with torch.no_grad():
+            before = self.net(self.x)
+            self.net.fold(61)
+            torch.testing.assert_close(self.net(self.x), before, atol=1e-4, rtol=1e-4)
+
+    def test_the_rate_rises_and_falls(self):
+        settings = {'warm_up': 10, 'steps': 100, 'peak_rate': 1.0}
+        rates = [train.rate(s, settings) for s in range(101)]
+        self.assertAlmostEqual(rates[9], 1.0)
+        self.assertAlmostEqual(rates[30], 1.0)
+        self.assertAlmostEqual(rates[100], 0.01)
+
+    def test_distance_is_the_least_number_of_edits(self):
+        def brute(a, b):
+            if not a or not b:
+                return len(a) + len(b)
+            return min(brute(a[1:], b[1:]) + (a[0] != b[0]), brute(a[1:], b) + 1, brute(a, b[1:]) + 1)
+        draw = random.Random(1)
+        for _ in range(60):
+            a, b = ([draw.randint(0, 2) for _ in range(draw.randint(0, 5))] for _ in range(2))
+            self.assertEqual(train.distance(a, b), brute(a, b))
+
+    def test_greedy_joins_repetitions(self):
+        self.assertEqual(train.greedy(torch.eye(3)[[0, 1, 1, 0, 1, 2, 2]]), [1, 1, 2])
+
+    def test_batches_have_every_clip_once_and_keep_their_size(self):
+        shards = train.Shards(Path('/nowhere'))
+        shards.clips = [(np.zeros((n, 40), np.float16), np.array([1])) for n in range(20, 320)]
+        batches = shards.batches(10, np.random.default_rng(1))
+        self.assertEqual(sorted(len(v) for b in batches for v, _ in b), list(range(20, 320)))
+        for b in batches:
+            self.assertLessEqual(max(len(v) for v, _ in b) * len(b), 1000)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -1,0 +1,54 @@
+"""Writes the trained network as ONNX, checks the file against PyTorch's output through runnel, and keeps the float weights.
+
+usage: export.py MODEL.toml WORK_FOLDER OUT.onnx
+
+The file is for clips of 200 frames; runnel streams it for any length. The weights are the averages of the last checkpoint."""
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import features
+from collect import Model
+from conformer import Conformer
+
+FRAMES = 200
+
+
+def network(model, checkpoint):
+    saved = torch.load(checkpoint)
+    net = Conformer(model.settings['bins'], len(model.tokens), **model.settings['model'])
+    net.load_state_dict(saved['average'])
+    return net.eval(), saved['step']
+
+
+def main(config, work, out):
+    model = Model(config)
+    net, step = network(model, Path(work) / 'checkpoint.pt')
+    clip = net.mean + net.deviation * torch.randn(1, FRAMES, model.settings['bins'], generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        expected = net(clip)
+        net.fold(FRAMES)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            torch.onnx.export(net, clip, out, opset_version=13, input_names=['logmel'], output_names=['logits'])
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*arguments):
+            subprocess.run([features.program(), *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        np.save(f'{folder}/in.npy', clip.numpy())
+        run('infer', out, '-i', f'logmel={folder}/in.npy', '-o', f'{folder}/out')
+        found = np.load(f'{folder}/out/logits.npy')
+    difference = np.abs(found.ravel() - expected.numpy().ravel()).max()
+    if difference > 2e-3:
+        raise SystemExit(f"{out}: expected PyTorch's output, found a difference of {difference}")
+    print(f'{out}: step {step}, {sum(p.numel() for p in net.parameters())} parameters, largest difference to PyTorch {difference:.1e}')
+
+
+if __name__ == '__main__':
+    if len(sys.argv) != 4:
+        raise SystemExit(__doc__)
+    main(*sys.argv[1:])
