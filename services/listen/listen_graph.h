@@ -39,4 +39,9 @@ struct ListenOptions {
 // when `around` has no `detect`. Thread-safe.
 Result<std::string> graph_text(const ListenOptions& options, const std::string& around);
 
+// Its source alone: "wav path=...", "alsa device=... rate=...".
+std::string source_text(const ListenOptions& options);
+// `around` with this threshold in its last `detect`; as it is for a negative one. Errors: as graph_text.
+Result<std::string> with_threshold(const std::string& around, double threshold);
+
 }  // namespace runnel::listen
