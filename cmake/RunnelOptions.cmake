@@ -21,6 +21,8 @@ set(RUNNEL_ONNX AUTO CACHE STRING "Reading .onnx files, with protobuf and ONNX's
 set(RUNNEL_MQTT AUTO CACHE STRING "Publishing events to an MQTT broker, with libmosquitto: ON, OFF or AUTO (when found)")
 set(RUNNEL_PNG AUTO CACHE STRING "Pictures of features, with libpng: ON, OFF or AUTO (when found)")
 set(RUNNEL_HTTPLIB AUTO CACHE STRING "Pages over HTTP, with cpp-httplib: ON, OFF or AUTO (when found)")
+set(RUNNEL_PYTHON AUTO CACHE STRING "The Python package runnel, with pybind11: ON, OFF or AUTO (when found)")
+set_property(CACHE RUNNEL_PYTHON PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_HTTPLIB PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)
