@@ -137,8 +137,7 @@ Status run_bench(const BenchCall& call) {
 
 void add_bench(Verb verb, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
-  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      .required();
+  verb.positional("MODEL", call->model, kAnyModel).required();
   verb.option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")
       .non_negative();
   add_threads_flag(verb, call->threads);

@@ -15,7 +15,7 @@ struct CheckCall {
 
 Status run_check(const CheckCall& call, bool& passed) {
   RUNNEL_ASSIGN(const auto owned, load(call.request.model, call.flags));
-  compiler::FileLoader loader;
+  compiler::FileLoader loader(named_models());
   RUNNEL_ASSIGN(const describe::CheckOutcome outcome,
                 describe::check_model(owned, call.request, graph_options(loader), say));
   passed = outcome.passed;
@@ -27,9 +27,7 @@ Status run_check(const CheckCall& call, bool& passed) {
 
 void add_check(Verb verb, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  verb.positional("MODEL", call->request.model,
-                  "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      .required();
+  verb.positional("MODEL", call->request.model, kAnyModel).required();
   verb.positional("WAV", call->request.wav,
                   "A recording for the model's own front end (default: seeded random input)");
   verb.option("--frames", call->request.frames, "Length of the random input in frames (0: 200)")

@@ -641,7 +641,7 @@ Status run_embed(const EmbedCall& call) {
 
 void add_embed(Verb verb, int& exit_code) {
   auto call = std::make_shared<EmbedCall>();
-  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
+  verb.positional("MODEL", call->graph.model, kWholeModel).required();
   verb.option("-o,--output", call->output,
               "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
       .required();

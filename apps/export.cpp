@@ -22,7 +22,8 @@ struct ExportCall {
 };
 
 // A .rnl file is opened, other models are imported; both become a graph.
-Result<compiler::Graph> graph_of_file(const std::string& path, const compiler::LoadOptions& options) {
+Result<compiler::Graph> graph_of_file(const std::string& name, const compiler::LoadOptions& options) {
+  RUNNEL_ASSIGN(const std::string path, options.find(name));
   RUNNEL_ASSIGN(const auto bytes, read_whole_file(path));
   if (compiler::is_model_file(bytes)) {
     auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());

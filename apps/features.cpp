@@ -83,7 +83,7 @@ Status run_one(const FeaturesCall& call, const std::string& node, const std::str
   if (call.output == "-")
     return Status(Code::invalid_argument,
                   "-o -: an array needs a file; rows of --format csv may go to the standard output");
-  compiler::FileLoader loader;
+  compiler::FileLoader loader(named_models());
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   const bool picture = !call.png.empty();
@@ -124,7 +124,7 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
     after_source += " folder=" + quote_value(output);
     RUNNEL_ASSIGN(output, index_of_folder(output, shard));
   }
-  compiler::FileLoader loader;
+  compiler::FileLoader loader(named_models());
   Notes notes;
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;

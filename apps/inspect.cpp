@@ -13,6 +13,7 @@
 #include "inference/model/usage.h"
 #include "pipeline/host/registry.h"
 #include "services/describe/model_json.h"
+#include "services/models/find.h"
 
 namespace runnel::apps {
 namespace {
@@ -407,15 +408,21 @@ Status inspect(const InspectCall& call) {
     any = true;
   }
   if (any || print_preset(call.what)) return {};
+  if (const auto model = models::find_model(call.what); model.ok() && *model != call.what) {
+    InspectCall found = call;
+    found.what = *model;
+    return inspect_file(found);
+  }
   const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, true);
-  return Status(Code::not_found) << call.what << ": no such file, and as a node: " << type.status().text();
+  return Status(Code::not_found) << call.what << ": no such file, no model of that name, and as a node: "
+                                 << type.status().text();
 }
 
 }  // namespace
 
 void add_inspect(Verb verb, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  verb.positional("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
+  verb.positional("WHAT", call->what, "Model file or name, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();
   add_model_flags(verb, call->flags);

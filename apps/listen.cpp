@@ -5,6 +5,7 @@
 #include "apps/page.h"
 #include "apps/verbs.h"
 #include "services/listen/listen_graph.h"
+#include "services/models/find.h"
 
 namespace runnel::apps {
 namespace {
@@ -17,7 +18,11 @@ struct ListenCall : listen::ListenOptions {
   PageFlags page;
 };
 
-Status run_listen(const ListenCall& call) {
+Status run_listen(ListenCall& call) {
+  if (call.graph.model.empty()) {
+    call.graph.model = models::kDefaultModel;
+    say("no model is named: listening with " + call.graph.model + " (`runnel models` lists the others)");
+  }
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   const auto model = loader.load(call.graph.model);
@@ -105,7 +110,7 @@ void add_action_flags(Verb verb, ListenCall& call) {
 
 void add_listen(Verb verb, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
-  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
+  verb.positional("MODEL", call->graph.model, kWholeModel).default_str(std::string(models::kDefaultModel));
   add_source_flags(verb, *call);
   add_action_flags(verb, *call);
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");

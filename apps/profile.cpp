@@ -137,8 +137,7 @@ Status run_profile(const ProfileCall& call) {
 
 void add_profile(Verb verb, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
-  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      .required();
+  verb.positional("MODEL", call->model, kAnyModel).required();
   verb.option("--chunk", call->chunk, "Source frames per run (0: the smallest block)").non_negative();
   verb.flag("--whole", call->whole, "One clip at once, of the length in the model file");
   verb.option("--runs", call->runs, "Timed runs").range(std::int64_t{1}, std::int64_t{10'000'000});

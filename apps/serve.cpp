@@ -105,7 +105,8 @@ Status run_serve(const ServeCall& call) {
 void add_serve(Verb verb, int& exit_code) {
   auto call = std::make_shared<ServeCall>();
   verb.positional("MODEL", call->graph.model,
-                  "Model file with its front end and decision; or a graph between samples and events, as "
+                  "Name or file of a model with its front end and decision; or a graph between samples and "
+                  "events, as "
                   "text or a .rnlg file")
       .required();
   verb.option("--listen", call->listen,

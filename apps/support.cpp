@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "services/models/find.h"
+
 namespace runnel::apps {
 
 int fail(const Status& status) {
@@ -162,7 +164,7 @@ Result<compiler::StreamOptions> stream_options(const ModelFlags& flags) {
 }  // namespace
 
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
-  compiler::LoadOptions options;
+  compiler::LoadOptions options = named_models();
   options.target = flags.target;
   options.member = flags.member;
   options.onnx = flags.onnx;
@@ -180,6 +182,12 @@ Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   } else {
     RUNNEL_ASSIGN(options.key, crypto::Key::from_file(flags.key_file));
   }
+  return options;
+}
+
+compiler::LoadOptions named_models() {
+  compiler::LoadOptions options;
+  options.find = [](std::string_view name) { return models::find_model(name); };
   return options;
 }
 

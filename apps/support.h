@@ -21,7 +21,7 @@ int fail(const Status& status);
 // Prints a message on stderr.
 void say(std::string_view text);
 
-// How to read a model file: the same options in every verb that takes one.
+// How to read a model: the same options in every verb that takes one, by name or file.
 struct ModelFlags {
   std::string target, member, key_file;
   std::vector<std::string> shapes, values;
@@ -34,6 +34,11 @@ struct ModelFlags {
   // Shapes and values that a verb knows from its files; --shape and --value override them.
   compiler::OnnxOptions onnx;
 };
+// Help texts of the argument MODEL.
+inline constexpr const char* kAnyModel =
+    "Name of a model (see `runnel models`), or its file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)";
+inline constexpr const char* kWholeModel =
+    "Name of a model (see `runnel models`), or its file, with its front end and decision";
 // Adds --target, --member, --key-file, --shape, --value and, as a separate group, the options of streaming.
 void add_model_flags(Verb verb, ModelFlags& flags);
 // Adds --threads, for verbs that run a model in one stream.
@@ -41,6 +46,9 @@ void add_threads_flag(Verb verb, int& threads);
 // Converts the flags to options of the loader; the key comes from the file or, without one, from the
 // environment variable RUNNEL_KEY.
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
+
+// Options of a loader that finds models by name, for graphs whose text may hold `model=NAME`.
+compiler::LoadOptions named_models();
 
 // Loads a model and prints its notes.
 Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags);

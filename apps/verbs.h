@@ -19,6 +19,7 @@ void add_export(Verb verb, int& exit_code);
 void add_embed(Verb verb, int& exit_code);
 void add_quantize(Verb verb, int& exit_code);
 void add_inspect(Verb verb, int& exit_code);
+void add_models(Verb verb, int& exit_code);
 void add_check(Verb verb, int& exit_code);
 void add_bench(Verb verb, int& exit_code);
 void add_profile(Verb verb, int& exit_code);
@@ -53,6 +54,7 @@ inline constexpr VerbEntry kVerbs[] = {
     {"quantize", "Make an integer model from a float model with calibration data, and report its accuracy",
      add_quantize},
     {"inspect", "Print the static properties of a model file, a graph, or a node", add_inspect},
+    {"models", "List the models that have a name, with their labels, licence and size", add_models},
     {"check", "Verify a model on this machine: self-test vectors, and streamed equal to whole", add_check},
     {"bench", "Measure the speed of a model on this machine", add_bench},
     {"profile", "Measure the time of a model per operator", add_profile},

@@ -18,7 +18,7 @@ endfunction()
 # runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE [TABLE FILE | RECORDINGS FOLDER] [DEPENDS TARGET...]): makes NAME.rnl from
 # SOURCE with the front end and decision of GRAPH and the labels of LABELS, one per line: quantized with a calibration TABLE,
 # quantized with RECORDINGS (which the targets of DEPENDS make), or imported unchanged; in quantized models the axis of frames
-# comes before that of channels. Part of the target runnel_models, which is built by default.
+# comes before that of channels. The card.json beside SOURCE, if there is one, becomes that of the model. Part of the target runnel_models, which is built by default.
 function(runnel_model name)
   cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS;TABLE;RECORDINGS" "DEPENDS" ${ARGN})
   foreach(file SOURCE GRAPH LABELS)
@@ -28,6 +28,11 @@ function(runnel_model name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_GRAPH})
   set(model ${PROJECT_BINARY_DIR}/models/${name}/${name}.rnl)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/models/${name})
+  # What `runnel models` says about it: a card beside its SOURCE.
+  cmake_path(GET ARG_SOURCE PARENT_PATH folder)
+  if(EXISTS ${folder}/card.json)
+    configure_file(${folder}/card.json ${PROJECT_BINARY_DIR}/models/${name}/card.json COPYONLY)
+  endif()
   if(ARG_TABLE)
     cmake_path(ABSOLUTE_PATH ARG_TABLE BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     set(call quantize ${ARG_SOURCE} --table ${ARG_TABLE} --layout frames-first --front-end "${front_end}" --classes ${ARG_LABELS} --quiet)

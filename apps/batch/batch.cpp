@@ -11,6 +11,7 @@
 #include "base/host/read_line.h"
 #include "inference/host/engine.h"
 #include "services/batch/pipe.h"
+#include "services/models/find.h"
 
 namespace runnel::apps {
 namespace {
@@ -27,7 +28,8 @@ struct BatchCall : RecordingsCall {
 bool gives_frames(const BatchCall& call) { return call.give != "events"; }
 
 Result<std::uint32_t> call_checksum(const BatchCall& call) {
-  RUNNEL_ASSIGN(const std::vector<std::byte> model, read_whole_file(call.graph.model));
+  RUNNEL_ASSIGN(const std::string file, models::find_model(call.graph.model));
+  RUNNEL_ASSIGN(const std::vector<std::byte> model, read_whole_file(file));
   CallChecksum sum;
   sum.add(std::to_string(crc32c(model)));
   for (const std::string* piece :
@@ -176,7 +178,7 @@ Status run_batch(BatchCall& call) {
 
 void add_batch(Verb verb, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
-  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
+  verb.positional("MODEL", call->graph.model, kWholeModel).required();
   verb.positional("INPUT", call->inputs,
                   "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "
                   "manifest's object per line")

@@ -205,8 +205,7 @@ Status run_infer(const InferCall& call, const std::function<Status(InferCall&, c
 
 void add_infer(Verb verb, int& exit_code) {
   auto call = std::make_shared<InferCall>();
-  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      .required();
+  verb.positional("MODEL", call->model, kAnyModel).required();
   verb.option("-i,--input", call->inputs,
               "NAME=FILE for each input; float32 is quantized with the tensor's scale")
       .default_str("");

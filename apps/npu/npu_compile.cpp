@@ -152,7 +152,7 @@ void add_npu_compile(Verb npu, int& exit_code) {
       npu.verb("compile",
                "Compile the operators of a quantized model that an Ethos-U can run; the rest stays on "
                "the CPU");
-  verb.positional("MODEL", call->model, "Model file with int8 operators").required();
+  verb.positional("MODEL", call->model, "Name or file of a model with int8 operators").required();
   verb.option(
           "-o,--output", call->output,
           "The model file to write: .rnl; .tflite with the operator ethos-u, for TensorFlow Lite Micro; .pte "

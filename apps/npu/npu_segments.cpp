@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "inference/delegate.h"
+#include "services/models/find.h"
 
 namespace runnel::apps {
 namespace {
@@ -13,8 +14,9 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view text) {
 
 }  // namespace
 
-Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags& flags) {
+Result<NpuSegments> load_npu_segments(const std::string& name_or_path, const ModelFlags& flags) {
   NpuSegments out;
+  RUNNEL_ASSIGN(const std::string path, models::find_model(name_or_path));
   RUNNEL_ASSIGN(out.bytes, read_whole_file(path));
   if (starts_with(out.bytes, "COP") || starts_with(out.bytes, "vela_bin_stream")) {
     auto segment = npu::read_segment(out.bytes);

@@ -21,7 +21,7 @@ struct NpuSegments {
 };
 
 // A model of any kind with parts for the Ethos-U, a driver payload, or a Vela stream.
-Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags& flags);
+Result<NpuSegments> load_npu_segments(const std::string& name_or_path, const ModelFlags& flags);
 
 struct NpuFileCall {
   std::string file;

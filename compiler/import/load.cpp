@@ -144,6 +144,10 @@ Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOpti
   return out;
 }
 
+Result<std::string> file_of(std::string_view name, const LoadOptions& options) {
+  return options.find ? options.find(name) : std::string(name);
+}
+
 }  // namespace
 
 bool is_model_file(const std::vector<std::byte>& bytes) {
@@ -151,11 +155,17 @@ bool is_model_file(const std::vector<std::byte>& bytes) {
 }
 
 Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options) {
-  return catching_bad_alloc("importing the model", [&] { return read_graph(path, options); });
+  return catching_bad_alloc("importing the model", [&]() -> Result<ImportedGraph> {
+    RUNNEL_ASSIGN(const std::string file, file_of(path.string(), options));
+    return read_graph(file, options);
+  });
 }
 
 Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options) {
-  return catching_bad_alloc("loading the model", [&] { return read_model(path, options); });
+  return catching_bad_alloc("loading the model", [&]() -> Result<LoadedModel> {
+    RUNNEL_ASSIGN(const std::string file, file_of(path.string(), options));
+    return read_model(file, options);
+  });
 }
 
 Result<const Model*> FileLoader::load(std::string_view path) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,10 @@
 namespace runnel::compiler {
 
 struct LoadOptions {
+  // The file of a model that is given by name or path; errors say what was expected. Empty: every name is a
+  // path.
+  std::function<Result<std::string>(std::string_view name_or_path)> find;
+
   // Target of the quantizer, for formats that do not record it: generic, esp32 or c, esp32s3, esp32p4; empty:
   // detected.
   std::string target;
@@ -56,17 +61,17 @@ struct LoadedModel {
   std::vector<std::string> notes;
 };
 
-// A foreign file as a graph. Errors name the file.
+// A foreign file as a graph. Errors name the file; also those of `find`.
 struct ImportedGraph {
   Graph graph;
   std::vector<std::string> notes;
 };
 Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options);
 
-// Recognised by content, not by name. Errors name the file.
+// Recognised by content, not by name. Errors name the file; also those of `find`.
 Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 
-// Gives nodes their models by path; keeps them. Thread-safe.
+// Gives nodes their models by path, or by name when the options can find them; keeps them. Thread-safe.
 class FileLoader final : public ModelLoader {
  public:
   explicit FileLoader(LoadOptions options = {}) : options_(std::move(options)) {}

@@ -14,6 +14,7 @@
 #include "services/describe/check_model.h"
 #include "services/describe/model_json.h"
 #include "services/listen/model_graph.h"
+#include "services/models/find.h"
 
 namespace runnel::python {
 
@@ -108,7 +109,7 @@ CheckAnswer check(const LoadedModel& loaded, const std::string& wav, std::int64_
                   bool speed) {
   if (frames < 0)
     throw Failure(Status(Code::invalid_argument) << "frames=" << frames << ", expected at least 0");
-  compiler::FileLoader files;
+  compiler::FileLoader files(load_options_of({}));
   pipeline::GraphOptions options;
   options.models = &files;
   options.operators = npu::simulating_operators();
@@ -159,6 +160,7 @@ compiler::LoadOptions load_options_of(const py::dict& given) {
   }
   if (!options.key) options.key = value_of(crypto::Key::from_environment("RUNNEL_KEY"));
   options.operators = npu::simulating_operators();
+  options.find = [](std::string_view name) { return models::find_model(name); };
   return options;
 }
 
