@@ -25,7 +25,7 @@ case "$*" in
   *) die "unknown arguments \"$*\"; usage: $name [--all]" ;;
 esac
 
-purposes=(build test bench firmware)
+purposes=(build python test bench firmware)
 if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"

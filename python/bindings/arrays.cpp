@@ -73,7 +73,7 @@ py::array fractions_of(const py::array& from, int number, double range) {
   const auto* x = static_cast<const Integer*>(source.data());
   float* y = made.mutable_data();
   for (py::ssize_t i = 0; i < made.size(); ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) / range);
-  return std::move(made);
+  return made;
 }
 
 py::array to_floats(const py::array& given, std::string_view what, bool sound) {

@@ -105,11 +105,11 @@ struct CheckAnswer {
   std::vector<std::string> details;
 };
 
-CheckAnswer check(const LoadedModel& loaded, const std::string& wav, std::int64_t frames, std::uint32_t seed,
-                  bool speed) {
+CheckAnswer check_answer(const LoadedModel& loaded, const std::string& wav, std::int64_t frames,
+                         std::uint32_t seed, bool speed) {
   if (frames < 0)
     throw Failure(Status(Code::invalid_argument) << "frames=" << frames << ", expected at least 0");
-  compiler::FileLoader files(load_options_of({}));
+  compiler::FileLoader files(default_load_options());
   pipeline::GraphOptions options;
   options.models = &files;
   options.operators = npu::simulating_operators();
@@ -125,8 +125,15 @@ CheckAnswer check(const LoadedModel& loaded, const std::string& wav, std::int64_
 
 }  // namespace
 
-compiler::LoadOptions load_options_of(const py::dict& given) {
+compiler::LoadOptions default_load_options() {
   compiler::LoadOptions options;
+  options.operators = npu::simulating_operators();
+  options.find = [](std::string_view name) { return models::find_model(name); };
+  return options;
+}
+
+compiler::LoadOptions load_options_of(const py::dict& given) {
+  compiler::LoadOptions options = default_load_options();
   for (const auto& [name, value] : given) {
     const auto key = name.cast<std::string>();
     if (value.is_none()) continue;
@@ -159,8 +166,6 @@ compiler::LoadOptions load_options_of(const py::dict& given) {
           "contexts, pool_window or attention_window");
   }
   if (!options.key) options.key = value_of(crypto::Key::from_environment("RUNNEL_KEY"));
-  options.operators = npu::simulating_operators();
-  options.find = [](std::string_view name) { return models::find_model(name); };
   return options;
 }
 
@@ -255,8 +260,8 @@ void bind_model(py::module_& module) {
             return python_text(json);
           },
           py::arg("block") = 0, py::arg("frame_ms") = 0.0)
-      .def("check_answer", &check, py::arg("wav"), py::arg("frames"), py::arg("seed"), py::arg("speed"),
-           py::call_guard<py::gil_scoped_release>())
+      .def("check_answer", &check_answer, py::arg("wav"), py::arg("frames"), py::arg("seed"),
+           py::arg("speed"), py::call_guard<py::gil_scoped_release>())
       .def("file_chunk", [](const LoadedModel& self) { return listen::file_chunk(self.model()); })
       .def("text_around", [](const LoadedModel& self, const std::string& front_end,
                              const std::string& decision, std::int64_t chunk) {

@@ -18,6 +18,8 @@
 
 namespace runnel::python {
 
+// Models by name or path, with all operators.
+compiler::LoadOptions default_load_options();
 // Keyword arguments target, member, key, shapes, values, stream, time_axis, max_lookahead, pool_window,
 // attention_window, contexts (docs/python.md). Errors: TypeError for other names, InvalidArgument.
 compiler::LoadOptions load_options_of(const pybind11::dict& given);

@@ -17,4 +17,5 @@ PYBIND11_MODULE(_runnel, module) {
   python::bind_session(module);
   python::bind_graph(module);
   python::bind_front_ends(module);
+  python::bind_compile(module);
 }

@@ -10,6 +10,7 @@ Models, sessions, front ends and graphs give the bits of the program `runnel`. d
 
 from . import _runnel
 from ._runnel import Frames, Session
+from .convert import Evaluation, OperatorReport, OutputReport, Quantized, export, import_model, quantize
 from .errors import (Error, InvalidArgument, InvalidData, IoError, Mismatch, NotFound, OutOfMemory, Unsupported)
 from .events import Event
 from .front_ends import (Cmvn, Deltas, Fbank, Framing, FrontEnd, HighPass, InverseStft, Levels, Mfcc, Microfrontend,
@@ -21,9 +22,10 @@ __version__: str = _runnel.version
 vector_instructions: str = _runnel.vector_instructions
 
 __all__ = [
-    "Check", "Cmvn", "Deltas", "Error", "Event", "EventStream", "Fbank", "Frames", "Framing", "FrontEnd", "Graph",
-    "HighPass", "InvalidArgument", "InvalidData", "InverseStft", "IoError", "Levels", "Mfcc", "Microfrontend",
-    "Mismatch", "Model", "NotFound", "Output", "OutOfMemory", "Preemphasis", "Resampler", "Result", "Session",
-    "Spectrogram", "Stack", "Statistics", "Stft", "Stream", "Unsupported", "load", "presets", "read_wav",
+    "Check", "Cmvn", "Deltas", "Error", "Evaluation", "Event", "EventStream", "Fbank", "Frames", "Framing",
+    "FrontEnd", "Graph", "HighPass", "InvalidArgument", "InvalidData", "InverseStft", "IoError", "Levels", "Mfcc",
+    "Microfrontend", "Mismatch", "Model", "NotFound", "OperatorReport", "OutOfMemory", "Output", "OutputReport",
+    "Preemphasis", "Quantized", "Resampler", "Result", "Session", "Spectrogram", "Stack", "Statistics", "Stft",
+    "Stream", "Unsupported", "export", "import_model", "load", "presets", "quantize", "read_wav",
     "vector_instructions",
 ]
