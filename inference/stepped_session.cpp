@@ -229,8 +229,7 @@ Status SteppedSession::restore(std::span<const std::byte> from) noexcept {
   // A checksum is no proof: what could lead outside of the frames is checked as well.
   const bool within = counters.filled >= 0 && counters.filled <= usage_.frames && counters.fresh >= 0 &&
                       counters.fresh <= usage_.frames && counters.skip >= 0 &&
-                      counters.skip <= usage_.advance && counters.left <= usage_.frames &&
-                      counters.left >= -usage_.advance;
+                      counters.skip <= usage_.advance && counters.left <= usage_.frames;
   if (!within) return Status(Code::invalid_data, "the saved stream has impossible counters");
   const std::size_t kept = static_cast<std::size_t>(usage_.frames) * frame_bytes_;
   const std::byte* at = from.data() + sizeof(SavedCounters);

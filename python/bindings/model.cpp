@@ -116,7 +116,7 @@ CheckAnswer check_answer(const LoadedModel& loaded, const std::string& wav, std:
   CheckAnswer answer;
   const auto say = [&](std::string_view text) { answer.details.emplace_back(text); };
   options.note = say;
-  const describe::CheckRequest request{loaded.path(), wav, frames, seed, speed};
+  const describe::CheckRequest request{loaded.given(), wav, frames, seed, speed};
   describe::CheckOutcome outcome = value_of(describe::check_model(loaded.owned(), request, options, say));
   answer.passed = outcome.passed;
   answer.json = std::move(outcome.json);
@@ -172,8 +172,9 @@ compiler::LoadOptions load_options_of(const py::dict& given) {
 std::shared_ptr<LoadedModel> LoadedModel::load(const std::string& path,
                                                const compiler::LoadOptions& options) {
   auto made = std::make_shared<LoadedModel>();
-  compiler::LoadedModel loaded = value_of(compiler::load_model(path, options));
-  made->path_ = path;
+  made->given_ = path;
+  made->path_ = options.find ? value_of(options.find(path)) : path;
+  compiler::LoadedModel loaded = value_of(compiler::load_model(made->path_, options));
   made->options_ = options;
   made->owned_ = std::move(loaded.model);
   made->notes_ = std::move(loaded.notes);

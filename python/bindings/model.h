@@ -30,7 +30,9 @@ class LoadedModel {
   // Errors: those of load_model, naming the file.
   static std::shared_ptr<LoadedModel> load(const std::string& path, const compiler::LoadOptions& options);
 
+  // Of its file, and as it was given: the path, or a name.
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& given() const { return given_; }
   [[nodiscard]] const std::shared_ptr<const OwnedModel>& owned() const { return owned_; }
   [[nodiscard]] const Model& model() const { return owned_->model(); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -42,7 +44,7 @@ class LoadedModel {
  private:
   using Key = std::tuple<std::string, bool, bool, std::int64_t>;
 
-  std::string path_;
+  std::string path_, given_;
   compiler::LoadOptions options_;
   std::shared_ptr<const OwnedModel> owned_;
   std::vector<std::string> notes_;

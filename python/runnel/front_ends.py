@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _runnel
+from .errors import Error, InvalidArgument
 
 
 def _value(value: Any) -> str:
@@ -51,7 +52,11 @@ class FrontEnd:
             source = f"samples rate={rate} values={values} hop={hop} span={span}"
         else:
             if channels == 1:
-                text, rate = _runnel.resolve_front_end(text, rate)
+                # What gives samples has no complete text; what is wrong is named when the graph is built.
+                try:
+                    text, rate = _runnel.resolve_front_end(text, rate)
+                except Error:
+                    pass
             source = f"samples rate={rate or 16000} channels={channels}"
         self._text = text
         self._rate = rate or 16000
@@ -59,7 +64,6 @@ class FrontEnd:
         self._bound = _runnel.Graph(f"{source} ! {text}", 1, 4096, "reset", False, {}, [], {})
         ends = self._bound.ends
         if len(ends) != 1:
-            from .errors import InvalidArgument
             raise InvalidArgument(f"the front end \"{text}\" has {len(ends)} ends, expected 1")
         self._about = ends[0]
         self._next = 0

@@ -135,6 +135,7 @@ class EventStream(Iterator[Event]):
         self._graph._bound.stop()
 
     def close(self) -> None:
+        """Ends the stream; records that have not been taken are dropped."""
         self._waiting = []
         self._ended = True
 
@@ -240,6 +241,7 @@ class Graph:
 
     @property
     def summary(self) -> dict[str, Any]:
+        """The record at the end of a run, until now."""
         return json.loads(self._bound.summary)
 
     @property

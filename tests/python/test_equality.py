@@ -70,7 +70,8 @@ def test_other_kinds(kind, make, wav, program, tmp_path):
     ("highpass cutoff=300", lambda: runnel.HighPass(cutoff=300)),
     ("preemphasis", lambda: runnel.Preemphasis()),
     ("levels", lambda: runnel.Levels()),
-    ("framing length=512 hop=128", lambda: runnel.Framing(length=512, hop=128)),
+    ("framing window=512 hop=128", lambda: runnel.Framing(window=512, hop=128)),
+    ("statistics window=20ms hop=10ms", lambda: runnel.Statistics(window="20ms", hop="10ms")),
     ("fbank num_mel_bins=23 ! deltas ! cmvn", lambda: runnel.FrontEnd("fbank num_mel_bins=23 ! deltas ! cmvn")),
 ])
 def test_every_node_of_a_front_end(nodes, make, wav, program, tmp_path):
@@ -86,9 +87,9 @@ def test_every_node_of_a_front_end(nodes, make, wav, program, tmp_path):
 
 def test_frames_as_input(wav, program, tmp_path):
     out = tmp_path / "out.npy"
-    program("run", f"wav path={wav} ! fbank num_mel_bins=40 ! stack left=2 right=1 ! npy path={out}")
+    program("run", f"wav path={wav} ! fbank num_mel_bins=40 ! stack frames=4 step=1 ! npy path={out}")
     frames = runnel.Fbank(num_mel_bins=40)(runnel.read_wav(wav)[0])
-    same_bytes(runnel.Stack(40, left=2, right=1)(frames), out)
+    same_bytes(runnel.Stack(40, frames=4, step=1)(frames), out)
 
 
 def test_there_and_back(wav):
