@@ -21,7 +21,7 @@ def main():
         return 1 if os.environ.get("RUNNEL_TEST_DATA_REQUIRED") == "1" and "torch" not in missing else 77
     import pytest
     # Nothing is written into the source tree.
-    return pytest.main(["-q", "-p", "no:cacheprovider", "-rs", *sys.argv[1:]])
+    return pytest.main(["-q", "-p", "no:cacheprovider", "--tb=short", "-rs", *sys.argv[1:]])
 
 
 sys.exit(main())

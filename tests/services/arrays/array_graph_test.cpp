@@ -25,7 +25,7 @@ std::vector<float> ramp(std::size_t count) {
 
 TEST(ArrayGraph, OpenEndsAreCollectedUnderTheirNames) {
   const auto graph = graph_of(
-      "samples ! gain gain=2 name=loud ! gain gain=3\nloud. ! gain gain=5\nloud. ! collect name=kept");
+      "samples ! gain db=2 name=loud ! gain db=3\nloud. ! gain db=5\nloud. ! collect name=kept");
   ASSERT_NE(graph, nullptr);
   std::vector<std::string> names;
   for (const auto& end : graph->ends()) names.push_back(end.name);
