@@ -16,7 +16,7 @@ from .events import Event
 from .front_ends import (Cmvn, Deltas, Fbank, Framing, FrontEnd, HighPass, InverseStft, Levels, Mfcc, Microfrontend,
                          Preemphasis, Resampler, Spectrogram, Stack, Statistics, Stft, presets)
 from .graphs import EventStream, Graph, Output, Result, read_wav
-from .models import Check, Model, Stream, load
+from .models import Check, Model, Stream, load, models
 
 __version__: str = _runnel.version
 vector_instructions: str = _runnel.vector_instructions
@@ -26,6 +26,6 @@ __all__ = [
     "FrontEnd", "Graph", "HighPass", "InvalidArgument", "InvalidData", "InverseStft", "IoError", "Levels", "Mfcc",
     "Microfrontend", "Mismatch", "Model", "NotFound", "OperatorReport", "OutOfMemory", "Output", "OutputReport",
     "Preemphasis", "Quantized", "Resampler", "Result", "Session", "Spectrogram", "Stack", "Statistics", "Stft",
-    "Stream", "Unsupported", "export", "import_model", "load", "presets", "quantize", "read_wav",
+    "Stream", "Unsupported", "export", "import_model", "load", "models", "presets", "quantize", "read_wav",
     "vector_instructions",
 ]

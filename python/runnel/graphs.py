@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from . import _runnel
+from .errors import Error, InvalidArgument
 from .events import Event
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -57,6 +59,27 @@ class Output:
     def times(self) -> np.ndarray:
         """Seconds at which the frames begin, float64 [frames]."""
         return self.begin + self.hop * self.index
+
+    def picture(self) -> bytes:
+        """The frames as a PNG, time from left to right, as the node `png` draws it. Notebooks show it by themselves.
+
+        Raises NotFound where this build has no libpng.
+        """
+        data = np.ascontiguousarray(self.data, np.float32)
+        if self.kind == "events" or not data.size:
+            raise InvalidArgument(f"a picture of {self.name}, which has no frames")
+        rate = max(round(self.rate), 1)
+        with tempfile.TemporaryDirectory(prefix="runnel") as folder:
+            path = os.path.join(folder, "picture.png")
+            Graph(f"samples rate={rate} values={data.shape[1]} hop=1 span=1 ! png path={_runnel.quote(path)}", data).run()
+            with open(path, "rb") as file:
+                return file.read()
+
+    def _repr_png_(self) -> bytes | None:
+        try:
+            return self.picture()
+        except Error:
+            return None
 
     def __array__(self, dtype: Any = None) -> np.ndarray:
         return self.data if dtype is None else self.data.astype(dtype)
@@ -190,7 +213,6 @@ class Graph:
                     self._bound.give(name, array)
             else:
                 if len(sources) != 1:
-                    from .errors import InvalidArgument
                     raise InvalidArgument(f"samples for a graph with {len(sources)} sources `samples`, expected 1, "
                                           "or a dict by their names")
                 self._bound.give(sources[0], samples)

@@ -160,3 +160,8 @@ def load(model: str | os.PathLike[str], **options: Any) -> Model:
     Raises Error with the program's sentence.
     """
     return Model(os.fspath(model), options)
+
+
+def models() -> dict[str, str]:
+    """The models that have a name, and the paths of their files, as `runnel models` lists them."""
+    return _runnel.list_models()

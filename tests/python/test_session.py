@@ -27,6 +27,10 @@ def test_a_wrong_name_gives_the_sentence_of_the_program():
         runnel.load("digits", pool_windows=3)
 
 
+def test_models_have_names(digits):
+    assert runnel.models()["digits"] == digits.path
+
+
 def test_a_damaged_file_is_refused(tmp_path, digits):
     bytes_ = bytearray(digits.to_bytes())
     bytes_[len(bytes_) // 2] ^= 1
