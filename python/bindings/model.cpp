@@ -204,7 +204,8 @@ Result<const Model*> GraphModels::load(std::string_view path) noexcept {
 void bind_model(py::module_& module) {
   module.def("list_models", [] {
     py::dict out;
-    for (const models::FoundModel& model : models::list_models()) out[python_text(model.name)] = python_text(model.path);
+    for (const models::FoundModel& model : models::list_models())
+      out[python_text(model.name)] = python_text(model.path);
     return out;
   });
   py::class_<CheckAnswer>(module, "CheckAnswer")

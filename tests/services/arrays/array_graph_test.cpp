@@ -24,8 +24,8 @@ std::vector<float> ramp(std::size_t count) {
 }
 
 TEST(ArrayGraph, OpenEndsAreCollectedUnderTheirNames) {
-  const auto graph = graph_of(
-      "samples ! gain db=2 name=loud ! gain db=3\nloud. ! gain db=5\nloud. ! collect name=kept");
+  const auto graph =
+      graph_of("samples ! gain db=2 name=loud ! gain db=3\nloud. ! gain db=5\nloud. ! collect name=kept");
   ASSERT_NE(graph, nullptr);
   std::vector<std::string> names;
   for (const auto& end : graph->ends()) names.push_back(end.name);
