@@ -1,163 +1,29 @@
 // runnel check: proves a model on this machine. One JSON result on stdout, details on stderr.
-#include "inference/host/check.h"
-
-#include <fmt/format.h>
-
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/call/progress.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
-#include "base/host/npy.h"
-#include "inference/host/describe.h"
-#include "inference/host/slow_layers.h"
-#include "npu/host/simulator/simulated_npu.h"
-#include "pipeline/host/front_end.h"
+#include "services/describe/check_model.h"
 
 namespace runnel::apps {
 namespace {
 
 struct CheckCall {
-  std::string model, wav;
+  describe::CheckRequest request;
   ModelFlags flags;
-  std::int64_t frames = 0;
-  std::uint32_t seed = 1;
-  bool speed = false;
 };
 
-// A recording through the model's own front end, as the model's input.
-Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
-  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
-    return Status(Code::invalid_argument) << "the model has no front end for " << wav;
-  compiler::FileLoader loader(named_models());
-  RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
-                pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
-  return NpyArray{frames.format.dtype, {frames.frames, frames.format.channels}, std::move(frames.data)};
-}
-
-std::string tell(const Model& model, const Difference& difference) {
-  if (difference.tensor < 0)
-    return fmt::format("{}: expected {}, found {}", difference.run, difference.expected, difference.found);
-  const Shape shape = model.tensor(difference.tensor).shape;
-  const std::int64_t channels = shape.rank > 0 ? shape[shape.rank - 1] : 1;
-  return fmt::format("{}: tensor {}, frame {}, channel {} (element {} of the frame): expected {}, found {}",
-                     difference.run, tensor_label(model, difference.tensor), difference.frame,
-                     channels > 0 ? difference.element % channels : 0, difference.element,
-                     difference.expected, difference.found);
-}
-
-// No layer takes much of the time and little of the machine; false: one does.
-Status add_speed(const std::shared_ptr<const OwnedModel>& owned, nlohmann::ordered_json& result, bool& fast) {
-  const RunMode mode = owned->model().plan() == nullptr ? RunMode::whole : RunMode::stream;
-  RUNNEL_ASSIGN(const SpeedReport report, check_speed(owned, mode, npu::simulating_operators()));
-  if (!report.profile.peak.known()) {
-    return Status(Code::unsupported)
-           << "--speed: the peak of this machine is unknown, expected x86-64 with AVX2";
-  }
-  fast = report.slow.empty();
-  nlohmann::ordered_json slow = nlohmann::ordered_json::array();
-  for (const StepProfile& step : report.slow) {
-    slow.push_back({{"layer", step.name},
-                    {"type", step.type},
-                    {"operators", step.operators},
-                    {"kernel", step.kernel},
-                    {"share", step.share},
-                    {"peak_share", step.peak_share}});
-    say(slow_text(step));
-  }
-  result["speed"] = {{"passed", fast},
-                     {"mode", mode == RunMode::stream ? "stream" : "whole"},
-                     {"run_us", report.profile.run_microseconds},
-                     {"slow", slow}};
-  if (fast)
-    say(fmt::format(
-        "no layer takes more than {:.0f} % of {:.3f} us at less than {:.0f} % of the machine's peak",
-        100 * kLargeShare, report.profile.run_microseconds, 100 * kLeastOfPeak));
-  return {};
-}
-
 Status run_check(const CheckCall& call, bool& passed) {
-  std::optional<Patience> patience("checking " + call.model);
-  RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
-  const Model& model = owned->model();
-  nlohmann::ordered_json result = {{"type", "check"}, {"model", call.model}, {"exact", true}};
-  std::vector<Difference> differences;
-
-  RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned, best_isa(), npu::simulating_operators()));
-  const std::string rule = vectors.floats
-                               ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance)
-                               : "integers exact";
-  result["vectors"] = {
-      {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
-  // JSON has no infinity: write null.
-  if (vectors.cases > 0) result["vectors"]["largest_difference"] = vectors.largest_difference;
-  differences = vectors.differences;
-  if (vectors.cases == 0) {
-    say("no self-test vectors in the model");
-  } else {
-    say(fmt::format("{} of {} self-test vectors reproduced exactly", vectors.exact, vectors.cases));
-    if (vectors.exact < vectors.cases) {
-      say(fmt::format("{} of {} pass ({}); largest difference {:g}", vectors.passed, vectors.cases, rule,
-                      vectors.largest_difference));
-    }
-  }
-
-  RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned));
-  result["streamed"] = about.streamed;
-  if (!about.streamed) {
-    say("the model runs on whole clips; there is no stream to compare");
-  } else {
-    std::vector<std::vector<std::byte>> inputs;
-    std::int64_t frames = call.frames > 0 ? call.frames : 200;
-    if (!call.wav.empty()) {
-      RUNNEL_ASSIGN(NpyArray array, front_end_frames(model, call.wav));
-      const TensorView input = model.tensor(model.inputs()[0]);
-      const std::size_t values =
-          input.bytes() / size_of(input.dtype) /
-          static_cast<std::size_t>(
-              input.shape[about.tensors[static_cast<std::size_t>(model.inputs()[0])].time_axis]);
-      if (model.inputs().size() != 1 || array.shape.size() != 2 ||
-          array.shape[1] != static_cast<std::int64_t>(values)) {
-        return Status(Code::mismatch)
-               << "the front end gives " << (array.shape.size() == 2 ? array.shape[1] : 0)
-               << " values per frame, the model wants " << values;
-      }
-      frames = array.shape[0];
-      inputs.push_back(array.dtype == input.dtype ? array.data : quantize_for(model, input, array.data));
-    }
-    RUNNEL_ASSIGN(const StreamReport stream,
-                  check_streaming(owned, frames, inputs, call.seed, best_isa(), npu::simulating_operators()));
-    differences.insert(differences.end(), stream.differences.begin(), stream.differences.end());
-    result["frames"] = stream.frames;
-    result["output_frames"] = stream.output_frames;
-    result["blocks"] = stream.blocks;
-    result["delay_frames"] = about.delay;
-    result["lookahead_frames"] = about.lookahead;
-    result["state_bytes"] = about.memory.state;
-    std::string blocks;
-    for (const std::int64_t block : stream.blocks)
-      blocks += (blocks.empty() ? "" : ", ") + std::to_string(block);
-    say(fmt::format(
-        "{} frames of {}: streamed in blocks of {}, after resets, interleaved, saved and restored, and "
-        "event-driven: {}",
-        stream.frames, call.wav.empty() ? "seeded random input" : call.wav, blocks,
-        stream.differences.empty() ? "equal to the whole run, bit for bit" : "DIFFERENT from the whole run"));
-  }
-  passed = differences.empty();
-  result["exact"] = passed;
-  if (!passed) {
-    result["first_difference"] = tell(model, differences.front());
-    for (std::size_t i = 0; i < differences.size() && i < 10; ++i) say(tell(model, differences[i]));
-  }
-  if (call.speed) {
-    bool fast = false;
-    RUNNEL_TRY(add_speed(owned, result, fast));
-    passed = passed && fast;
-  }
+  std::optional<Patience> patience("checking " + call.request.model);
+  RUNNEL_ASSIGN(const auto owned, load(call.request.model, call.flags));
+  compiler::FileLoader loader(named_models());
+  RUNNEL_ASSIGN(const describe::CheckOutcome outcome,
+                describe::check_model(owned, call.request, graph_options(loader), say));
   patience.reset();
-  std::printf("%s\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  passed = outcome.passed;
+  std::printf("%s\n", outcome.json.c_str());
   return {};
 }
 
@@ -165,13 +31,14 @@ Status run_check(const CheckCall& call, bool& passed) {
 
 void add_check(Verb verb, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  verb.positional("MODEL", call->model, kAnyModel).required();
-  verb.positional("WAV", call->wav,
+  verb.positional("MODEL", call->request.model, kAnyModel).required();
+  verb.positional("WAV", call->request.wav,
                   "A recording for the model's own front end (default: seeded random input)");
-  verb.option("--frames", call->frames, "Length of the random input in frames (0: 200)").non_negative();
-  verb.option("--seed", call->seed, "Seed of the random input");
+  verb.option("--frames", call->request.frames, "Length of the random input in frames (0: 200)")
+      .non_negative();
+  verb.option("--seed", call->request.seed, "Seed of the random input");
   verb.flag(
-      "--speed", call->speed,
+      "--speed", call->request.speed,
       "Also fail on a layer that takes more than 20 % of the time at less than 10 % of the machine's peak");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

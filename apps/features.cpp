@@ -7,26 +7,18 @@
 #include "apps/verbs.h"
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend_options.h"
+#include "services/front_ends/recipe.h"
 
 namespace runnel::apps {
 namespace {
 
 namespace fs = std::filesystem;
+using front_ends::is_of_windows;
 
 struct FeaturesCall : RecordingsCall {
   std::vector<std::string> set, source;
   std::string preset = "kaldi", kind, png;
 };
-
-// Presets of the fixed-point front end belong to the node microfrontend.
-bool is_fixed_point(const std::string& name) {
-  const auto presets = features::microfrontend_presets();
-  return std::any_of(presets.begin(), presets.end(),
-                     [&](const features::MicrofrontendPreset& preset) { return preset.name == name; });
-}
-
-// Windows over sensor data, which have no presets.
-bool is_of_windows(const std::string& kind) { return kind == "statistics" || kind == "framing"; }
 
 // The options of a preset, overridden by the call; building the graph reports wrong settings.
 template <class Options>
@@ -78,33 +70,6 @@ Result<std::string> parameters_of(const std::vector<std::string>& settings, std:
     text += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
   }
   return text;
-}
-
-// The graph from samples to features.
-Result<std::string> nodes_of(const FeaturesCall& call) {
-  RUNNEL_ASSIGN(const std::string settings, parameters_of(call.set, "--set"));
-  if (is_of_windows(call.kind)) {
-    if (call.preset != FeaturesCall().preset)
-      return Status(Code::invalid_argument)
-             << "--kind " << call.kind << " with --preset " << call.preset << ": expected one of them";
-    return call.kind + settings;
-  }
-  const bool fixed_point = is_fixed_point(call.preset);
-  if (fixed_point && !call.kind.empty() && call.kind != "fbank")
-    return Status(Code::invalid_argument)
-           << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
-  std::string nodes =
-      (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
-  if (!fixed_point && !call.kind.empty()) nodes += " kind=" + call.kind;
-  nodes += settings;
-  // The whole recipe if the preset consists of more than one node.
-  if (const features::Preset* preset =
-          fixed_point ? nullptr : features::preset_named(features::presets(), call.preset);
-      preset != nullptr) {
-    if (!preset->before.empty()) nodes = std::string(preset->before) + " ! " + nodes;
-    if (!preset->after.empty()) nodes += " ! " + std::string(preset->after);
-  }
-  return nodes;
 }
 
 // The node that reads this file.
@@ -185,7 +150,11 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
 }
 
 Status run_features(FeaturesCall& call) {
-  RUNNEL_ASSIGN(const std::string node, nodes_of(call));
+  RUNNEL_ASSIGN(const std::string settings, parameters_of(call.set, "--set"));
+  if (is_of_windows(call.kind) && call.preset != FeaturesCall().preset)
+    return Status(Code::invalid_argument)
+           << "--kind " << call.kind << " with --preset " << call.preset << ": expected one of them";
+  RUNNEL_ASSIGN(const std::string node, front_ends::recipe_text(call.preset, call.kind, settings));
   RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
   std::error_code error;
   const bool many = call.inputs.size() > 1 || names_many(call.inputs[0]) ||

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "apps/graphs.h"
@@ -14,6 +12,7 @@
 #include "inference/host/describe.h"
 #include "inference/model/usage.h"
 #include "pipeline/host/registry.h"
+#include "services/describe/model_json.h"
 #include "services/models/find.h"
 
 namespace runnel::apps {
@@ -29,14 +28,6 @@ struct InspectCall {
   bool json = false, dot = false, mermaid = false;
 };
 
-// Length of a source frame: as given, or else from the model's own front end; 0: unknown.
-double frame_milliseconds(const InspectCall& call, const Model& model) {
-  if (call.frame_ms > 0 || model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
-    return call.frame_ms;
-  const std::string text = model.pipeline()->front_end()->str();
-  const std::size_t at = text.find("frame_shift=");
-  return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + std::strlen("frame_shift="), nullptr);
-}
 std::string frames_text(double frames, double frame_ms) {
   return frame_ms > 0 ? fmt::format("{:g} frames ({:g} ms)", frames, frames * frame_ms)
                       : fmt::format("{:g} frames", frames);
@@ -69,25 +60,6 @@ void print_memory(const ModelDescription& about) {
   fmt::print("  file       {}, weights section {}\n", about.file_bytes, about.weight_bytes);
 }
 
-nlohmann::ordered_json memory_json(const MemoryDescription& memory) {
-  const Prepared::ConstantBytes& constants = memory.constants;
-  return {{"alignment", memory.alignment},
-          {"constants",
-           {{"in_place", constants.in_place},
-            {"packed", constants.packed},
-            {"copied_fast", constants.copied_fast},
-            {"copied_slow", constants.copied_slow}}},
-          {"operator_bytes", memory.operators},
-          {"prepared_bytes", memory.prepared},
-          {"arena",
-           {{"fast", memory.arena_fast},
-            {"slow", memory.arena_slow},
-            {"lower_bound", memory.arena_bound},
-            {"ratio", memory.arena_ratio()}}},
-          {"scratch", {{"bytes", memory.scratch}, {"tier", tier_text(memory.scratch_tier)}}},
-          {"state", {{"bytes", memory.state}, {"tier", tier_text(memory.state_tier)}}}};
-}
-
 std::string rate_text(const TensorDescription& tensor) {
   if (tensor.time_axis < 0 || tensor.up == 0) return "";
   return tensor.down == 1 ? std::to_string(tensor.up) : fmt::format("{}/{}", tensor.up, tensor.down);
@@ -110,13 +82,6 @@ void print_delegates(const ModelDescription& about) {
       fmt::print("  {} = {}\n", printable(name), printable(value));
   }
   if (!about.delegates.empty()) fmt::print("\n");
-}
-
-// Multiply-adds for each new frame: of a stream, or of runs that take `advance` of them.
-double frame_macs(const ModelDescription& about, const ModelUsage& usage) {
-  return about.streamed || !usage.stepped() || usage.advance < 1
-             ? about.macs_per_frame
-             : static_cast<double>(about.macs) / static_cast<double>(usage.advance);
 }
 
 std::string usage_text(const ModelUsage& usage) {
@@ -158,7 +123,8 @@ void print_run(const ModelDescription& about, const Model& model, double frame_m
   fmt::print("run in {}s\n  first output after {}, then one every {}\n", run,
              frames_text(static_cast<double>(usage->frames - usage->context), frame_ms),
              frames_text(static_cast<double>(usage->advance), frame_ms));
-  fmt::print("  {} multiply-adds per {}, {:.0f} per frame\n", about.macs, run, frame_macs(about, *usage));
+  fmt::print("  {} multiply-adds per {}, {:.0f} per frame\n", about.macs, run,
+             describe::frame_macs(about, *usage));
   fmt::print(
       "  {} bytes of state{}\n", about.memory.state,
       usage->pairs != nullptr && usage->pairs->size() > 0 ? " besides the pairs of inputs and outputs" : "");
@@ -233,87 +199,6 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     print_run(about, model, frame_ms);
   }
   print_memory(about);
-}
-
-void print_json(const ModelDescription& about, const Model& model, double frame_ms) {
-  nlohmann::ordered_json out = {{"type", "model"}, {"name", about.name}, {"streamed", about.streamed}};
-  const auto names = [&](const std::vector<int>& indices) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const int index : indices)
-      list.push_back(index < 0 ? nlohmann::ordered_json()
-                               : nlohmann::ordered_json(about.tensors[static_cast<std::size_t>(index)].name));
-    return list;
-  };
-  out["inputs"] = names(about.inputs);
-  out["outputs"] = names(about.outputs);
-  if (const auto usage = usage_of(model); usage.ok()) {
-    out["usage"] = {{"kind", runnel::name_of(usage->kind)}};
-    if (usage->stepped()) {
-      out["usage"].update({{"frames", usage->frames},
-                           {"advance", usage->advance},
-                           {"context", usage->context},
-                           {"frame_values", usage->frame_values},
-                           {"states", usage->pairs == nullptr ? 0 : usage->pairs->size()}});
-    }
-  }
-  out["block"] = about.block;
-  out["block_multiple"] = about.block_multiple;
-  out["delay_frames"] = about.delay;
-  out["lookahead_frames"] = about.lookahead;
-  out["cold_start_frames"] = about.cold_start;
-  if (frame_ms > 0) {
-    out["lookahead_ms"] = about.lookahead * frame_ms;
-    out["cold_start_ms"] = static_cast<double>(about.cold_start) * frame_ms;
-  }
-  out["receptive_field_frames"] = about.receptive_field;
-  out["macs"] = about.macs;
-  const auto usage = usage_of(model);
-  out["macs_per_frame"] = usage.ok() ? frame_macs(about, *usage) : about.macs_per_frame;
-  out["arena_bytes"] = about.memory.arena();
-  out["scratch_bytes"] = about.memory.scratch;
-  out["state_bytes"] = about.memory.state;
-  out["prepared_bytes"] = about.memory.prepared;
-  out["memory"] = memory_json(about.memory);
-  out["file_bytes"] = about.file_bytes;
-  out["weight_bytes"] = about.weight_bytes;
-  for (const OperatorDescription& op : about.operators) {
-    out["operators"].push_back({{"type", op.type},
-                                {"name", op.name},
-                                {"inputs", names(op.inputs)},
-                                {"outputs", names(op.outputs)},
-                                {"macs", op.macs},
-                                {"macs_per_frame", op.macs_per_frame},
-                                {"context", op.context},
-                                {"kernel", op.kernel},
-                                {"reference", op.reference}});
-  }
-  for (const DelegateDescription& delegate : about.delegates) {
-    nlohmann::ordered_json json = {{"op", delegate.op},
-                                   {"kind", delegate.kind},
-                                   {"parts", nlohmann::ordered_json::array()},
-                                   {"attributes", nlohmann::ordered_json::object()},
-                                   {"inputs", names(delegate.inputs)},
-                                   {"outputs", names(delegate.outputs)}};
-    for (const auto& [name, bytes] : delegate.parts)
-      json["parts"].push_back({{"name", name}, {"bytes", bytes}});
-    for (const auto& [name, value] : delegate.attributes) json["attributes"][name] = value;
-    out["delegates"].push_back(json);
-  }
-  for (const TensorDescription& tensor : about.tensors) {
-    out["tensors"].push_back({{"name", tensor.name},
-                              {"dtype", name_of(tensor.dtype)},
-                              {"shape", std::vector<int>(tensor.shape.dims.begin(),
-                                                         tensor.shape.dims.begin() + tensor.shape.rank)},
-                              {"exponents", tensor.exponents},
-                              {"constant", tensor.constant},
-                              {"bytes", tensor.bytes},
-                              {"time_axis", tensor.time_axis},
-                              {"rate", {tensor.up, tensor.down}},
-                              {"delay", tensor.delay},
-                              {"history", tensor.history},
-                              {"state_bytes", tensor.state_bytes}});
-  }
-  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // Boxes and arrows; the labels of arrows give the format.
@@ -403,9 +288,9 @@ Status inspect_model(const InspectCall& call) {
     options.alignment = 16;
   }
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, options));
-  const double frame_ms = frame_milliseconds(call, owned->model());
+  const double frame_ms = call.frame_ms > 0 ? call.frame_ms : describe::frame_milliseconds(owned->model());
   if (call.json)
-    print_json(about, owned->model(), frame_ms);
+    fmt::print("{}\n", describe::model_json(about, owned->model(), frame_ms));
   else if (call.dot || call.mermaid)
     draw(drawing_of(about, frame_ms), call.dot);
   else

@@ -12,6 +12,7 @@
 #include "apps/command_line.h"
 #include "base/status.h"
 #include "compiler/import/load.h"
+#include "services/describe/tensors.h"
 
 namespace runnel::apps {
 
@@ -61,13 +62,10 @@ Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const Mo
 // Error: invalid_argument for a file to be written whose name says another format of models than these.
 Status check_extension(const std::string& path, std::initializer_list<std::string_view> written);
 
-// "name" of a tensor, or "#index" when the names were stripped.
-std::string tensor_label(const Model& model, int tensor);
+using describe::quantize_for;
+using describe::tensor_label;
 // "[1,98,40]"
 std::string shape_text(const Shape& shape);
-// Quantizes float32 values to the tensor's integers, with the rounding of the model's operators.
-std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor,
-                                    std::span<const std::byte> floats);
 // A tensor's name as a file name: characters outside [A-Za-z0-9._-] become "_", at most 200 of them.
 std::string file_name_of(const std::string& tensor);
 

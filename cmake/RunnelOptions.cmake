@@ -23,6 +23,8 @@ set(RUNNEL_PNG AUTO CACHE STRING "Pictures of features, with libpng: ON, OFF or 
 set(RUNNEL_HTTPLIB AUTO CACHE STRING "Pages over HTTP, with cpp-httplib: ON, OFF or AUTO (when found)")
 set(RUNNEL_CURL AUTO CACHE STRING "Fetching models by name or address, with libcurl: ON, OFF or AUTO (when found)")
 set_property(CACHE RUNNEL_CURL PROPERTY STRINGS AUTO ON OFF)
+set(RUNNEL_PYTHON AUTO CACHE STRING "The Python package runnel, with pybind11: ON, OFF or AUTO (when found)")
+set_property(CACHE RUNNEL_PYTHON PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_HTTPLIB PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)

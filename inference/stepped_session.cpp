@@ -4,11 +4,21 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/crc32c.h"
 
 namespace runnel {
 namespace {
 
 constexpr std::size_t kStateAlignment = 16;
+
+// What precedes the saved bytes of a session.
+struct SavedCounters {
+  char magic[4] = {'R', 'N', 'L', 'T'};
+  std::uint32_t crc32c = 0;  // of all that follows these two
+  std::int64_t filled = 0, fresh = 0, skip = 0, left = 0;
+  std::uint8_t ran = 0, over = 0, finished = 0, zeros[5] = {};
+};
+constexpr std::size_t kUnderChecksum = sizeof(SavedCounters) - offsetof(SavedCounters, filled);
 
 template <class Visit>
 void for_each_pair(const ModelUsage& usage, const Model& model, Visit visit) noexcept {
@@ -60,6 +70,7 @@ Result<SteppedSession> SteppedSession::make(const Session& session, const ModelU
   });
   if (!checked_mul(made.frame_bytes_, static_cast<std::size_t>(usage.frames), frames))
     return Status(Code::invalid_argument, "the frames of a run do not fit into memory");
+  made.states_bytes_ = states;
   made.kept_ = static_cast<std::byte*>(memory.allocate(frames, 64));
   made.states_ = states == 0 ? nullptr : static_cast<std::byte*>(memory.allocate(states, kStateAlignment));
   if (made.kept_ == nullptr || (states > 0 && made.states_ == nullptr)) {
@@ -171,6 +182,69 @@ void SteppedSession::finish() noexcept {
   }
   if (fresh_ == 0 || (ran_ && usage_.kind != UsageKind::step)) return;
   fill_up();
+}
+
+std::size_t SteppedSession::saved_bytes() const noexcept {
+  return sizeof(SavedCounters) + session_.saved_bytes() +
+         static_cast<std::size_t>(usage_.frames) * frame_bytes_ + states_bytes_;
+}
+
+Status SteppedSession::save(std::span<std::byte> to) const noexcept {
+  if (to.size() < saved_bytes())
+    return Status(Code::out_of_memory)
+           << "saving a stream needs " << saved_bytes() << " bytes, given " << to.size();
+  const std::size_t kept = static_cast<std::size_t>(usage_.frames) * frame_bytes_;
+  std::byte* at = to.data() + sizeof(SavedCounters);
+  RUNNEL_TRY(session_.save({at, session_.saved_bytes()}));
+  at += session_.saved_bytes();
+  std::memset(at, 0, kept);  // what was never written there is nobody's business
+  std::memcpy(at, kept_, static_cast<std::size_t>(filled_) * frame_bytes_);
+  if (states_bytes_ > 0) std::memcpy(at + kept, states_, states_bytes_);
+  SavedCounters counters;
+  counters.filled = filled_;
+  counters.fresh = fresh_;
+  counters.skip = skip_;
+  counters.left = left_;
+  counters.ran = ran_ ? 1 : 0;
+  counters.over = over_ ? 1 : 0;
+  counters.finished = finished_ ? 1 : 0;
+  std::memcpy(to.data(), &counters, sizeof(counters));
+  const std::uint32_t sum =
+      crc32c(std::span<const std::byte>(to.data() + sizeof(SavedCounters) - kUnderChecksum,
+                                        saved_bytes() - sizeof(SavedCounters) + kUnderChecksum));
+  std::memcpy(to.data() + offsetof(SavedCounters, crc32c), &sum, sizeof(sum));
+  return {};
+}
+
+Status SteppedSession::restore(std::span<const std::byte> from) noexcept {
+  if (from.size() != saved_bytes())
+    return Status(Code::invalid_data)
+           << "a saved stream of " << from.size() << " bytes, expected " << saved_bytes();
+  SavedCounters counters;
+  std::memcpy(&counters, from.data(), sizeof(counters));
+  if (std::memcmp(counters.magic, SavedCounters().magic, sizeof(counters.magic)) != 0)
+    return Status(Code::invalid_data, "not a saved stream of a model that runs in steps");
+  if (crc32c(from.subspan(sizeof(SavedCounters) - kUnderChecksum)) != counters.crc32c)
+    return Status(Code::invalid_data, "the saved stream is damaged: its checksum does not match");
+  // A checksum is no proof: what could lead outside of the frames is checked as well.
+  const bool within = counters.filled >= 0 && counters.filled <= usage_.frames && counters.fresh >= 0 &&
+                      counters.fresh <= usage_.frames && counters.skip >= 0 &&
+                      counters.skip <= usage_.advance && counters.left <= usage_.frames;
+  if (!within) return Status(Code::invalid_data, "the saved stream has impossible counters");
+  const std::size_t kept = static_cast<std::size_t>(usage_.frames) * frame_bytes_;
+  const std::byte* at = from.data() + sizeof(SavedCounters);
+  RUNNEL_TRY(session_.restore({at, session_.saved_bytes()}));
+  at += session_.saved_bytes();
+  std::memcpy(kept_, at, kept);
+  if (states_bytes_ > 0) std::memcpy(states_, at + kept, states_bytes_);
+  filled_ = counters.filled;
+  fresh_ = counters.fresh;
+  skip_ = counters.skip;
+  left_ = counters.left;
+  ran_ = counters.ran != 0;
+  over_ = counters.over != 0;
+  finished_ = counters.finished != 0;
+  return {};
 }
 
 }  // namespace runnel

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -60,6 +61,11 @@ class SteppedSession {
   // Runs a copy of this session, which has another workspace, from now on: not between begin_run() and
   // end_run().
   void use(const Session& session) noexcept { session_ = session; }
+  // The stream between two runs as bytes: its counters, the frames kept, the states of the pairs, and the
+  // session's own. `restore` refuses bytes of another model, and leaves the stream as it was then.
+  [[nodiscard]] std::size_t saved_bytes() const noexcept;
+  Status save(std::span<std::byte> to) const noexcept;
+  Status restore(std::span<const std::byte> from) noexcept;
 
   [[nodiscard]] Session& session() noexcept { return session_; }
   [[nodiscard]] const ModelUsage& usage() const noexcept { return usage_; }
@@ -76,7 +82,7 @@ class SteppedSession {
   TensorView input_;
   std::byte* kept_ = nullptr;    // [frames][frame_values]
   std::byte* states_ = nullptr;  // of all pairs, each from a multiple of 16
-  std::size_t frame_bytes_ = 0;
+  std::size_t frame_bytes_ = 0, states_bytes_ = 0;
   std::int64_t filled_ = 0, fresh_ = 0;  // frames in kept_; new since the last run
   std::int64_t skip_ = 0;                // frames to be dropped (advance > frames)
   std::int64_t left_ = 0;                // look-ahead, after the end: frames that no step took as its own yet

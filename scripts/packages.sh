@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware arm scale browser package root training"
+RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm scale browser package root training"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -10,6 +10,8 @@ packages_for() {
                 "libasound2-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
                 "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libmosquitto-dev libpng-dev libcpp-httplib-dev libcurl4-openssl-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
+    python) echo "python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip python3-venv" ;;
+    torch) echo "python3-torch" ;;
     test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl abigail-tools valgrind" \
                 "mandoc bash zsh fish" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;

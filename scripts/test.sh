@@ -25,8 +25,8 @@ case "$*" in
   *) die "unknown arguments \"$*\"; usage: $name [--all]" ;;
 esac
 
-purposes=(build test bench firmware)
-if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser package root); fi
+purposes=(build python test bench firmware)
+if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser package root torch); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 

@@ -9,13 +9,24 @@
 namespace runnel {
 namespace {
 
-// Where a module can be; RUNNEL_MODULE_PLACES is relative to the folder of the program, or absolute.
-std::vector<std::filesystem::path> places_of(std::string_view name) {
+// The folders of the program and of the shared object that has this code: they differ where the program is
+// another's, such as an interpreter.
+std::vector<std::filesystem::path> own_folders() {
   std::error_code none;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
+  std::vector<std::filesystem::path> folders = {
+      std::filesystem::read_symlink("/proc/self/exe", none).parent_path()};
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folders), &info) != 0 && info.dli_fname != nullptr)
+    folders.push_back(std::filesystem::weakly_canonical(info.dli_fname, none).parent_path());
+  return folders;
+}
+
+// Where a module can be; RUNNEL_MODULE_PLACES is relative to these folders, or absolute.
+std::vector<std::filesystem::path> places_of(std::string_view name) {
   std::vector<std::filesystem::path> places;
-  for (const char* folder : {RUNNEL_MODULE_PLACES})
-    places.push_back(program / folder / (std::string(name) + ".so"));
+  for (const std::filesystem::path& own : own_folders())
+    for (const char* folder : {RUNNEL_MODULE_PLACES})
+      places.push_back(own / folder / (std::string(name) + ".so"));
   return places;
 }
 

@@ -89,9 +89,10 @@ struct Module {
   const ::runnel::Module<decltype(function)> runnel_module{::runnel::module_build(), &(function)};        \
   }
 
-// Opens NAME.so in lib/runnel/ next to the program's folder, or where this runnel was installed; it is never
-// closed. Gives the address of its constant. Thread-safe. Errors: not_found, with the file, the purpose and
-// the system's reason; mismatch for a module of another build. `purpose` completes "... is needed for".
+// Opens NAME.so in lib/runnel/ next to the folder of the program or of the shared object that has this code,
+// or where this runnel was installed; it is never closed. Gives the address of its constant. Thread-safe.
+// Errors: not_found, with the file, the purpose and the system's reason; mismatch for a module of another
+// build. `purpose` completes "... is needed for".
 Result<const void*> open_module(std::string_view name, std::string_view purpose);
 
 template <class Function>

@@ -17,17 +17,6 @@ std::string with(std::string_view key, std::string_view value) {
 std::string with(std::string_view key, double value) { return with(key, shortest_text(value).view()); }
 std::string with(std::string_view key, std::int64_t value) { return with(key, std::to_string(value)); }
 
-std::string source_of(const ListenOptions& options) {
-  if (!options.wav.empty()) return wav_text(options.wav, options.tail);
-  const std::string shape = with("rate", options.rate) + with("channels", options.channels);
-  if (options.from_stdin) return "stdin" + with("format", options.stdin_format) + shape;
-  if (!options.tcp.empty())
-    return "tcp" + with("address", options.tcp) + with("format", options.stdin_format) + shape;
-  return "alsa" + with("device", options.device) + shape + with("period", options.period) +
-         with("buffer", options.buffer) + with("overload", options.overload) +
-         with("replug", options.replug) + with("duration", options.duration);
-}
-
 // The sinks of the events.
 std::string sinks_of(const ListenOptions& options) {
   std::string text = options.no_json ? "null" : "jsonl";
@@ -43,6 +32,17 @@ std::string sinks_of(const ListenOptions& options) {
 }
 
 }  // namespace
+
+std::string source_text(const ListenOptions& options) {
+  if (!options.wav.empty()) return wav_text(options.wav, options.tail);
+  const std::string shape = with("rate", options.rate) + with("channels", options.channels);
+  if (options.from_stdin) return "stdin" + with("format", options.stdin_format) + shape;
+  if (!options.tcp.empty())
+    return "tcp" + with("address", options.tcp) + with("format", options.stdin_format) + shape;
+  return "alsa" + with("device", options.device) + shape + with("period", options.period) +
+         with("buffer", options.buffer) + with("overload", options.overload) +
+         with("replug", options.replug) + with("duration", options.duration);
+}
 
 Result<std::string> with_threshold(const std::string& around, double threshold) {
   if (threshold < 0) return around;
@@ -65,7 +65,7 @@ Result<std::string> graph_text(const ListenOptions& options, const std::string& 
       options.commands.empty() && options.sends.empty() && options.topics.empty() && options.record.empty();
   const std::string history =
       options.record.empty() ? "" : " ! history" + with("seconds", options.before + 10);
-  return source_of(options) + history + " ! " + around + (alone ? "" : " name=events") + " ! " +
+  return source_text(options) + history + " ! " + around + (alone ? "" : " name=events") + " ! " +
          sinks_of(options);
 }
 

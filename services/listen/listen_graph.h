@@ -39,6 +39,8 @@ struct ListenOptions {
 // when `around` has no `detect`. Thread-safe.
 Result<std::string> graph_text(const ListenOptions& options, const std::string& around);
 
+// Its source alone: "wav path=...", "alsa device=... rate=...".
+std::string source_text(const ListenOptions& options);
 // `around` with another threshold of its last `detect`; unchanged for a negative one. Errors: as above.
 Result<std::string> with_threshold(const std::string& around, double threshold);
 

@@ -73,6 +73,7 @@ std::vector<ModelFolder> model_folders() {
   for (const fs::path& own : own_folders()) {
     if (const fs::path tree = build_tree_of(own); !tree.empty()) add(Place::bundled, tree / "models");
     add(Place::bundled, (own / RUNNEL_MODELS_FROM_PROGRAM).lexically_normal());
+    add(Place::bundled, own / "models");  // a package of another language has its models with it
   }
   add(Place::bundled, RUNNEL_INSTALLED_MODELS);
   add(Place::user, user_model_folder());

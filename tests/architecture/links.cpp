@@ -12,10 +12,10 @@ namespace fs = std::filesystem;
 namespace {
 
 // Beside these, what lies in the root is made by builds and tools.
-constexpr std::array kFolders = {".ci",       "apps",      "base",     "bench",     "cmake",    "compiler",
-                                 "decoding",  "docs",      "embed",    "examples",  "features", "firmware",
-                                 "inference", "kernels",   "models",   "npu",       "pipeline", "scripts",
-                                 "library",   "packaging", "services", "streaming", "tests",    "training"};
+constexpr std::array kFolders = {
+    ".ci",      "apps",     "base",     "bench",     "cmake",     "compiler", "decoding", "docs", "embed",
+    "examples", "features", "firmware", "inference", "kernels",   "library",  "models",   "npu",  "packaging",
+    "pipeline", "python",   "scripts",  "services",  "streaming", "tests",    "training"};
 
 struct Tree {
   std::vector<std::string> files;  // every file, relative to the root

@@ -1,6 +1,7 @@
 #include "pipeline/nodes/model/infer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "inference/model/loader.h"
 
@@ -238,6 +239,36 @@ Status Infer::flush(Output& out) noexcept {
   stepped_->finish();
   if (stepped_->due()) step(out);
   out.end = !stepped_->due();
+  return {};
+}
+
+std::size_t Infer::saved_bytes() const noexcept {
+  return stepped_ ? 3 * sizeof(std::int64_t) + stepped_->saved_bytes() : stream_.saved_bytes();
+}
+
+Status Infer::save(std::span<std::byte> to) noexcept {
+  if (!stepped_) return stream_.save(to);
+  if (to.size() < saved_bytes())
+    return Status(Code::out_of_memory)
+           << "saving a stream needs " << saved_bytes() << " bytes, given " << to.size();
+  const std::int64_t counters[] = {grid_, skip_, ignored_};
+  std::memcpy(to.data(), counters, sizeof(counters));
+  return stepped_->save(to.subspan(sizeof(counters)));
+}
+
+Status Infer::restore(std::span<const std::byte> from) noexcept {
+  if (!stepped_) return stream_.restore(from);
+  if (from.size() != saved_bytes())
+    return Status(Code::invalid_data)
+           << "a saved stream of " << from.size() << " bytes, expected " << saved_bytes();
+  std::int64_t counters[3];
+  std::memcpy(counters, from.data(), sizeof(counters));
+  if (counters[0] < 0 || counters[1] < 0 || counters[2] < 0)
+    return Status(Code::invalid_data, "the saved stream has impossible counters");
+  RUNNEL_TRY(stepped_->restore(from.subspan(sizeof(counters))));
+  grid_ = counters[0];
+  skip_ = counters[1];
+  ignored_ = counters[2];
   return {};
 }
 

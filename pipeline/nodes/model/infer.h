@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "inference/stepped_session.h"
 #include "pipeline/node.h"
@@ -30,6 +31,13 @@ class Infer : public Node {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
+
+  // The node between two calls as bytes, for programs that run it alone: what reset() clears. `restore`
+  // refuses bytes of another model or chunk, and leaves the node as it was then. Not of a node that shares
+  // its session with others. Errors: out_of_memory for too little room; invalid_data, mismatch.
+  [[nodiscard]] std::size_t saved_bytes() const noexcept;
+  Status save(std::span<std::byte> to) noexcept;
+  Status restore(std::span<const std::byte> from) noexcept;
 
   // Valid once prepared, for models that run as a stream: the plan, and the output tensor. Null for other
   // usages.

@@ -1,10 +1,22 @@
 #include "pipeline/nodes/model/model_stream.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/checked.h"
+#include "base/crc32c.h"
 
 namespace runnel::pipeline {
+namespace {
+
+// What precedes the saved bytes of a session.
+struct SavedCounters {
+  std::int64_t skip = 0, grid = 0, pending = 0;
+  std::uint8_t heard = 0, ended = 0, zeros[6] = {};
+  std::uint64_t crc32c = 0;  // of what comes before it, and of the frames that wait
+};
+
+}  // namespace
 
 Result<Session> ModelStream::make_session(NodeContext& context, const Prepared& prepared) noexcept {
   Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
@@ -115,6 +127,61 @@ void ModelStream::flush(Output& out) noexcept {
   ended_ = true;
   out.end = session_.flush_calls_left() <= 0;
   if (out.end) heard_ = false;
+}
+
+// Frames that wait are in the input of the session, which is not part of its state where it lies in the
+// arena.
+std::size_t ModelStream::saved_bytes() const noexcept {
+  const Prepared& prepared = session_.prepared();
+  return sizeof(SavedCounters) + prepared.placement(prepared.tables().inputs[0]).bytes +
+         session_.saved_bytes();
+}
+
+Status ModelStream::save(std::span<std::byte> to) noexcept {
+  if (to.size() < saved_bytes())
+    return Status(Code::out_of_memory)
+           << "saving a stream needs " << saved_bytes() << " bytes, given " << to.size();
+  const std::span<std::byte> waiting = session_.input(0);
+  SavedCounters counters;
+  counters.skip = skip_;
+  counters.grid = grid_;
+  counters.pending = pending_;
+  counters.heard = heard_ ? 1 : 0;
+  counters.ended = ended_ ? 1 : 0;
+  std::byte* const frames = to.data() + sizeof(counters);
+  if (pending_ > 0)
+    std::memcpy(frames, waiting.data(), waiting.size());
+  else
+    std::memset(frames, 0, waiting.size());
+  counters.crc32c = crc32c(std::as_bytes(std::span(&counters, 1)).first(offsetof(SavedCounters, crc32c)),
+                           crc32c({frames, waiting.size()}));
+  std::memcpy(to.data(), &counters, sizeof(counters));
+  return session_.save({frames + waiting.size(), session_.saved_bytes()});
+}
+
+Status ModelStream::restore(std::span<const std::byte> from) noexcept {
+  if (from.size() != saved_bytes())
+    return Status(Code::invalid_data)
+           << "a saved stream of " << from.size() << " bytes, expected " << saved_bytes();
+  SavedCounters counters;
+  std::memcpy(&counters, from.data(), sizeof(counters));
+  const std::size_t bytes = from.size() - sizeof(counters) - session_.saved_bytes();
+  const std::span<const std::byte> frames = from.subspan(sizeof(counters), bytes);
+  const std::uint32_t sum =
+      crc32c(std::as_bytes(std::span(&counters, 1)).first(offsetof(SavedCounters, crc32c)), crc32c(frames));
+  if (counters.crc32c != sum)
+    return Status(Code::invalid_data, "the saved stream is damaged: its checksum does not match");
+  if (counters.skip < 0 || counters.pending < 0 || counters.pending >= session_.prepared().block() ||
+      counters.grid < 0)
+    return Status(Code::invalid_data, "the saved stream has impossible counters");
+  RUNNEL_TRY(session_.restore(from.subspan(sizeof(counters) + bytes)));
+  std::memcpy(session_.input(0).data(), frames.data(), bytes);
+  skip_ = counters.skip;
+  grid_ = counters.grid;
+  pending_ = counters.pending;
+  heard_ = counters.heard != 0;
+  ended_ = counters.ended != 0;
+  return {};
 }
 
 }  // namespace runnel::pipeline

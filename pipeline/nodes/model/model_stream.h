@@ -40,6 +40,13 @@ class ModelStream {
   void process(const Block& in, Output& out) noexcept;
   void flush(Output& out) noexcept;
 
+  // The stream between two calls as bytes: its counters, the frames that wait for a full block, and the
+  // session's own state. `restore` refuses bytes of another model or block size, and leaves the stream as it
+  // was then.
+  [[nodiscard]] std::size_t saved_bytes() const noexcept;
+  Status save(std::span<std::byte> to) noexcept;
+  Status restore(std::span<const std::byte> from) noexcept;
+
   // The parts of process(), for programs that run sessions together.
 
   // Drops input frames after a reset: at most `count`; returns how many.

@@ -1,15 +1,15 @@
-#include "apps/espdl_output.h"
+#include "services/convert/espdl_output.h"
 
 #include <fmt/format.h>
 
-#include "apps/support.h"
 #include "compiler/espdl/target.h"
 
-namespace runnel::apps {
+namespace runnel::convert {
 
 Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph,
                                            const compiler::EspdlWriteOptions& options,
-                                           const std::string& name) {
+                                           const std::string& name,
+                                           const std::function<void(std::string_view)>& say) {
   auto written = compiler::write_espdl(graph, options);
   if (!written.ok()) return written.status().at(name);
   for (const std::string& refusal : written->refusals) say(name + ": " + refusal);
@@ -27,4 +27,4 @@ Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph,
   return std::move(written->bytes);
 }
 
-}  // namespace runnel::apps
+}  // namespace runnel::convert
