@@ -130,6 +130,7 @@ if(RUNNEL_HOST)
     # 7.85 has the list of protocols as text.
     pkg_check_modules(LIBCURL QUIET IMPORTED_TARGET libcurl>=7.85)
     set(RUNNEL_HAVE_CURL ${LIBCURL_FOUND})
+  endif()
   runnel_switch(RUNNEL_PYTHON wanted)
   if(wanted)
     # The interpreter of the system first, to which Debian's pybind11 and NumPy belong; others by -D RUNNEL_PYTHON_EXECUTABLE.
