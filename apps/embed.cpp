@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <list>
 #include <memory>
+#include <set>
 
 #include "apps/call/progress.h"
 #include "apps/embed_speech.h"
@@ -50,6 +52,10 @@ struct EmbedCall {
   bool self_test = false, step = false;
   ModelFlags flags;
 };
+
+constexpr std::array<std::string_view, 6> kProcessors = {"cortex-m4", "cortex-m7", "cortex-m55",
+                                                         "rv32imac",  "rv32imafc", "rv64gc"};
+const std::set<std::string_view> kFloatFrontEnds = {"fbank", "mfcc", "spectrogram", "stft"};
 
 // Limits of a device, in bytes.
 constexpr std::size_t kMaxMemory = std::size_t{64} << 20;
@@ -522,22 +528,22 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
 
 Status run_embed(const EmbedCall& call) {
   const Patience patience("embedding " + call.graph.model);
-  // Cortex-M processors are targets of this verb; other values specify how to import a foreign file.
-  const bool cortex = call.flags.target.starts_with("cortex-");
-  if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" &&
-      call.flags.target != "cortex-m55") {
+  // Processors are targets of this verb; other values specify how to import a foreign file.
+  const std::string& target = call.flags.target;
+  const bool processor = target.starts_with("cortex-") || target.starts_with("rv");
+  if (processor && std::find(kProcessors.begin(), kProcessors.end(), target) == kProcessors.end()) {
     return Status(Code::invalid_argument)
-           << "--target " << call.flags.target << ": expected cortex-m4, cortex-m7 or cortex-m55";
+           << "--target " << target << ": expected cortex-m4, cortex-m7, cortex-m55, rv32imac, rv32imafc or rv64gc";
   }
   ModelFlags flags = call.flags;
-  if (cortex) flags.target.clear();
+  if (processor) flags.target.clear();
   RUNNEL_ASSIGN(const auto owned, load(call.graph.model, flags));
   const Model& model = owned->model();
   compiler::EmbeddedProgram program;
   program.name =
       call.name.empty() ? identifier(std::filesystem::path(call.graph.model).stem().string()) : call.name;
   program.origin = in_comment(std::filesystem::path(call.graph.model).filename().string());
-  if (cortex) program.target = call.flags.target;
+  if (processor) program.target = target;
   program.runnel_folder = call.runnel_folder;
   RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(call, model));
   bool keep_names = false;
@@ -548,6 +554,11 @@ Status run_embed(const EmbedCall& call) {
     if (node.type == "infer") {
       program.output_stage = static_cast<int>(i);
       program.features_stage = static_cast<int>(i) - 1;
+    }
+    if (target == "rv32imac" && program.output_stage < 0 && kFloatFrontEnds.contains(node.type)) {
+      say(fmt::format("{} computes in floating point, which {} has not: each operation takes some 50 instructions; "
+                      "microfrontend has fixed point",
+                      node.type, target));
     }
     for (pipeline::ParameterText& parameter : node.parameters) {
       if (node.type == "infer" && parameter.key == "output") keep_names = true;

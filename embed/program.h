@@ -21,7 +21,7 @@ namespace runnel::embed {
 inline constexpr std::uint32_t kProgramVersion = 4;
 
 // The processor that the planned memory and the kernels rely on. `any` runs everywhere.
-enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
+enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55, rv32imac, rv32imafc, rv64gc };
 // The target of this library.
 [[nodiscard]] Target this_target() noexcept;
 [[nodiscard]] const char* name_of(Target target) noexcept;

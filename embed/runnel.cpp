@@ -82,6 +82,12 @@ Target this_target() noexcept {
   return Target::cortex_m4;
 #elif defined(__ARM_ARCH_8_1M_MAIN__) || (defined(__ARM_ARCH_PROFILE) && defined(__ARM_FEATURE_LOB))
   return Target::cortex_m55;
+#elif defined(__riscv) && __riscv_xlen == 64 && defined(__riscv_flen)
+  return Target::rv64gc;
+#elif defined(__riscv) && __riscv_xlen == 32 && defined(__riscv_flen)
+  return Target::rv32imafc;
+#elif defined(__riscv) && __riscv_xlen == 32
+  return Target::rv32imac;
 #else
   return Target::any;
 #endif
@@ -97,14 +103,21 @@ const char* name_of(Target target) noexcept {
       return "cortex-m7";
     case Target::cortex_m55:
       return "cortex-m55";
+    case Target::rv32imac:
+      return "rv32imac";
+    case Target::rv32imafc:
+      return "rv32imafc";
+    case Target::rv64gc:
+      return "rv64gc";
   }
   return "unknown";
 }
 
-// An M7 runs programs for an M4.
+// An M7 runs programs for an M4, and a RISC-V with floating point those for one without.
 bool runs_on(Target program, Target library) noexcept {
   return program == Target::any || program == library ||
-         (program == Target::cortex_m4 && library == Target::cortex_m7);
+         (program == Target::cortex_m4 && library == Target::cortex_m7) ||
+         (program == Target::rv32imac && library == Target::rv32imafc);
 }
 
 runnel_code check(const runnel_program* program, const runnel_options* options) noexcept {

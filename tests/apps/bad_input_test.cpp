@@ -277,7 +277,7 @@ TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
       "target \"ethos-u55-128\" of a .rnl file; only of .espdl files it says what they were quantized for");
   refusal({"npu", "compile", model(), "-o", file("compiled.rnl"), "--accelerator", "ethos-u99"}, "ethos-u99");
   refusal({"embed", model(), "-o", file("embedded"), "--target", "cortex-m99"},
-          "--target cortex-m99: expected cortex-m4, cortex-m7 or cortex-m55");
+          "--target cortex-m99: expected cortex-m4, cortex-m7, cortex-m55, rv32imac, rv32imafc or rv64gc");
   EXPECT_FALSE(fs::exists(file("embedded")));
 }
 
