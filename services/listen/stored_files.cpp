@@ -21,7 +21,8 @@ std::string files_beside(std::string_view decision, const fs::path& model) {
       const fs::path path(given.value);
       const fs::path beside = model.parent_path() / path;
       std::error_code ignored;
-      if (path.is_absolute() || model.parent_path().empty() || !fs::is_regular_file(beside, ignored)) continue;
+      if (path.is_absolute() || model.parent_path().empty() || !fs::is_regular_file(beside, ignored))
+        continue;
       given.value = beside.string();
       changed = true;
     }

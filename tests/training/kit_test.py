@@ -1,4 +1,5 @@
 """Tests of the training kit. usage: kit_test.py FOLDER_OF_TRAINING; exit code 77: a package is missing, nothing was tested."""
+import itertools
 import random
 import sys
 import tempfile
@@ -15,6 +16,7 @@ except ImportError as missing:
     print(f'SKIPPED: {missing}; the training kit needs python3-numpy, python3-scipy and python3-torch', file=sys.stderr)
     sys.exit(77)
 
+import align
 import audio
 import augment
 import features
@@ -118,6 +120,44 @@ class Sound(unittest.TestCase):
         self.assertEqual([len(f) for f in together], [98, 29, 1, 0])
         for clip, found in zip(clips, together):
             np.testing.assert_array_equal(features.of_many(settings, [clip])[0], found)
+
+
+class Alignment(unittest.TestCase):
+    @staticmethod
+    def brute(scores, labels):
+        """The best of all paths whose repetitions and blanks, left out, are the labels."""
+        best, found = -np.inf, None
+        for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
+            said = [t for i, t in enumerate(path) if t and (i == 0 or path[i - 1] != t)]
+            value = sum(scores[i][t] for i, t in enumerate(path))
+            if said == labels and value > best:
+                best, found = value, path
+        return found
+
+    def test_is_the_best_of_all_paths(self):
+        draw = np.random.default_rng(4)
+        for labels in ([1], [1, 2], [1, 1], [2, 1, 2], []):
+            for _ in range(5):
+                scores = np.log(draw.dirichlet([1, 1, 1], 6))
+                path = self.brute(scores, labels)
+                spans = align.viterbi(scores, labels)
+                frames = [0] * 6
+                for label, (first, last) in zip(labels, spans):
+                    frames[first:last + 1] = [label] * (last + 1 - first)
+                self.assertEqual(frames, list(path))
+
+    def test_too_few_frames_are_an_error(self):
+        with self.assertRaises(ValueError):
+            align.viterbi(np.zeros((3, 3)), [1, 1, 2])
+
+    def test_words_have_times(self):
+        number = {'A': 1, 'B': 2}
+        lexicon = type('Book', (), {'phones': staticmethod(lambda w: list(w.upper()))})
+        scores = np.full((8, 3), -9.0)
+        for t, s in enumerate([0, 1, 1, 2, 0, 0, 2, 0]):
+            scores[t][s] = 0
+        found = align.words(scores, 'ab b', lexicon, number)
+        self.assertEqual([(w, round(a, 2), round(b, 2)) for w, a, b in found], [('ab', 0.04, 0.16), ('b', 0.24, 0.28)])
 
 
 class Network(unittest.TestCase):

@@ -18,8 +18,7 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        h = self.up(self.norm(x))
-        return x + self.dropout(self.down(h * torch.sigmoid(h)))
+        return x + self.dropout(self.down(F.silu(self.up(self.norm(x)))))
 
 
 class WindowAttention(nn.Module):
@@ -59,17 +58,16 @@ class Convolution(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.kernel = kernel
-        self.gate = nn.Conv1d(width, 2 * width, 1)
+        self.gate = nn.Linear(width, 2 * width)
         self.depth = nn.Conv1d(width, width, kernel, groups=width)
         self.batch = nn.BatchNorm1d(width)
-        self.point = nn.Conv1d(width, width, 1)
+        self.point = nn.Linear(width, width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        y = F.glu(self.gate(self.norm(x).transpose(1, 2)), 1)
-        y = self.batch(self.depth(F.pad(y, (self.kernel - 1, 0))))
-        y = self.point(y * torch.sigmoid(y))
-        return x + self.dropout(y.transpose(1, 2))
+        y = F.glu(self.gate(self.norm(x)), -1).transpose(1, 2)
+        y = F.silu(self.batch(self.depth(F.pad(y, (self.kernel - 1, 0)))))
+        return x + self.dropout(self.point(y.transpose(1, 2)))
 
 
 class Block(nn.Module):

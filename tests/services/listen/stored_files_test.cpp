@@ -28,8 +28,8 @@ TEST_F(StoredFiles, AreThoseBesideTheModel) {
 
 TEST_F(StoredFiles, StayAsTheyAreWhereNoneIsBeside) {
   const fs::path model = folder_ / "m.rnl";
-  for (const std::string text :
-       {"ctc mode=beam lexicon=other.txt", "ctc lexicon=/words.txt", "detect threshold=0.5", "ctc grammar=", "not ! ! a graph"})
+  for (const std::string text : {"ctc mode=beam lexicon=other.txt", "ctc lexicon=/words.txt",
+                                 "detect threshold=0.5", "ctc grammar=", "not ! ! a graph"})
     EXPECT_EQ(files_beside(text, model), text);
   EXPECT_EQ(files_beside("ctc lexicon=words.txt", "m.rnl"), "ctc lexicon=words.txt");
 }
