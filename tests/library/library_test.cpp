@@ -347,7 +347,7 @@ TEST(Library, RefusesWithASentence) {
   };
   EXPECT_THAT(refused("rate=0"), HasSubstr("from 1 to 768000"));
   EXPECT_THAT(refused("rate=abc"), HasSubstr("abc"));
-  EXPECT_THAT(refused("treshold=0.5"), HasSubstr("did you mean"));
+  EXPECT_THAT(refused("rates=8000"), HasSubstr("did you mean"));
   EXPECT_THAT(refused("threshold=2"), HasSubstr("from 0 to 1"));
   EXPECT_THAT(refused("on_gap=wait"), HasSubstr("reset, zeros"));
   EXPECT_THAT(refused("rate=16000 ! detect"), HasSubstr("expected key=value"));

@@ -81,7 +81,9 @@ TEST_P(Saved, GoesOnWhereItWas) {
     ASSERT_EQ(runnel_prepare(program, nullptr, &fresh.node), RUNNEL_OK);
     std::string before;
     ASSERT_EQ(runnel_push_float(one.node, samples.data(), half), RUNNEL_OK);
-    if (half == 16000) ASSERT_EQ(runnel_lost(one.node, 777), RUNNEL_OK);
+    if (half == 16000) {
+      ASSERT_EQ(runnel_lost(one.node, 777), RUNNEL_OK);
+    }
     fetch(one.node, before);
     // The other one is somewhere else in another stream.
     const std::vector<float> elsewhere = noise(5000, 99);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# fresh_root_test.sh SOURCE BUILD: the packages as a newcomer meets them. Makes them (scripts/package.sh), lets lintian judge them, installs them
+# fresh_root_test.sh SOURCE: the packages as a newcomer meets them. Makes them (scripts/package.sh), lets lintian judge them, installs them
 # in a fresh root of the machine's Debian, listens, builds a stranger's projects in C, removes everything and looks for what is left.
 # Prints how long each step took. As root, and with mmdebstrap.
 set -euo pipefail
-source=$1 build=$2
+source=$1
 command -v mmdebstrap >/dev/null || { echo "SKIPPED WITHOUT mmdebstrap: scripts/install.sh root" >&2; exit 77; }
 [[ $EUID -eq 0 ]] || { echo "SKIPPED: not root, which a fresh root needs" >&2; exit 77; }
 sources=()
