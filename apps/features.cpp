@@ -112,7 +112,8 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   batch::OutputFormat format = batch::format_of_name(call.output);
   if (!call.format.empty() && !batch::parse_format(call.format, format))
     return Status(Code::invalid_argument) << "--format " << call.format;
-  if (call.format.empty() && format == batch::OutputFormat::jsonl) format = batch::OutputFormat::files;
+  if (call.format.empty() && (format == batch::OutputFormat::jsonl || batch::is_transcript(format)))
+    format = batch::OutputFormat::files;
   if (call.output == "-" && format == batch::OutputFormat::files)
     return Status(Code::invalid_argument, "-o -: --format files needs a folder");
   for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy})

@@ -142,6 +142,8 @@ Status run_batch(BatchCall& call) {
   std::string folder;
   if (batch::is_folder(format)) {
     folder = output;
+    if (call.format.empty())
+      say(folder + ": a folder, with a ." + std::string(batch::name_of(format)) + " file for each recording");
     RUNNEL_ASSIGN(output, index_of_folder(folder, shard));
   }
   RUNNEL_ASSIGN(const AfterSource texts, text_after_source(call, **model, format, folder));

@@ -36,9 +36,8 @@ bool parse_format(std::string_view name, OutputFormat& format) {
 
 OutputFormat format_of_name(const fs::path& path) {
   const std::string extension = path.extension().string();
-  for (const OutputFormat format :
-       {OutputFormat::csv, OutputFormat::npy, OutputFormat::ark, OutputFormat::srt, OutputFormat::vtt,
-        OutputFormat::ctm, OutputFormat::txt}) {
+  for (const OutputFormat format : {OutputFormat::csv, OutputFormat::npy, OutputFormat::ark,
+                                    OutputFormat::srt, OutputFormat::vtt, OutputFormat::ctm}) {
     if (extension == "." + std::string(name_of(format))) return format;
   }
   return OutputFormat::jsonl;

@@ -31,7 +31,7 @@ enum class OutputFormat : std::uint8_t { jsonl, csv, npy, ark, files, srt, vtt, 
 
 std::string_view name_of(OutputFormat format);
 bool parse_format(std::string_view name, OutputFormat& format);
-// By file name extension; jsonl for unknown ones.
+// By file name extension; jsonl for unknown ones, and for .txt, which may be anything.
 OutputFormat format_of_name(const std::filesystem::path& path);
 // Whether there is a folder with a file per recording.
 constexpr bool is_folder(OutputFormat format) {

@@ -40,14 +40,16 @@ bool has_program(const char* name) {
 #define NEEDS_PROGRAM(name) \
   if (!has_program(name)) GTEST_SKIP() << "SKIPPED WITHOUT " name ": install its Debian package to run it"
 
-// The options in a text: words that begin with two dashes.
-std::set<std::string> options_in(const std::string& text) {
+// The long names of the options in a help: words at the beginnings of its lines, "  -o,--output TEXT".
+std::set<std::string> options_in(const std::string& help) {
   std::set<std::string> options;
-  for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at)) {
-    const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at);
-    if (at > 0 && (text[at - 1] == ' ' || text[at - 1] == ',') && text.substr(at, end - at).size() > 2)
-      options.insert(text.substr(at, end - at));
-    at = std::min(end, text.size());
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  -")) continue;
+    std::istringstream names(words_of(line)[0]);
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name.starts_with("--")) options.insert(name);
+    }
   }
   return options;
 }

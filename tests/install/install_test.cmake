@@ -28,6 +28,21 @@ foreach(name LICENSE NOTICE)
   endif()
 endforeach()
 
+# The installed program has its models, its catalogue, its man pages and completions.
+set(installed ${CMAKE_COMMAND} -E env RUNNEL_CONFIG= XDG_DATA_HOME=${SCRATCH} ${SCRATCH}/prefix/bin/runnel)
+run("listing the installed models" ${installed} models)
+string(FIND "${output}" "${SCRATCH}/prefix/share/runnel/models/digits/digits.rnl (bundled)" place)
+if(place EQUAL -1)
+  message(FATAL_ERROR "the installed program does not find its own models by name, but\n${output}")
+endif()
+run("listing the installed catalogue" ${installed} models available)
+foreach(name share/man/man1/runnel.1 share/man/man1/runnel-listen.1 share/bash-completion/completions/runnel
+             share/zsh/site-functions/_runnel share/fish/vendor_completions.d/runnel.fish)
+  if(NOT EXISTS ${SCRATCH}/prefix/${name})
+    message(FATAL_ERROR "${name} was not installed")
+  endif()
+endforeach()
+
 set(flags "")
 if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")
