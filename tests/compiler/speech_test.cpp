@@ -151,7 +151,7 @@ TEST_P(SpeechConformerOnceRefused, Streams) {
   ASSERT_TRUE(written.ok()) << written.status().text();
   const auto model = OwnedModel::from_bytes(written->bytes);
   ASSERT_TRUE(model.ok()) << model.status().text();
-  const auto report = check_streaming(*model, 90, {}, 1);
+  const auto report = check_streaming(*model, 40, {}, 1);
   ASSERT_TRUE(report.ok()) << report.status().text();
   EXPECT_TRUE(report->differences.empty()) << report->differences[0].run;
 }
