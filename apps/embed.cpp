@@ -585,6 +585,7 @@ Status run_embed(const EmbedCall& call) {
   program.channels = call.channels;
   program.event_room = call.events;
   RUNNEL_ASSIGN(program.operators, operators_of(&model, decoder));
+  const std::size_t kinds = program.operators.size();
   RUNNEL_ASSIGN(program.npu, add_dry_device(model));
   if (call.self_test && compiler::graph_of(model).vectors.empty())
     return Status(Code::not_found) << call.graph.model << ": --self-test, but the model has no test vectors";
@@ -638,8 +639,8 @@ Status run_embed(const EmbedCall& call) {
   say(
       fmt::format("{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}/CMakeLists.txt "
                   "makes the library {}",
-                  call.graph.model, model.operator_count(), program.operators.size(), program.model.size(),
-                  program.hop, program.sample_rate, call.output, program.name));
+                  call.graph.model, model.operator_count(), kinds, program.model.size(), program.hop,
+                  program.sample_rate, call.output, program.name));
   if (!program.npu.empty())
     say(fmt::format("parts run on {}: runnel_npu_add() in embed/npu/runnel_npu.h gives it to the program",
                     program.npu));

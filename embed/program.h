@@ -61,7 +61,7 @@ struct runnel_program {
   const char* name = "";
   runnel::embed::RomBytes model;  // 16-byte aligned: a model file, or the constants of a compiled model
   // Models of other nodes than the inference, as a transducer has them.
-  std::span<const runnel::embed::NamedModel> models;
+  std::span<const runnel::embed::NamedModel> models = {};
   // For model files: makes their reader; returns null when the memory is exhausted. Null for a compiled model
   // without others, which links no reader.
   runnel::ModelLoader* (*make_loader)(runnel::Memory& memory,

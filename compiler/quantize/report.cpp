@@ -69,7 +69,8 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
         }
       }));
   RUNNEL_ASSIGN(const ReferenceOutputs reference,
-                ReferenceOutputs::make(quantized.real, clips, which, options.threads));
+                ReferenceOutputs::make(quantized.real, clips,
+                                       which.first(std::min(which.size(), kAloneClips)), options.threads));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     QuantizationNoise noise;
     for (const auto& slice : slices) noise.add(slice[i]);

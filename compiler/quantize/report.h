@@ -8,10 +8,14 @@
 
 namespace runnel::compiler::quantizer {
 
+// For each operator alone the model runs over so many clips: more would only make the report slower.
+inline constexpr std::size_t kAloneClips = 8;
+
 struct OperatorReport {
   std::string name, code;
-  DType type = DType::none;   // float32: it stayed float
-  double alone = 0;           // noise-to-signal ratio of the outputs when only this operator is quantized
+  DType type = DType::none;  // float32: it stayed float
+  // Noise-to-signal ratio of the outputs when only this operator is quantized, over kAloneClips at most.
+  double alone = 0;
   double accumulated = 0;     // of its own result, with everything quantized
   double saturated = 0;       // share of its results at an end of the range
   std::int64_t products = 0;  // multiply-adds per run

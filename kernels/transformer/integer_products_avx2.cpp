@@ -1,4 +1,6 @@
 // Products of computed matrices in pairs of 16-bit products.
+#include <algorithm>
+
 #include "kernels/elementwise/multiplier_lanes.h"
 #include "kernels/transformer/integer_products.h"
 
@@ -41,7 +43,9 @@ void sum_bytes(std::int32_t inner, std::int32_t columns, const std::int16_t* a, 
       _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low[row], high[row], 0x31));
     }
   }
-  for (; n + 8 <= columns; n += 8) {
+  // The last eight columns overlap those before them, which get the same sums again.
+  for (; n < columns && columns >= 8; n += 8) {
+    n = std::min(n, columns - 8);
     __m128i low[kCount], high[kCount];
     for (int row = 0; row < kCount; ++row) low[row] = high[row] = _mm_setzero_si128();
     for (std::int32_t k = 0; k < inner; k += 2) {
@@ -146,7 +150,8 @@ void sum_words(std::int32_t inner, std::int32_t columns, const std::int16_t* a, 
   bool lowest = false;
   for (std::int32_t k = 0; k < inner; ++k) lowest = lowest || a[k] == -32768;
   std::int32_t n = 0;
-  for (; !lowest && n + 8 <= columns; n += 8) {
+  for (; !lowest && n < columns && columns >= 8; n += 8) {
+    n = std::min(n, columns - 8);  // as for bytes
     __m256i low = _mm256_setzero_si256(), high = low;
     for (std::int32_t k = 0; k < inner; k += 2) {
       const bool both = k + 1 < inner;

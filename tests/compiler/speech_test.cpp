@@ -96,6 +96,77 @@ TEST(SpeechConformers, RefusalsAreTrue) {
   }
 }
 
+// Adds a mask to the scores of every attention, as an export has it: 16 frames before the query and none
+// after it.
+void mask_scores(compiler::Graph& graph) {
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].code != OpCode::softmax) continue;
+    const compiler::TensorId scores = graph.nodes[n].inputs[0];
+    const int frames = graph.tensors[static_cast<std::size_t>(scores)].shape.back();
+    std::vector<float> values;
+    for (int i = 0; i < frames; ++i) {
+      for (int j = 0; j < frames; ++j) values.push_back(j > i || j < i - 16 ? -1e9F : 0.0F);
+    }
+    compiler::Tensor mask;
+    mask.name = "mask" + std::to_string(n);
+    mask.shape = {frames, frames};
+    mask.dtype = DType::float32;
+    mask.data.emplace(values.size() * sizeof(float));
+    std::memcpy(mask.data->data(), values.data(), mask.data->size());
+    compiler::Tensor sum = graph.tensors[static_cast<std::size_t>(scores)];
+    sum.name = "masked" + std::to_string(n);
+    graph.tensors.push_back(std::move(mask));
+    graph.tensors.push_back(std::move(sum));
+    const auto last = static_cast<compiler::TensorId>(graph.tensors.size()) - 1;
+    compiler::Node add;
+    add.name = "mask" + std::to_string(n);
+    add.code = OpCode::add;
+    add.inputs = {scores, last - 1};
+    add.outputs = {last};
+    add.options = compiler::BinaryOptions{};
+    graph.nodes[n].inputs[0] = last;
+    graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(n++), add);
+  }
+}
+
+// What once ended with "an attention window, but the model has no attention over all frames".
+struct OnceRefused {
+  const char *name, *file;
+  bool add_mask;  // to those whose file has none; then there is no option
+  std::optional<AttentionWindow> window;
+};
+class SpeechConformerOnceRefused : public testing::TestWithParam<OnceRefused> {};
+
+TEST_P(SpeechConformerOnceRefused, Streams) {
+  RUNNEL_NEEDS_DATA();
+  auto imported =
+      compiler::import_file(speech() / "conformer" / (std::string(GetParam().file) + ".onnx"), {});
+  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  if (GetParam().add_mask) mask_scores(imported->graph);
+  compiler::WriteOptions options;
+  options.stream.required = true;
+  options.stream.time_axis = 1;
+  options.stream.attention = GetParam().window;
+  const auto written = compiler::write_model(imported->graph, options);
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  const auto model = OwnedModel::from_bytes(written->bytes);
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  const auto report = check_streaming(*model, 40, {}, 1);
+  ASSERT_TRUE(report.ok()) << report.status().text();
+  EXPECT_TRUE(report->differences.empty()) << report->differences[0].run;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, SpeechConformerOnceRefused,
+    testing::Values(OnceRefused{"alibi", "c_alibi", false, AttentionWindow{16, 0, 1}},
+                    OnceRefused{"learned", "c_learned", false, AttentionWindow{16, 0, 1}},
+                    OnceRefused{"relpos", "c_relpos17", false, AttentionWindow{16, 0, 1}},
+                    OnceRefused{"relpos_ahead", "c_relpos17", false, AttentionWindow{12, 4, 4}},
+                    OnceRefused{"masked", "c_masked", false, {}},
+                    OnceRefused{"alibi_masked", "c_alibi", true, {}},
+                    OnceRefused{"relpos_masked", "c_relpos17", true, {}}),
+    [](const auto& one) { return std::string(one.param.name); });
+
 // ---- Zipformer2-CTC, random weights
 
 Result<compiler::ImportedGraph> zipformer(bool without_start) {

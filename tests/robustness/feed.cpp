@@ -181,6 +181,16 @@ Status feed_foreign(std::span<const std::byte> bytes) {
   return Model::open(written.bytes).status();
 }
 
+Status feed_attention(std::span<const std::byte> bytes) {
+  const AlignedBytes copy = exact_copy(bytes);
+  RUNNEL_ASSIGN(const compiler::OnnxImport imported, compiler::import_onnx({copy.get(), bytes.size()}));
+  compiler::WriteOptions options;
+  options.stream.time_axis = 1;
+  options.stream.attention = compiler::AttentionWindow{2, 0, 1};
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph, options));
+  return feed_model(written.bytes, true);
+}
+
 Status feed_recording(const std::filesystem::path& path, std::string_view parameters) {
   const std::string text = "wav path='" + path.string() + "' " + std::string(parameters) + " ! null";
   RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build(text, {}));

@@ -30,6 +30,10 @@ Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions
 // An .onnx, .tflite, .pte or .bpte file, by its content: the same.
 Status feed_foreign(std::span<const std::byte> bytes);
 
+// An .onnx file with attention whose first input is [1, T, C]: the same, as a stream over a window of three
+// frames.
+Status feed_attention(std::span<const std::byte> bytes);
+
 // A recording, through its source node, with the given parameters ("truncated=accept", ...).
 Status feed_recording(const std::filesystem::path& path, std::string_view parameters = {});
 

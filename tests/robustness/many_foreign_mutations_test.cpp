@@ -17,7 +17,12 @@ using Bytes = std::vector<std::byte>;
 std::vector<Subject> subjects(const std::vector<ForeignFile>& small, const char* public_file) {
   const auto feed = [](const Bytes& bytes) { return feed_foreign(bytes); };
   std::vector<Subject> all;
-  for (const ForeignFile& file : small) all.push_back({file.name, file.bytes, feed});
+  for (const ForeignFile& file : small) {
+    all.push_back({file.name, file.bytes, feed});
+    if (file.name == "attention.onnx")
+      all.push_back(
+          {"attention.onnx, windowed", file.bytes, [](const Bytes& bytes) { return feed_attention(bytes); }});
+  }
   if (!data_folder().empty() && !small.empty())
     all.push_back({public_file, read_file(data_folder() / public_file), feed});
   return all;

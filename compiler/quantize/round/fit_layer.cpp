@@ -27,6 +27,15 @@ class Quadratic {
         factor_[i * size + j] = rest / diagonal;
       }
     }
+    // The sums below run over columns of the factor: as rows they are read in order.
+    upper_.resize(size * size);
+    shares_.resize(size * size);
+    for (std::size_t i = 0; i < size; ++i) {
+      for (std::size_t k = i; k < size; ++k) {
+        upper_[i * size + k] = factor_[k * size + i];
+        shares_[i * size + k] = factor_[k * size + i] / factor_[i * size + i];
+      }
+    }
   }
 
   // The real w of least error.
@@ -36,7 +45,7 @@ class Quadratic {
       c[i] /= factor_[i * size_ + i];
     }
     for (std::size_t i = size_; i-- > 0;) {
-      for (std::size_t k = i + 1; k < size_; ++k) c[i] -= factor_[k * size_ + i] * c[k];
+      for (std::size_t k = i + 1; k < size_; ++k) c[i] -= upper_[i * size_ + k] * c[k];
       c[i] /= factor_[i * size_ + i];
     }
     return c;
@@ -50,18 +59,14 @@ class Quadratic {
     std::vector<std::int32_t> integers(size_);
     for (std::size_t k = size_; k-- > 0;) {
       double centre = best[k];
-      for (std::size_t j = k + 1; j < size_; ++j)
-        centre -= factor_[j * size_ + k] / factor_[k * size_ + k] * off[j];
+      for (std::size_t j = k + 1; j < size_; ++j) centre -= shares_[k * size_ + j] * off[j];
       const double integer = std::clamp(std::nearbyint(centre / step), low, high);
       integers[k] = static_cast<std::int32_t>(integer);
       off[k] = integer * step - best[k];
     }
     std::vector<double> gradient(size_);  // h w - c
-    for (std::size_t i = 0; i < size_; ++i) {
-      double sum = -c[i];
-      for (std::size_t j = 0; j < size_; ++j) sum += h_[i * size_ + j] * integers[j] * step;
-      gradient[i] = sum;
-    }
+    for (std::size_t i = 0; i < size_; ++i) gradient[i] = -c[i];
+    add_product(integers, step, gradient);
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
       bool changed = false;
       for (std::size_t k = 0; k < size_; ++k) {
@@ -80,17 +85,34 @@ class Quadratic {
 
   [[nodiscard]] double error(const std::vector<std::int32_t>& integers, const std::vector<double>& c,
                              double step) const {
+    std::vector<double> rows(size_, 0.0);
+    add_product(integers, step, rows);
     double sum = 0;
-    for (std::size_t i = 0; i < size_; ++i) {
-      double row = 0;
-      for (std::size_t j = 0; j < size_; ++j) row += h_[i * size_ + j] * integers[j] * step;
-      sum += integers[i] * step * (row - 2 * c[i]);
-    }
+    for (std::size_t i = 0; i < size_; ++i) sum += integers[i] * step * (rows[i] - 2 * c[i]);
     return sum;
   }
 
  private:
+  // Adds h w to `to`. Each element takes its summands in order; those of different ones do not wait for each
+  // other, as they would in a sum over a row, and h is symmetric.
+  void add_product(const std::vector<std::int32_t>& integers, double step, std::vector<double>& to) const {
+    constexpr std::size_t kTogether = 4;
+    std::size_t j = 0;
+    for (; j + kTogether <= size_; j += kTogether) {
+      const double* const a = h_.data() + j * size_;
+      const double *const b = a + size_, *const c = b + size_, *const d = c + size_;
+      const double wa = integers[j], wb = integers[j + 1], wc = integers[j + 2], wd = integers[j + 3];
+      for (std::size_t i = 0; i < size_; ++i)
+        to[i] = to[i] + a[i] * wa * step + b[i] * wb * step + c[i] * wc * step + d[i] * wd * step;
+    }
+    for (; j < size_; ++j) {
+      for (std::size_t i = 0; i < size_; ++i) to[i] += h_[j * size_ + i] * integers[j] * step;
+    }
+  }
+
   std::vector<double> h_, factor_;
+  std::vector<double> upper_;   // factor_, transposed
+  std::vector<double> shares_;  // the same, each row over its diagonal
   std::size_t size_;
 };
 
