@@ -102,8 +102,9 @@ class PartCompiler {
     }
     for (const Lowering::Seen& one : lowering_.seen()) {
       masks.emplace_back(one.id, one.mask);
-      out.steps.states.insert(out.steps.states.end(),
-                              {offset(one.kept), (form_->history(one.id) + form_->frames(one.id)) * one.frame, 0});
+      out.steps.states.insert(
+          out.steps.states.end(),
+          {offset(one.kept), (form_->history(one.id) + form_->frames(one.id)) * one.frame, 0});
     }
     for (const auto& [id, buffer] : masks) {
       out.steps.masks.insert(out.steps.masks.end(), {offset(buffer), form_->frames(id), form_->delay(id)});

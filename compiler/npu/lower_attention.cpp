@@ -1,7 +1,7 @@
-// Attention over a window of frames in fixed point: the integers of kernels/transformer/fixed_attention.cpp, one
-// operation for each of its steps over all heads; products of rows are one operation for each head. Queries are
-// taken in groups: all keys that one of them sees are columns of the group's scores, and a term that no score
-// reaches hides those that another one does not see.
+// Attention over a window of frames in fixed point: the integers of kernels/transformer/fixed_attention.cpp,
+// one operation for each of its steps over all heads; products of rows are one operation for each head.
+// Queries are taken in groups: all keys that one of them sees are columns of the group's scores, and a term
+// that no score reaches hides those that another one does not see.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +18,8 @@ using Mode = npu::ElementwiseMode;
 
 // Queries of a group.
 constexpr std::int32_t kGroup = 64;
-// Keys that a query may see: sums of their weights stay below 2^23, so that their highest bit and sums of values
-// fit into one word together.
+// Keys that a query may see: sums of their weights stay below 2^23, so that their highest bit and sums of
+// values fit into one word together.
 constexpr std::int64_t kMostKeys = 256;
 // What hides a key, and the bytes of the same order before the first frame of a stream.
 constexpr std::int32_t kHidden = -(1 << 29);
@@ -96,8 +96,9 @@ class Attention {
     const double unit = real_scale(*queries_.tensor) * real_scale(*keys_.tensor) *
                         static_cast<double>(options_.real_scale) / kernels::kScoreUnit;
     RUNNEL_ASSIGN(score_, scale_of(kernels::multiplier_of(unit)));
-    RUNNEL_ASSIGN(result_, scale_of(kernels::multiplier_of(real_scale(*values_.tensor) / real_scale(*y_.tensor) /
-                                                           static_cast<double>(1 << kernels::kMixBits))));
+    RUNNEL_ASSIGN(result_,
+                  scale_of(kernels::multiplier_of(real_scale(*values_.tensor) / real_scale(*y_.tensor) /
+                                                  static_cast<double>(1 << kernels::kMixBits))));
     constexpr std::int64_t kProduct = 255 * 128;
     std::int64_t most_bias = 0;
     if (bias != nullptr) {
@@ -107,22 +108,25 @@ class Attention {
       bias_heads_ = bias->shape[0];
       for (const std::int32_t value : bias_) most_bias = std::max(most_bias, std::abs(std::int64_t{value}));
     }
-    const double most = unit * static_cast<double>(kProduct * keys_.shape[3]) + static_cast<double>(most_bias);
-    // Twice that, and what e^-10 is below, is less than what hides a key; all of it is less than a word holds.
+    const double most =
+        unit * static_cast<double>(kProduct * keys_.shape[3]) + static_cast<double>(most_bias);
+    // Twice that, and what e^-10 is below, is less than what hides a key; all of it is less than a word
+    // holds.
     constexpr double kMost = 1 << 27;
     if (most > kMost || kProduct * keys_.shape[3] > INT32_MAX)
       return Status(Code::unsupported) << "scores up to " << most << " units, expected at most " << kMost;
     may_vanish_ = 2 * most + 2 > static_cast<double>(kernels::kScoreSpan);
     const auto exponentials = table_of_segments(kernels::exp_from_table),
                reciprocals = table_of_segments(kernels::one_over_one_plus_from_table);
-    if (!exponentials || !reciprocals) return Status(Code::unsupported) << "tables that are not linear in segments";
+    if (!exponentials || !reciprocals)
+      return Status(Code::unsupported) << "tables that are not linear in segments";
     exponentials_ = *exponentials;
     reciprocals_ = *reciprocals;
     return {};
   }
 
-  // `hidden`: words for each key of a stream's block, which hide those that are not data; without a buffer: all
-  // keys are data.
+  // `hidden`: words for each key of a stream's block, which hide those that are not data; without a buffer:
+  // all keys are data.
   void run(const Integers& hidden) {
     const std::int32_t queries = queries_.shape[1], chunk = options_.chunk;
     const std::int32_t each = std::max(1, kGroup / chunk) * chunk;
@@ -159,10 +163,10 @@ class Attention {
           const bool hides = key < from || key >= to;
           any = any || hides;
           const std::int64_t distance = key + begin() - query + options_.left + options_.chunk - 1;
-          all.push_back(hides          ? kHidden
-                        : bias_.empty() ? 0
-                                        : bias_[static_cast<std::size_t>(h) * rows +
-                                                static_cast<std::size_t>(distance)]);
+          all.push_back(hides ? kHidden
+                        : bias_.empty()
+                            ? 0
+                            : bias_[static_cast<std::size_t>(h) * rows + static_cast<std::size_t>(distance)]);
         }
       }
     }
@@ -206,12 +210,11 @@ class Attention {
     const auto below = [&](std::int32_t distance) {
       return words_.of(Mode::sub, largest, words_.constant(distance));
     };
-    const Integers weights =
-        words_.of(Mode::sub, scores, below(32767), {.table = exponentials_}, 2);
+    const Integers weights = words_.of(Mode::sub, scores, below(32767), {.table = exponentials_}, 2);
     if (!hides && !may_vanish_) return weights;
     // The table ends at the span, where it is not 0 yet: 1 up to there, 0 below.
-    const Integers counts = words_.of(Mode::sub, scores, below(kernels::kScoreSpan + 1),
-                                      {.limits = std::pair{0, 1}}, 2);
+    const Integers counts =
+        words_.of(Mode::sub, scores, below(kernels::kScoreSpan + 1), {.limits = std::pair{0, 1}}, 2);
     return words_.of(Mode::mul, weights, counts, {.rounding = kHalfUp}, 2);
   }
 
@@ -257,8 +260,7 @@ class Attention {
     }
     // total = (1 + f) 2^(31 - headroom): the reciprocal of 1 + f.
     const Integers headroom = words_.of(Mode::clz, total, {});
-    const Integers leading =
-        words_.of(Mode::shl, total, words_.of(Mode::sub, headroom, words_.constant(1)));
+    const Integers leading = words_.of(Mode::shl, total, words_.of(Mode::sub, headroom, words_.constant(1)));
     const Integers one_and_f = words_.of(Mode::shr, leading, words_.constant(14), {.rounding = kHalfUp});
     const Integers half =
         words_.of(Mode::sub, one_and_f, words_.constant(65536 + 32768), {.table = reciprocals_}, 2);
@@ -323,8 +325,8 @@ Status Lowering::attention(const Node& node) {
   return {};
 }
 
-// Words that hide frames of the keys that are not data: from bytes that the runtime sets for each frame of the
-// block, kept as long as the frames.
+// Words that hide frames of the keys that are not data: from bytes that the runtime sets for each frame of
+// the block, kept as long as the frames.
 Integers Lowering::hidden_frames(const Node& node, std::int32_t count) {
   constexpr std::int32_t kFrame = 16;  // bytes; copies need multiples of that
   const TensorId id = node.inputs[1];
@@ -344,8 +346,8 @@ Integers Lowering::hidden_frames(const Node& node, std::int32_t count) {
   };
   const npu::BufferId mask =
       program_.buffer(static_cast<std::size_t>(frames), npu::Program::Lifetime::from_begin);
-  const npu::BufferId kept = program_.buffer(static_cast<std::size_t>(frames + history) * kFrame,
-                                             npu::Program::Lifetime::always);
+  const npu::BufferId kept =
+      program_.buffer(static_cast<std::size_t>(frames + history) * kFrame, npu::Program::Lifetime::always);
   seen_.push_back({id, mask, kept, kFrame});
   words.apply(Mode::max, {column(frames, 0, 1), mask}, {column(frames, 0, 1), mask},
               {column(frames, std::int64_t{history} * kFrame, kFrame), kept}, {.rounding = kHalfUp});

@@ -93,13 +93,11 @@ Status Lowering::layer_norm(const Node& node) {
   const Integers squares = words.sum(words.of(Mode::mul, values, values, {}, 2),
                                      {.factor = static_cast<std::uint32_t>(count), .rounding = kHalfUp});
   Integers spread = words.of(Mode::sub, squares, words.of(Mode::mul, sum, sum));
-  if (epsilon > 0)
-    spread = words.of(Mode::add, spread, words.constant(static_cast<std::int32_t>(epsilon)));
+  if (epsilon > 0) spread = words.of(Mode::add, spread, words.constant(static_cast<std::int32_t>(epsilon)));
   const Integers root = inverse_roots(words, spread, *table);
 
-  const Integers multiple =
-      words.of(Mode::mul, values, words.constant(1, 1),
-               {.factor = static_cast<std::uint32_t>(count), .rounding = kHalfUp});
+  const Integers multiple = words.of(Mode::mul, values, words.constant(1, 1),
+                                     {.factor = static_cast<std::uint32_t>(count), .rounding = kHalfUp});
   const Integers difference = words.of(Mode::sub, multiple, sum);
   const Integers normal = words.of(Mode::mul, difference, root, {.shift = kPart, .rounding = kHalfUp});
   Integers scaled = words.of(Mode::mul, normal, words.constant(words_of<std::int16_t>(gain)),

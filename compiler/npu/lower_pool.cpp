@@ -29,7 +29,8 @@ bool padded(const WindowAxis& axis, std::int32_t in, std::int32_t out) {
 Status Lowering::pool(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto& o = std::get<PoolOptions>(node.options);
-  if (x.tensor->dtype != DType::int8)
+  const bool largest = node.code == OpCode::max_pool && x.tensor->dtype == DType::int16;
+  if (x.tensor->dtype != DType::int8 && !largest)
     return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
   RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   RUNNEL_ASSIGN(npu::FeatureMap out, spatial(y));

@@ -27,7 +27,6 @@ std::vector<std::byte> powers(const kernels::AffineSoftmaxSpec& spec) {
   return bytes_of(values);
 }
 
-
 Integers product(Words& words, const Integers& a, const Integers& b) {
   return words.of(npu::ElementwiseMode::mul, a, b, {.shift = kProductShift});
 }
@@ -99,8 +98,8 @@ Status Lowering::softmax(const Node& node) {
   const Integers shift = words.of(
       Mode::sub, headroom, words.constant(kSumBits + kProductShift - (wide ? 16 : 8)), {.reversed = true});
   const Integers denominator = words.of(Mode::shl, sum, words.of(Mode::sub, headroom, words.constant(1)));
-  words.apply(Mode::shr, product(words, power, reciprocal(words, denominator)), shift,
-              {out, y.place.buffer}, {.rounding = kHalfUp});
+  words.apply(Mode::shr, product(words, power, reciprocal(words, denominator)), shift, {out, y.place.buffer},
+              {.rounding = kHalfUp});
   return {};
 }
 

@@ -1,30 +1,34 @@
 // Functions of one value: tables of 256 entries, or a change of scale alone.
 #include <algorithm>
+#include <cstring>
 
 #include "compiler/npu/lowering.h"
+#include "compiler/npu/words.h"
 #include "compiler/run_whole.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr int kEntries = 256, kLowest = -128;
-
-// What the CPU makes of each integer.
-Result<std::vector<std::byte>> values_of(const Graph& graph, const Node& node) {
+// What the CPU makes of each integer of `type`, in order.
+Result<std::vector<std::byte>> values_of(const Graph& graph, const Node& node, DType type) {
+  const std::int32_t lowest = kernels::lowest(type), count = 2 * -lowest;
   Graph small;
   small.tensors = graph.tensors;
   Node alone = node;
   for (TensorId& id : alone.inputs) {
     if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].data) continue;
-    small.tensors[static_cast<std::size_t>(id)].shape = {1, kEntries};
+    small.tensors[static_cast<std::size_t>(id)].shape = {1, count};
     small.inputs = {id};
   }
   small.outputs = {alone.outputs[0]};
-  small.tensors[static_cast<std::size_t>(alone.outputs[0])].shape = {1, kEntries};
+  small.tensors[static_cast<std::size_t>(alone.outputs[0])].shape = {1, count};
   small.nodes.push_back(std::move(alone));
   std::vector<std::byte> all;
-  for (int i = 0; i < kEntries; ++i) all.push_back(static_cast<std::byte>(i + kLowest));
+  for (std::int32_t value = lowest; value < -lowest; ++value) {
+    all.push_back(static_cast<std::byte>(value));
+    if (type == DType::int16) all.push_back(static_cast<std::byte>(value >> 8));
+  }
   RUNNEL_ASSIGN(const auto results, run_whole(small, {{all}}));
   return results[0][0];
 }
@@ -59,10 +63,20 @@ Status Lowering::copy(const Operand& from, const Operand& to) {
 
 Status Lowering::table(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
-  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8)
-    return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
-  RUNNEL_ASSIGN(std::vector<std::byte> values, values_of(graph_, node));
-  return look_up(x, y, std::move(values));
+  const DType type = x.tensor->dtype;
+  if ((type != DType::int8 && type != DType::int16) || y.tensor->dtype != type)
+    return refuse() << "values of " << name_of(type) << " and " << name_of(y.tensor->dtype)
+                    << ", expected int8 or int16 for both";
+  RUNNEL_ASSIGN(std::vector<std::byte> values, values_of(graph_, node, type));
+  if (type == DType::int8) return look_up(x, y, std::move(values));
+  // Of int16 the table has segments.
+  auto table = table_of_segments([&](std::int16_t value) {
+    std::int16_t result = 0;
+    std::memcpy(&result, values.data() + 2 * (std::ptrdiff_t{value} + 32768), sizeof result);
+    return result;
+  });
+  if (!table) return refuse() << "a function of int16 that is not linear in segments of 128";
+  return look_up(x, y, *std::move(table));
 }
 
 Status Lowering::requantize(const Node& node) {

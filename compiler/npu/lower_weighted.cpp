@@ -11,17 +11,24 @@ namespace {
 
 constexpr std::int32_t kMaxKernel = 64, kMaxTaps = 4096, kMaxNativeDilation = 2;
 
-std::int32_t integer_at(const Tensor& tensor, std::size_t i) {
-  std::int32_t value = 0;
+template <class T = std::int32_t>
+T integer_at(const Tensor& tensor, std::size_t i) {
+  T value = 0;
   std::memcpy(&value, tensor.data->data() + i * sizeof value, sizeof value);
   return value;
+}
+std::int32_t weight_at(const Tensor& tensor, std::size_t i) {
+  return tensor.dtype == DType::int16 ? integer_at<std::int16_t>(tensor, i)
+                                      : integer_at<std::int8_t>(tensor, i);
 }
 
 // How sums of one channel become integers of the output.
 class ChannelScales {
  public:
-  ChannelScales(const Graph& graph, const Node& node, const Tensor& x, const Tensor& w, const Tensor& y)
-      : graph_(graph), node_(node), x_(x), w_(w), y_(y) {}
+  // `short_multipliers`: of 15 bits, for sums of 48.
+  ChannelScales(const Graph& graph, const Node& node, const Tensor& x, const Tensor& w, const Tensor& y,
+                bool short_multipliers)
+      : graph_(graph), node_(node), x_(x), w_(w), y_(y), short_(short_multipliers) {}
 
   [[nodiscard]] Result<npu::Rounding> rounding() const {
     if (!x_.scales.empty())
@@ -30,6 +37,22 @@ class ChannelScales {
     return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
   }
   [[nodiscard]] Result<npu::ScaleRecord> of(std::size_t channel) const {
+    RUNNEL_ASSIGN(npu::ScaleRecord record, exact(channel));
+    if (!short_ || record.multiplier < 1u << kShort) return record;
+    // What has been rounded to 15 bits is kept in the upper half.
+    if ((record.multiplier & 0xffff) != 0 || record.shift < 16)
+      return Status(Code::unsupported)
+             << "a multiplier of " << record.multiplier << " and a shift of " << int{record.shift}
+             << " for sums of 48 bits, expected one of " << kShort << " bits";
+    record.multiplier >>= 16;
+    record.shift = static_cast<std::uint8_t>(record.shift - 16);
+    return record;
+  }
+
+ private:
+  static constexpr int kShort = 15;
+
+  [[nodiscard]] Result<npu::ScaleRecord> exact(std::size_t channel) const {
     npu::ScaleRecord record;
     int shift = 0;
     if (x_.scales.empty()) {
@@ -62,8 +85,6 @@ class ChannelScales {
     record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, npu::kMaxShift));
     return record;
   }
-
- private:
   [[nodiscard]] const Tensor& tensor(std::size_t input) const {
     return graph_.tensors[static_cast<std::size_t>(node_.inputs[input])];
   }
@@ -71,6 +92,7 @@ class ChannelScales {
   const Graph& graph_;
   const Node& node_;
   const Tensor &x_, &w_, &y_;
+  bool short_;
 };
 
 // Steps of the multipliers for one position and eight channels of input and output each: parts of 8 x 8 taps,
@@ -121,27 +143,44 @@ Status Lowering::weighted(const Node& node, const Operand& x, const Operand& y, 
   const Tensor& w = at(node.inputs[1]);
   if (node.arithmetic != Arithmetic::espdl && node.arithmetic != Arithmetic::multipliers)
     return refuse() << "arithmetic " << name_of(node.code, node.arithmetic);
-  if (x.tensor->dtype != DType::int8 || w.dtype != DType::int8 || y.tensor->dtype != DType::int8) {
-    return refuse() << "weights of " << name_of(w.dtype) << " for " << name_of(x.tensor->dtype)
-                    << ", expected int8";
+  const DType type = x.tensor->dtype;
+  if ((type != DType::int8 && type != DType::int16) || w.dtype != type || y.tensor->dtype != type) {
+    return refuse() << "weights of " << name_of(w.dtype) << " for " << name_of(type)
+                    << ", expected int8 or int16";
   }
+  const bool wide = type == DType::int16;
   if (!w.data) return refuse() << "weights that are computed";
-  const ChannelScales scales(graph_, node, *x.tensor, w, *y.tensor);
+  const ChannelScales scales(graph_, node, *x.tensor, w, *y.tensor, wide && newest());
   RUNNEL_ASSIGN(step.op.rounding, scales.rounding());
+  // Sums have 32 bits, those of int16 40 or 48.
+  const std::int64_t limit = std::int64_t{1} << (!wide ? 31 : newest() ? 47 : 39);
+  const std::int64_t largest = wide ? 32768 : 255;
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2] >= 0;
   step.weights.resize(static_cast<std::size_t>(channels) * static_cast<std::size_t>(each));
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     RUNNEL_ASSIGN(npu::ScaleRecord record, scales.of(static_cast<std::size_t>(channel)));
-    if (has_bias) record.bias = integer_at(at(node.inputs[2]), static_cast<std::size_t>(channel));
+    if (has_bias) {
+      const Tensor& bias = at(node.inputs[2]);
+      record.bias = bias.dtype == DType::int64
+                        ? integer_at<std::int64_t>(bias, static_cast<std::size_t>(channel))
+                        : integer_at(bias, static_cast<std::size_t>(channel));
+    }
     std::int64_t most = std::abs(record.bias);
     for (std::int32_t i = 0; i < each; ++i) {
       const std::size_t index =
           static_cast<std::size_t>(channel) * static_cast<std::size_t>(each) + static_cast<std::size_t>(i);
-      step.weights[index] = std::to_integer<std::int8_t>((*w.data)[index]);
-      most += 255 * std::abs(std::int64_t{step.weights[index]});
+      const std::int32_t weight = weight_at(w, index);
+      if (weight < -128 || weight > 127)
+        return refuse() << "a weight of " << weight << " for values of int16, expected -128 to 127";
+      step.weights[index] = static_cast<std::int16_t>(weight);
+      most += largest * std::abs(std::int64_t{weight});
     }
-    if (most > INT32_MAX)
-      return refuse() << "sums of channel " << channel << " that may not fit into 32 bits";
+    if (most >= limit || most < 0)
+      return refuse() << "sums of channel " << channel << " that may not fit into "
+                      << (!wide      ? 32
+                          : newest() ? 48
+                                     : 40)
+                      << " bits";
     step.scales.push_back(record);
   }
   step.ifm = x.place.buffer;
@@ -182,9 +221,9 @@ Status Lowering::convolution(const Node& node) {
     part.weights.assign(step.weights.begin() + from * each, step.weights.begin() + (from + out_each) * each);
     npu::FeatureMap read = in, written = out;
     read.depth = in_each;
-    read.base[0] += group * in_each;
+    read.base[0] += std::int64_t{group} * in_each * read.element;
     written.depth = out_each;
-    written.base[0] += group * out_each;
+    written.base[0] += std::int64_t{group} * out_each * written.element;
     RUNNEL_TRY(this->window(std::move(part), read, written, window));
   }
   return {};

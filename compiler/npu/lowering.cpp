@@ -91,8 +91,7 @@ void Lowering::step_histories() {
     step.ofm = to;
     program_.add(std::move(step));
   };
-  const auto step = [&](npu::BufferId buffer, std::int64_t frames, std::int64_t history,
-                        std::int64_t frame) {
+  const auto step = [&](npu::BufferId buffer, std::int64_t frames, std::int64_t history, std::int64_t frame) {
     if (frames >= history) return copy_bytes(buffer, frames * frame, buffer, 0, history * frame);
     // A copy must not read what it has written.
     const npu::BufferId between = program_.buffer(static_cast<std::size_t>(history * frame));

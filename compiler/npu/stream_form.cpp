@@ -198,11 +198,10 @@ void StreamForm::adapt_input(const Node& node, std::size_t position, Operand& op
   const streaming::NodeRule& rule = streams_->step(index_of(node)).rule;
   const auto axis = static_cast<std::size_t>(at(x).axis);
   operand.place.offset -= back_frames(node, position) * operand.place.strides[axis];
-  const std::int64_t frames = rule.kind == streaming::Kind::window
-                                  ? (at(y).frames - 1) * rule.stride + rule.extent()
-                              : rule.kind == streaming::Kind::attention && position > 0
-                                  ? rule.left + at(y).frames + rule.right
-                                  : at(y).frames;
+  const std::int64_t frames =
+      rule.kind == streaming::Kind::window ? (at(y).frames - 1) * rule.stride + rule.extent()
+      : rule.kind == streaming::Kind::attention && position > 0 ? rule.left + at(y).frames + rule.right
+                                                                : at(y).frames;
   // Reshapes may put frames together.
   if (node.code != OpCode::reshape) operand.shape[axis] = static_cast<std::int32_t>(frames);
 }

@@ -1,5 +1,5 @@
-// Words: integers of 32, 16 and 8 bits between the operations of one node that is computed in fixed point, one
-// operation for each step of a kernel.
+// Words: integers of 32, 16 and 8 bits between the operations of one node that is computed in fixed point,
+// one operation for each step of a kernel.
 #pragma once
 
 #include <cstdint>

@@ -210,14 +210,18 @@ class Emission {
   }
 
   Status emit_function(Node node, DType type) {
-    if (!affine() && !plan_.target.esp_dl) return emit_plain(std::move(node), type);
+    // Of an NPU, which interpolates in 512 segments, half up.
+    const bool segments = plan_.target.int8_weights && type == DType::int16;
+    if (!affine() && !plan_.target.esp_dl && !segments) return emit_plain(std::move(node), type);
+    constexpr int kEntries = 257, kEnds = 513;
     node.inputs[0] = own(node, node.inputs[0], type);
-    RUNNEL_ASSIGN(Tensor table,
-                  make_function_table(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
+    RUNNEL_ASSIGN(Tensor table, make_function_table(node, at(node.inputs[0]), at(node.outputs[0]),
+                                                    plan_.target.rounding, segments ? kEnds : kEntries));
     Node lut = node_like(node, OpCode::lut, Arithmetic::espdl);
     lut.inputs = {node.inputs[0], add(std::move(table))};
     lut.outputs = node.outputs;
     lut.options = LutOptions{!plan_.target.esp_dl};
+    if (segments) lut.rounding = kernels::Rounding::half_up;
     graph_.nodes.push_back(std::move(lut));
     return {};
   }
@@ -292,7 +296,8 @@ class Emission {
     if (!layer.bias.empty()) {
       RUNNEL_ASSIGN(node.inputs[2], bias_of(node, layer, in, type));
     }
-    node.rounding = plan_.target.rounding;
+    node.rounding = affine() && type == DType::int16 && plan_.target.int8_weights ? kernels::Rounding::single
+                                                                                  : plan_.target.rounding;
     graph_.nodes.push_back(std::move(node));
     return {};
   }

@@ -29,8 +29,12 @@ struct TargetRules {
   // The arithmetic of ESP-DL: operands of sums are rounded to the result's scale first, functions are tables,
   // shifts never go to the left.
   bool esp_dl = false;
-  // Weights of 16 bits cannot be expressed.
+  // Weights of 16 bits cannot be expressed: those for values of int16 are integers of 8 bits, and scales of
+  // sums that are no powers of two have 15.
   bool int8_weights = false;
+
+  // Whose integers the weights for values of this type are.
+  [[nodiscard]] DType weight_type(DType type) const { return int8_weights ? DType::int8 : type; }
 };
 // generic, esp32 (c), esp32s3, esp32p4, ethos-u and the names of its accelerators (npu/accelerator.h).
 // Errors: invalid_argument naming the targets that there are.

@@ -47,9 +47,6 @@ Result<quantizer::Options> options_of(const QuantizeRequest& call) {
            << "--scheme affine for target " << options.target.name
            << ", which has shifts only; expected --scheme pow2 or --target generic";
   }
-  if (options.target.int8_weights && options.type == DType::int16)
-    return Status(Code::invalid_argument) << "--bits 16 for target " << options.target.name
-                                          << ", which has no weights of 16 bits; expected --bits 8";
   for (const std::string& text : call.types) {
     const std::size_t at = text.rfind('=');
     if (at == std::string::npos || at == 0)

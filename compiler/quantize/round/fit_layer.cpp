@@ -224,7 +224,8 @@ Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gr
     };
     std::vector<double> shifts = layer.bias;
     for (std::size_t n = 0; n < channels && corrects; ++n) shifts[n] = gram.result_sum(n) / gram.count();
-    round_rows(gram, weights, shifts, corrects, methods.hold, plan.scheme, x.dtype, fits, layer);
+    round_rows(gram, weights, shifts, corrects, methods.hold, plan.scheme, plan.target.weight_type(x.dtype),
+               fits, layer);
   }
   if (corrects) {
     for (std::size_t n = 0; n < channels; ++n) {

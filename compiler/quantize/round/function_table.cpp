@@ -49,13 +49,14 @@ std::optional<kernels::FunctionSpec> function_of(const Node& node) {
 }
 
 Result<Tensor> make_function_table(const Node& node, const Tensor& x, const Tensor& y,
-                                   kernels::Rounding rounding) {
+                                   kernels::Rounding rounding, int wide_entries) {
   const std::optional<kernels::FunctionSpec> spec = function_of(node);
   if (!spec) return Status(Code::unsupported) << "node \"" << node.name << "\" is no function of one value";
   const float x_scale = x.scales.empty() ? kernels::power_of_two(x.exponents[0]) : x.scales[0];
   const int x_zero = x.zero_points.empty() ? 0 : x.zero_points[0];
-  const int first = x.dtype == DType::int8 ? -128 : -32768, step = x.dtype == DType::int8 ? 1 : 256,
-            entries = x.dtype == DType::int8 ? 256 : 257;
+  const int first = x.dtype == DType::int8 ? -128 : -32768,
+            entries = x.dtype == DType::int8 ? 256 : wide_entries,
+            step = x.dtype == DType::int8 ? 1 : 65536 / (wide_entries - 1);
   std::vector<float> values;
   for (int i = 0; i < entries; ++i) {
     const float value = kernels::evaluate(*spec, static_cast<float>(first + i * step - x_zero) * x_scale);

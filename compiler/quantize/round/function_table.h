@@ -13,8 +13,8 @@ namespace runnel::compiler::quantizer {
 std::optional<kernels::FunctionSpec> function_of(const Node& node);
 
 // The table of an `lut` operator for the function that `node` is, between these scales: 256 entries for int8,
-// 257 for int16. Errors: unsupported for what is no function.
+// `wide_entries` for int16, 2^n + 1. Errors: unsupported for what is no function.
 Result<Tensor> make_function_table(const Node& node, const Tensor& x, const Tensor& y,
-                                   kernels::Rounding rounding);
+                                   kernels::Rounding rounding, int wide_entries = 257);
 
 }  // namespace runnel::compiler::quantizer

@@ -12,7 +12,8 @@ Layer nearest_layer(const Graph& graph, const Node& node, const Plan& plan, cons
   const std::vector<float> weights = floats_of(from);
   const auto channels = static_cast<std::size_t>(from.shape[0]);
   const std::size_t row = weights.size() / channels;
-  const std::int32_t most = kernels::highest(x.dtype);
+  const DType type = plan.target.weight_type(x.dtype);
+  const std::int32_t most = kernels::highest(type);
   Layer layer;
   if (node.inputs.size() > 2 && node.inputs[2] >= 0) {
     for (const float value : floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[2])]))
@@ -36,7 +37,7 @@ Layer nearest_layer(const Graph& graph, const Node& node, const Plan& plan, cons
       layer.steps.push_back(step);
       continue;
     }
-    int exponent = largest > 0 ? exponent_for(largest, most) : x.dtype == DType::int8 ? -7 : -15;
+    int exponent = largest > 0 ? exponent_for(largest, most) : type == DType::int8 ? -7 : -15;
     // Never so fine that a bias does not fit.
     while (bias > std::ldexp(most_bias, exponent + x.exponent)) ++exponent;
     layer.exponents.push_back(exponent);
@@ -46,7 +47,7 @@ Layer nearest_layer(const Graph& graph, const Node& node, const Plan& plan, cons
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const double step = layer.steps[entries == 1 ? 0 : i / row];
     layer.integers[i] = static_cast<std::int32_t>(std::clamp<double>(
-        std::nearbyint(static_cast<double>(weights[i]) / step), kernels::lowest(x.dtype), most));
+        std::nearbyint(static_cast<double>(weights[i]) / step), kernels::lowest(type), most));
   }
   return layer;
 }

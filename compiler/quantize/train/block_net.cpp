@@ -275,7 +275,7 @@ std::vector<float> BlockNet::rates() const {
 BlockNet::Ready BlockNet::ready(std::span<const float> parameters) const {
   Ready made;
   for (const LayerPlace& place : layers_) {
-    const DType type = plan_.types[place.node];
+    const DType type = plan_.target.weight_type(plan_.types[place.node]);
     const double low = kernels::lowest(type), high = kernels::highest(type);
     Ready::Weights weights;
     weights.steps = place.start.steps;
@@ -310,7 +310,7 @@ void BlockNet::pass_rounding(const Ready& ready, std::span<const float> paramete
                              std::vector<float>& gradient) const {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const LayerPlace& place = layers_[l];
-    const DType type = plan_.types[place.node];
+    const DType type = plan_.target.weight_type(plan_.types[place.node]);
     const double low = kernels::lowest(type), high = kernels::highest(type);
     for (std::size_t i = 0; i < place.count; ++i) {
       const std::size_t entry = i / (place.count / place.entries);

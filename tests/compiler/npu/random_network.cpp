@@ -465,8 +465,7 @@ class Maker {
     gain.data = bytes_of(gains);
     offset.data = bytes_of(offsets);
     Node& made = node(OpCode::layer_norm, Arithmetic::fixed_point, {x}, y);
-    made.options =
-        compiler::NormOptions{static_cast<int>(shape(x).size()) - 1, of(3) == 0 ? 0.0f : 1e-5f};
+    made.options = compiler::NormOptions{static_cast<int>(shape(x).size()) - 1, of(3) == 0 ? 0.0f : 1e-5f};
     graph_.tensors.push_back(std::move(gain));
     made.inputs.push_back(static_cast<TensorId>(graph_.tensors.size()) - 1);
     if (of(4) == 0) return y;

@@ -9,8 +9,8 @@ namespace runnel::test {
 
 struct NetworkChoice {
   bool affine = false;
-  bool stream = false;  // time is axis 1 of the input, and every layer can be streamed
-  bool newest = false;  // also what only the U85 computes
+  bool stream = false;        // time is axis 1 of the input, and every layer can be streamed
+  bool newest = false;        // also what only the U85 computes
   bool transformers = false;  // also layer normalization, and on the U85 attention over a window
 };
 

@@ -54,7 +54,8 @@ TEST_P(RandomNetworks, EndInsideABlock) {
 TEST_P(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
   std::uint32_t compared = 0;
   for (std::uint32_t seed = 0; seed < kStreams; ++seed) {
-    const compiler::Graph graph = random_network({seed % 2 == 1, true, GetParam().newest, true}, 1000003u + seed);
+    const compiler::Graph graph =
+        random_network({seed % 2 == 1, true, GetParam().newest, true}, 1000003u + seed);
     auto options = npu_options(GetParam().of(seed), mode_of(seed));
     options.block = compiler::ethos_u::Options::kSmallestBlock;
     const Status status = compare_streamed(graph, options, 30 + seed % 17, seed);

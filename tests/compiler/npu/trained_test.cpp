@@ -20,9 +20,11 @@ struct Case {
   const char* file;
   quantizer::Scheme scheme;
   bool streams;
+  DType type = DType::int8;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.file << (c.scheme == quantizer::Scheme::affine ? " affine" : " pow2");
+  return out << c.file << (c.scheme == quantizer::Scheme::affine ? " affine" : " pow2")
+             << (c.type == DType::int16 ? " int16" : "");
 }
 
 // With ranges from noise: accuracy is not what is looked at here. As the program writes and reads it.
@@ -45,6 +47,7 @@ compiler::Graph quantized(const Case& c) {
   quantizer::Options options;
   options.target = *quantizer::target_rules("ethos-u");
   options.scheme = c.scheme;
+  options.type = c.type;
   options.methods = quantizer::Methods{false, false, false, false, false};
   options.threads = 1;
   const auto made = quantizer::quantize(imported->graph, quantizer::MemoryClips(clips), options);
@@ -83,17 +86,20 @@ TEST_P(TrainedNetworks, GiveTheBytesOfTheCpu) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TrainedNetworks,
-                         testing::Values(Case{"digits/digits.onnx", quantizer::Scheme::pow2, true},
-                                         Case{"digits/digits.onnx", quantizer::Scheme::affine, true},
-                                         Case{"trained/M1.onnx", quantizer::Scheme::pow2, true},
-                                         Case{"trained/M1.onnx", quantizer::Scheme::affine, true},
-                                         Case{"trained/M1s.onnx", quantizer::Scheme::pow2, true},
-                                         Case{"trained/M1s.onnx", quantizer::Scheme::affine, true},
-                                         Case{"trained/M2.onnx", quantizer::Scheme::pow2, false},
-                                         Case{"trained/M2.onnx", quantizer::Scheme::affine, false},
-                                         Case{"trained/M3.onnx", quantizer::Scheme::pow2, true},
-                                         Case{"trained/M3.onnx", quantizer::Scheme::affine, true}));
+INSTANTIATE_TEST_SUITE_P(
+    All, TrainedNetworks,
+    testing::Values(Case{"digits/digits.onnx", quantizer::Scheme::pow2, true},
+                    Case{"digits/digits.onnx", quantizer::Scheme::affine, true},
+                    Case{"digits/digits.onnx", quantizer::Scheme::pow2, true, DType::int16},
+                    Case{"digits/digits.onnx", quantizer::Scheme::affine, true, DType::int16},
+                    Case{"trained/M1.onnx", quantizer::Scheme::pow2, true},
+                    Case{"trained/M1.onnx", quantizer::Scheme::affine, true},
+                    Case{"trained/M1s.onnx", quantizer::Scheme::pow2, true},
+                    Case{"trained/M1s.onnx", quantizer::Scheme::affine, true},
+                    Case{"trained/M2.onnx", quantizer::Scheme::pow2, false},
+                    Case{"trained/M2.onnx", quantizer::Scheme::affine, false},
+                    Case{"trained/M3.onnx", quantizer::Scheme::pow2, true},
+                    Case{"trained/M3.onnx", quantizer::Scheme::affine, true}));
 
 }  // namespace
 }  // namespace runnel::test

@@ -1,4 +1,5 @@
-// Attention over a window and layer normalization in fixed point on the NPU: the CPU's bytes, whole and streamed.
+// Attention over a window and layer normalization in fixed point on the NPU: the CPU's bytes, whole and
+// streamed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,8 +30,8 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 struct Attends {
   std::int32_t frames = 12, heads = 2, key_size = 8, value_size = 8;
   int left = 4, right = 0, chunk = 1;
-  int bias_heads = 0;    // 0: no table of biases
-  float sharpness = 1;   // factor of scores
+  int bias_heads = 0;   // 0: no table of biases
+  float sharpness = 1;  // factor of scores
   bool affine = true;
 };
 
@@ -64,7 +65,9 @@ class Transformer : public testing::Test {
     }
     return id;
   }
-  std::int32_t of(std::int32_t count) { return static_cast<std::int32_t>(random_() % static_cast<std::uint32_t>(count)); }
+  std::int32_t of(std::int32_t count) {
+    return static_cast<std::int32_t>(random_() % static_cast<std::uint32_t>(count));
+  }
   Node& node(OpCode code, Arithmetic arithmetic, std::vector<TensorId> inputs, TensorId y) {
     Node made;
     made.name = "n" + std::to_string(graph_.nodes.size());
@@ -85,8 +88,7 @@ class Transformer : public testing::Test {
     std::vector<std::int8_t> weights(static_cast<std::size_t>(channels * depth));
     for (std::int8_t& weight : weights) weight = static_cast<std::int8_t>(of(255) - 127);
     const TensorId w = constant({channels, depth}, weights, DType::int8, affine_ ? 0.004 : 1.0 / 256);
-    node(OpCode::fully_connected, Arithmetic::espdl, {x, w}, y).options =
-        compiler::FullyConnectedOptions{};
+    node(OpCode::fully_connected, Arithmetic::espdl, {x, w}, y).options = compiler::FullyConnectedOptions{};
     return y;
   }
   TensorId split_heads(TensorId x, std::int32_t heads) {
@@ -179,8 +181,8 @@ class Transformer : public testing::Test {
 };
 
 TEST(TableOfSegments, HasTheFunctionAtEveryArgument) {
-  for (const auto& function : {kernels::exp_from_table, kernels::one_over_one_plus_from_table,
-                               kernels::one_over_root_from_table}) {
+  for (const auto& function :
+       {kernels::exp_from_table, kernels::one_over_one_plus_from_table, kernels::one_over_root_from_table}) {
     const auto table = ethos_u::table_of_segments(function);
     ASSERT_TRUE(table.has_value());
     for (std::int32_t v = -32768; v < 32768; ++v) {
@@ -233,7 +235,8 @@ TEST_F(Transformer, LayerNormalizationOfMoreThanFitsStaysOnTheCpu) {
 
 TEST_F(Transformer, AttentionOverAnyWindow) {
   for (const Attends& how :
-       {Attends{}, Attends{.frames = 30, .left = 7, .right = 3}, Attends{.frames = 5, .left = 100, .right = 100},
+       {Attends{}, Attends{.frames = 30, .left = 7, .right = 3},
+        Attends{.frames = 5, .left = 100, .right = 100},
         Attends{.frames = 24, .left = 8, .right = 2, .chunk = 4, .bias_heads = 2},
         Attends{.frames = 23, .left = 5, .chunk = 3, .bias_heads = 1, .sharpness = 9},
         Attends{.frames = 150, .heads = 1, .key_size = 20, .value_size = 3, .left = 16},

@@ -75,7 +75,12 @@ class Adapter {
     op_.has_scales = true;
     op_.acc_format = op_.ifm.element == 2 ? 1 : 0;
     u85().ofm_scale = {1, 0, 0, rounding_of(op_.rounding)};
-    for (const ScaleRecord& record : step_.scales) RUNNEL_TRY(check(record.multiplier));
+    for (const ScaleRecord& record : step_.scales) {
+      RUNNEL_TRY(check(record.multiplier));
+      if (op_.acc_format != 0 && record.multiplier >= 1u << 15)
+        return Status(Code::unsupported)
+               << "a multiplier of " << record.multiplier << " for sums of 48 bits, expected less than 2^15";
+    }
     u85().sparse_weights =
         op_.kind == OperationKind::conv && op_.ifm.element == 1 && fits_sparse(step_.weights, op_.ifm.depth);
     return {};
