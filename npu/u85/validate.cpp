@@ -127,7 +127,7 @@ class Check : RuleCheck {
   void scaling() noexcept {
     const bool shifts = is(ElementwiseMode::shr) || is(ElementwiseMode::shl) || is(ElementwiseMode::div);
     const Scale& scale = op_.u85.ofm_scale;
-    expect(!shifts || scale.multiplier >> scale.shift == 1, rule::kPrecision,
+    expect(!shifts || std::uint64_t{scale.multiplier} >> scale.shift == 1, rule::kPrecision,
            "a shift or quotient is scaled by ", scale.multiplier, " >> ", scale.shift, ", expected 1");
     if (is(ElementwiseMode::add) || is(ElementwiseMode::sub)) {
       const auto unit = [](const Scale& one) { return one.multiplier == std::uint64_t{1} << one.shift; };

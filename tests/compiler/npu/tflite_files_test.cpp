@@ -12,6 +12,7 @@
 #include "compiler/write/same_results.h"
 #include "compiler/write/tflite/writer.h"
 #include "npu/host/simulator/simulated_npu.h"
+#include "npu/payload.h"
 #include "tests/compiler/npu/on_npu.h"
 #include "tests/compiler/npu/random_network.h"
 #include "tests/support/data.h"
@@ -203,6 +204,48 @@ TEST(TfliteFiles, HaveWhatTheKernelLooksAt) {
   }
   EXPECT_EQ(at(op.inputs()->Get(3)), at(scratch)) << "no fast memory apart";
   expect_arena(file, written->file.arena);
+}
+
+// Two inputs of one type, for either generation: the operator has them in the order of the network, after its
+// four own, and the payload names the device.
+TEST(TfliteFiles, SeveralInputsKeepTheirOrder) {
+  RUNNEL_NEEDS_DATA();
+  for (const char* device : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-u85-2048"}) {
+    SCOPED_TRACE(device);
+    const auto graph = network("seanet_add0_int16");
+    ASSERT_TRUE(graph.ok()) << graph.status().text();
+    ASSERT_EQ(graph->inputs.size(), 2u);
+    const auto written = write(*graph, npu_options(device));
+    ASSERT_TRUE(written.ok()) << written.status().text();
+    const File file(written->file.bytes);
+    ASSERT_EQ(file.graph().operators()->size(), 1u);
+    const tflite::Operator& op = *file.graph().operators()->Get(0);
+    ASSERT_EQ(op.inputs()->size(), 6u);
+    const auto arena = file.arena();
+    const auto at = [&](std::int32_t tensor) { return arena.at(static_cast<std::size_t>(tensor) + 3); };
+    const std::int32_t scratch = op.inputs()->Get(2);
+    for (flatbuffers::uoffset_t i = 0; i < 2; ++i) {
+      const std::int32_t input = op.inputs()->Get(4 + i);
+      EXPECT_EQ(input, file.graph().inputs()->Get(i));
+      EXPECT_EQ(file.tensor(input).name()->str(),
+                graph->tensors[static_cast<std::size_t>(graph->inputs[i])].name);
+      EXPECT_EQ(file.tensor(input).type(), 7) << "int16";
+      EXPECT_EQ(at(input) % 16, 0);
+      EXPECT_GE(at(input), at(scratch));
+      EXPECT_LE(at(input) + file.size(input), at(scratch) + file.size(scratch));
+    }
+    EXPECT_EQ(op.outputs()->Get(0), file.graph().outputs()->Get(0));
+    const std::int32_t first = op.inputs()->Get(4), second = op.inputs()->Get(5);
+    EXPECT_TRUE(at(first) + file.size(first) <= at(second) || at(second) + file.size(second) <= at(first));
+    const auto payload = npu::read_payload(file.data(file.tensor(op.inputs()->Get(0))));
+    ASSERT_TRUE(payload.ok()) << payload.status().text();
+    const auto accelerator = npu::find_accelerator(payload->config);
+    ASSERT_TRUE(accelerator.ok());
+    EXPECT_EQ((*accelerator)->name, device);
+    expect_arena(file, written->file.arena);
+    const Status same = same_after_reading(*written);
+    EXPECT_TRUE(same.ok()) << same.text();
+  }
 }
 
 TEST(TfliteFiles, FastScratchMemoryHasAPlaceOfItsOwn) {

@@ -161,6 +161,9 @@ TEST(U85Validator, PrecisionAndScales) {
   op.mode = static_cast<std::uint8_t>(npu::u85::ElementwiseMode::shr);
   op.u85.ofm_scale = {4, 1, 0, npu::u85::Rounding::natural};
   EXPECT_EQ(broken(op), "precision: a shift or quotient is scaled by 4 >> 1, expected 1\n");
+  // Beyond the word.
+  op.u85.ofm_scale = {1 << 24, 56, 0, npu::u85::Rounding::natural};
+  EXPECT_EQ(broken(op), "precision: a shift or quotient is scaled by 16777216 >> 56, expected 1\n");
   op = pooling();
   op.u85.transpose = npu::u85::Transpose::whc;
   op.u85.reversed = npu::u85::Axis::height;
