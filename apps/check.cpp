@@ -27,8 +27,11 @@ struct CheckCall {
 
 // A recording through the model's own front end, as the model's input.
 Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
-  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
-    return Status(Code::invalid_argument) << "the model has no front end for " << wav;
+  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr ||
+      model.pipeline()->front_end()->size() == 0)
+    return Status(Code::invalid_argument)
+           << "the model has no front end for " << wav
+           << "; expected one that was stored with it (runnel import --front-end), or no recording";
   compiler::FileLoader loader;
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
@@ -83,9 +86,12 @@ Status run_check(const CheckCall& call, bool& passed) {
   std::vector<Difference> differences;
 
   RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned, best_isa(), npu::simulating_operators()));
-  const std::string rule = vectors.floats
-                               ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance)
-                               : "integers exact";
+  std::string rule = vectors.int16_step ? fmt::format(
+                                              "int16 within {:g} step and other integers exact, as in "
+                                              "ESP-DL's own test",
+                                              kEspdlInt16Steps)
+                                        : "integers exact";
+  if (vectors.floats) rule += fmt::format(", float32 within {:g}", kVectorTolerance);
   result["vectors"] = {
       {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
   // JSON has no infinity: write null.
