@@ -10,6 +10,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/embed/compiled_model.h"
 #include "compiler/embed/sources.h"
 #include "compiler/ir/model_graph.h"
@@ -531,6 +532,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
 }
 
 Status run_embed(const EmbedCall& call) {
+  RUNNEL_TRY(check_output_name(call.output, {}));
   // Cortex-M processors are targets of this verb; other values specify how to import a foreign file.
   const bool cortex = call.flags.target.starts_with("cortex-");
   if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" &&

@@ -5,6 +5,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/espdl/target.h"
 #include "compiler/ir/model_graph.h"
 #include "compiler/write/espdl/package_writer.h"
@@ -16,6 +17,7 @@ struct ExportCall {
   std::vector<std::string> inputs;
   std::string output, target, package, version = "1.0.0";
   int chunk = 0;
+  std::int64_t warm_up = -1;
   std::uint32_t seed = 1;
   bool encrypt = false;
   ModelFlags flags;
@@ -38,11 +40,14 @@ Result<std::vector<std::byte>> export_model(const ExportCall& call, const std::s
   RUNNEL_ASSIGN(compiler::LoadOptions options, load_options(call.flags));
   compiler::EspdlWriteOptions write;
   if (!call.target.empty()) write.target = compiler::espdl_source::target_named(call.target);
+  if (call.warm_up >= 0 && call.chunk == 0)
+    return Status(Code::invalid_argument, "--warm-up belongs to the streaming form: expected --chunk, too");
   if (call.encrypt && !options.key)
     return Status(Code::invalid_argument)
            << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   if (call.encrypt) write.key = options.key_or_null();
   write.chunk = call.chunk;
+  write.warm_up = call.warm_up;
   write.seed = call.seed;
   options.target = call.target;
   RUNNEL_ASSIGN(const compiler::Graph graph, graph_of_file(input, options));
@@ -50,7 +55,7 @@ Result<std::vector<std::byte>> export_model(const ExportCall& call, const std::s
 }
 
 Status run_export(const ExportCall& call) {
-  RUNNEL_TRY(check_extension(call.output, {".espdl"}));
+  RUNNEL_TRY(check_output_name(call.output, {".espdl"}));
   std::vector<std::vector<std::byte>> files;
   for (const std::string& input : call.inputs) {
     RUNNEL_ASSIGN(auto bytes, export_model(call, input));
@@ -85,6 +90,11 @@ void add_export(Verb verb, int& exit_code) {
   verb.option("--chunk", call->chunk,
               "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")
       .positive()
+      .default_str("");
+  verb.option("--warm-up", call->warm_up,
+              "Streaming form: frames at the start of an output that may differ from the whole recording's, "
+              "where layers inside the network pad (default: such networks are refused)")
+      .non_negative()
       .default_str("");
   verb.option("--seed", call->seed, "Seed of the test inputs, for models without any");
   verb.option("--package", call->package,

@@ -4,6 +4,7 @@
 #include "apps/batch/recordings_call.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
+#include "base/host/output_name.h"
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend_options.h"
 
@@ -148,6 +149,7 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   if (call.format.empty() && format == batch::OutputFormat::jsonl) format = batch::OutputFormat::files;
   if (call.output == "-" && format == batch::OutputFormat::files)
     return Status(Code::invalid_argument, "-o -: --format files needs a folder");
+  RUNNEL_TRY(batch::check_name(call.output, format));
   for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy})
     *text = source_settings.empty() ? "" : source_settings.substr(1);
   const bool sensors = is_of_windows(call.kind);
@@ -185,6 +187,7 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
 Status run_features(FeaturesCall& call) {
   RUNNEL_ASSIGN(const std::string node, nodes_of(call));
   RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
+  RUNNEL_TRY(check_output_name(call.png, {".png"}));
   std::error_code error;
   const bool many = call.inputs.size() > 1 || names_many(call.inputs[0]) ||
                     fs::is_directory(call.output, error) || !call.format.empty() || !call.shard.empty() ||

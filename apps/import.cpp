@@ -4,6 +4,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/import/usage.h"
 #include "compiler/passes/powers_of_two.h"
 #include "decoding/host/tokens_file.h"
@@ -53,7 +54,7 @@ Status fold_scales(const std::string& input, compiler::Graph& graph) {
 }
 
 Status run_import(const ImportCall& call) {
-  RUNNEL_TRY(check_extension(call.output, {".rnl"}));
+  RUNNEL_TRY(check_output_name(call.output, {".rnl"}));
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   if (call.encrypt && !options.key)
     return Status(Code::invalid_argument)

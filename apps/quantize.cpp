@@ -12,6 +12,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/espdl/target.h"
 #include "compiler/import/usage.h"
 #include "compiler/passes/frames_first.h"
@@ -38,12 +39,17 @@ namespace quantizer = compiler::quantizer;
 
 struct QuantizeCall {
   std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision,
-                                     class_labels, table, save_table, layout = "source";
-  std::vector<std::string> calib, eval, types, methods, with, without, states;
+                                     class_labels, table, save_table, layout = "source", rows = "auto";
+  std::vector<std::string> calib, columns, eval, types, methods, with, without, states;
   int bits = 8, threads = 2, chunk = 0;
+  std::int64_t warm_up = -1;
   std::size_t clips = 128;
   std::uint32_t seed = 1;
   double max_error = 0, budget = 0;
+  quantizer::TrainingSettings training;
+  quantizer::EqualizationSettings equalization;
+  std::vector<std::string> scales;
+  std::string trainable = "true";
   bool quiet = false;
   FrontEndFlags front_end;
   compiler::UsageOptions usage;
@@ -55,6 +61,30 @@ Result<DType> type_of(std::string_view text) {
   if (text == "16") return DType::int16;
   if (text == "32" || text == "float") return DType::float32;
   return Status(Code::invalid_argument) << "\"" << text << "\" bits, expected 8, 16 or float";
+}
+
+// "NODE=2^-5" or "NODE=0.03125".
+Status state_scale(const std::string& text, quantizer::Options& options) {
+  const std::size_t at = text.rfind('=');
+  const std::string number = at == std::string::npos ? "" : text.substr(at + 1);
+  char* end = nullptr;
+  int exponent = 0;
+  bool good = at != std::string::npos && at > 0 && !number.empty();
+  if (good && number.starts_with("2^")) {
+    const long value = std::strtol(number.c_str() + 2, &end, 10);
+    good = end != number.c_str() + 2 && *end == '\0' && value > -1000 && value < 1000;
+    exponent = static_cast<int>(value);
+  } else if (good) {
+    const double value = std::strtod(number.c_str(), &end);
+    good = *end == '\0' && std::isfinite(value) && value > 0 && std::frexp(value, &exponent) == 0.5;
+    --exponent;
+  }
+  if (!good)
+    return Status(Code::invalid_argument)
+           << "--scale-of \"" << text << "\", expected NODE=2^-5, or a power of two as a number";
+  if (!options.exponents.emplace(text.substr(0, at), exponent).second)
+    return Status(Code::invalid_argument) << "--scale-of for \"" << text.substr(0, at) << "\" more than once";
+  return {};
 }
 
 Result<quantizer::Options> options_of(const QuantizeCall& call) {
@@ -82,6 +112,10 @@ Result<quantizer::Options> options_of(const QuantizeCall& call) {
       return Status(Code::invalid_argument)
              << "--bits-of for \"" << text.substr(0, at) << "\" more than once";
   }
+  for (const std::string& text : call.scales) RUNNEL_TRY(state_scale(text, options));
+  options.training = call.training;
+  options.training.is_scale_trainable = call.trainable == "true";
+  options.equalization = call.equalization;
   if (!call.methods.empty()) {
     RUNNEL_ASSIGN(options.methods,
                   quantizer::methods_named(fmt::format("{}", fmt::join(call.methods, ", "))));
@@ -282,6 +316,7 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made,
     compiler::EspdlWriteOptions write;
     write.target = compiler::espdl_source::target_named(made.options.target.name);
     write.chunk = call.chunk;
+    write.warm_up = call.warm_up;
     write.seed = call.seed;
     return espdl_bytes(graph, write, call.output);
   }
@@ -295,6 +330,12 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made,
   return std::move(written->bytes);
 }
 
+quantizer::TableRow row_named(std::string_view name) {
+  if (name == "frame") return quantizer::TableRow::frame;
+  if (name == "channel") return quantizer::TableRow::channel;
+  return name == "clip" ? quantizer::TableRow::clip : quantizer::TableRow::automatic;
+}
+
 // Checks that need no computation.
 Status check_call(const QuantizeCall& call) {
   if (call.calib.empty() == call.table.empty())
@@ -305,14 +346,14 @@ Status check_call(const QuantizeCall& call) {
     return Status(Code::invalid_argument)
            << "--chunk for " << call.output
            << ", expected an .espdl file; .rnl files are streamed in chunks of any size";
+  if (call.warm_up >= 0 && call.chunk == 0)
+    return Status(Code::invalid_argument, "--warm-up belongs to the streaming form: expected --chunk, too");
   for (const std::string* path : {&call.output, &call.report, &call.save_table}) {
     if (!path->empty()) RUNNEL_TRY(check_place(*path));
   }
-  if (const std::string extension = std::filesystem::path(call.output).extension();
-      extension == ".onnx" || extension == ".tflite" || extension == ".pte") {
-    return Status(Code::invalid_argument)
-           << "output " << call.output << ", expected an .rnl or .espdl file: others are not written";
-  }
+  RUNNEL_TRY(check_output_name(call.output, {".rnl", ".espdl"}));
+  RUNNEL_TRY(check_output_name(call.report, {".json"}));
+  RUNNEL_TRY(check_output_name(call.save_table, {".json"}));
   if (!call.decision.empty()) RUNNEL_TRY(pipeline::parse_graph(call.decision).status());
   if (!std::isfinite(call.max_error) || !std::isfinite(call.budget))
     return Status(Code::invalid_argument, "--max-error and --budget: expected finite numbers");
@@ -330,6 +371,7 @@ Status run_quantize(QuantizeCall call) {
   ModelFlags flags = call.flags;
   flags.target.clear();
   RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
+  call.front_end.tables = {call.columns, row_named(call.rows), load.stream.time_axis.value_or(-1)};
   // Small files first, so that mistakes in them are reported early.
   std::vector<int> labels;
   std::vector<std::string> class_names;
@@ -352,7 +394,9 @@ Status run_quantize(QuantizeCall call) {
   std::optional<quantizer::Accuracy> accuracy;
   compiler::Graph& graph = made.quantized.graph;
   if (!call.eval.empty()) {
-    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real));
+    std::vector<std::string> notes;
+    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real, &notes));
+    for (const std::string& note : notes) say(note);
     RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels, call.threads,
                                                 class_names.size()));
   }
@@ -380,13 +424,69 @@ Status run_quantize(QuantizeCall call) {
 
 }  // namespace
 
+namespace {
+
+// What single methods can be told, by the names that ESP-PPQ has for it.
+void add_method_settings(Verb verb, QuantizeCall& call) {
+  const auto setting = [](Option option) { return option.group("Settings of methods"); };
+  quantizer::TrainingSettings& tqt = call.training;
+  setting(verb.option("--tqt-steps", tqt.steps, "tqt, blocks: steps of the training of each block"))
+      .range(1, 1000000);
+  setting(
+      verb.option("--tqt-lr", tqt.lr,
+                  "tqt, blocks: rate at the start; log2 of scales move by about this in a step, weights by "
+                  "twice this share of an integer step"))
+      .range(1e-9, 1.0);
+  setting(verb.option("--tqt-block-size", tqt.block_size, "tqt, blocks: layers that are trained together"))
+      .range(1, 1000);
+  setting(verb.option("--tqt-int-lambda", tqt.int_lambda,
+                      "tqt: weight of the distance of log2 scales from the middle between two exponents"))
+      .range(0.0, 1e9);
+  setting(verb.option("--tqt-gamma", tqt.gamma,
+                      "tqt, blocks: weight of the difference between quantized and float weights"))
+      .range(0.0, 1e9);
+  setting(verb.option("--tqt-is-scale-trainable", call.trainable, "tqt: scales are trained, too"))
+      .choices({"true", "false"});
+  setting(verb.option("--tqt-interested-layers", tqt.interested_layers,
+                      "tqt, blocks: layers whose weights are trained, by name: A,B (default: all)"))
+      .delimiter(',')
+      .default_str("");
+  quantizer::EqualizationSettings& equalize = call.equalization;
+  setting(verb.option("--equalization-iterations", equalize.iterations,
+                      "equalize: times that all layers are visited; ends where nothing changes"))
+      .range(1, 1000);
+  setting(verb.option("--equalization-value-threshold", equalize.value_threshold,
+                      "equalize: channels whose largest weights before and after add up to less stay"))
+      .range(0.0, 1e9);
+  setting(verb.option("--equalization-opt-level", equalize.opt_level,
+                      "equalize: 1, factors pass activations and pools; 2, sums and differences, too"))
+      .choices({1, 2});
+  setting(verb.option("--equalization-interested-layers", equalize.interested_layers,
+                      "equalize: only factors next to these layers move, by name: A,B (default: all)"))
+      .delimiter(',')
+      .default_str("");
+}
+
+}  // namespace
+
 void add_quantize(Verb verb, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
-  verb.positional("INPUT", call->input, "Float model (.onnx, .pte)").required();
+  verb.positional("INPUT", call->input, "Float model (.onnx, .pte, .tflite)").required();
   verb.option("--calib", call->calib,
               "Calibration data: files or folders of recordings (with --front-end), .npy, .csv, .bin or "
               ".f32 (raw float32); NAME=PATH for models with several inputs")
       .default_str("");
+  verb.option("--columns", call->columns,
+              "Columns of .csv files that are data, by the names of the first line (or counted from 1): "
+              "ax,ay,... (default: all)")
+      .delimiter(',')
+      .default_str("");
+  verb.option(
+          "--rows", call->rows,
+          "What a line of a .csv file holds: frame, all channels at one time; channel, one channel at all "
+          "times of a clip; clip, all values in the layout of the input; auto, what the number of columns "
+          "fits")
+      .choices({"auto", "frame", "channel", "clip"});
   verb.option(
       "--table", call->table,
       "Calibration table of an earlier run, instead of --calib: makes the same model without the recordings");
@@ -398,6 +498,11 @@ void add_quantize(Verb verb, int& exit_code) {
               "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes "
               "(default: whole clips)")
       .range(1, 1 << 20)
+      .default_str("");
+  verb.option("--warm-up", call->warm_up,
+              "Streaming form: frames at the start of an output that may differ from the whole recording's, "
+              "where layers inside the network pad (default: such networks are refused)")
+      .non_negative()
       .default_str("");
   verb.option("--bits", call->bits, "Width of the integers").choices({8, 16});
   verb.option("--scheme", call->scheme,
@@ -439,9 +544,14 @@ void add_quantize(Verb verb, int& exit_code) {
       verb.option(
               "--with", call->with,
               "Methods to try besides the usual ones (equalize, round, bias, search, sums): split, blocks, "
-              "tqt, or all. Each is used where the error on clips held back does not get worse")
+              "tqt, or all, separated by commas. Each is used where the error on clips held back does not "
+              "get "
+              "worse")
+          .delimiter(',')
           .default_str("");
-  const Option without = verb.option("--without", call->without, "Methods not to use").default_str("");
+  const Option without = verb.option("--without", call->without, "Methods not to use, separated by commas")
+                             .delimiter(',')
+                             .default_str("");
   verb.option("--methods", call->methods,
               "Exactly these methods, separated by commas, or none; nothing is chosen")
       .delimiter(',')
@@ -451,6 +561,11 @@ void add_quantize(Verb verb, int& exit_code) {
   verb.option("--bits-of", call->types,
               "NODE=8, NODE=16 or NODE=float for a single operator; may be repeated")
       .default_str("");
+  verb.option("--scale-of", call->scales,
+              "NODE=2^-5: the scale of the result of a single operator, which nothing changes (power-of-two "
+              "scales); may be repeated (default: chosen)")
+      .default_str("");
+  add_method_settings(verb, *call);
   verb.option("--max-error", call->max_error,
               "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is "
               "not enough, until it is met (0: none)")

@@ -44,9 +44,6 @@ Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
 // Loads a model and prints its notes.
 Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags);
 
-// Error: invalid_argument for a file to be written whose name says another format of models than these.
-Status check_extension(const std::string& path, std::initializer_list<std::string_view> written);
-
 // "name" of a tensor, or "#index" when the names were stripped.
 std::string tensor_label(const Model& model, int tensor);
 // "[1,98,40]"
