@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # install.sh [PURPOSE...]: installs the Debian packages that are missing; build and test when no purpose is named.
-# Purposes: build test bench demo fuzz tidy firmware scale browser, or all. Prints and changes nothing when everything
+# Purposes: build test bench demo fuzz tidy firmware scale browser site, or all. Prints and changes nothing when everything
 # is installed.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/scripts/packages.sh"
