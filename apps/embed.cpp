@@ -14,6 +14,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/embed/compiled_model.h"
 #include "compiler/embed/sources.h"
 #include "compiler/ir/model_graph.h"
@@ -527,6 +528,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
 }
 
 Status run_embed(const EmbedCall& call) {
+  RUNNEL_TRY(check_output_name(call.output, {}));
   const Patience patience("embedding " + call.graph.model);
   // Processors are targets of this verb; other values specify how to import a foreign file.
   const std::string& target = call.flags.target;

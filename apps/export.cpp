@@ -2,6 +2,7 @@
 #include "apps/call/progress.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
+#include "base/host/output_name.h"
 #include "services/convert/export_model.h"
 
 namespace runnel::apps {
@@ -14,7 +15,7 @@ struct ExportCall {
 
 Status run_export(ExportCall& call) {
   const Patience patience("writing " + call.request.output);
-  RUNNEL_TRY(check_extension(call.request.output, {".espdl"}));
+  RUNNEL_TRY(check_output_name(call.request.output, {".espdl"}));
   RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(call.flags));
   call.request.say = say;
   return convert::export_model(call.request, load);
@@ -36,6 +37,11 @@ void add_export(Verb verb, int& exit_code) {
   verb.option("--chunk", call->request.chunk,
               "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")
       .positive()
+      .default_str("");
+  verb.option("--warm-up", call->request.warm_up,
+              "Streaming form: frames at the start of an output that may differ from the whole recording's, "
+              "where layers inside the network pad (default: such networks are refused)")
+      .non_negative()
       .default_str("");
   verb.option("--seed", call->request.seed, "Seed of the test inputs, for models without any");
   verb.option("--package", call->request.package,

@@ -5,6 +5,7 @@
 #include "apps/call/progress.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
+#include "base/host/output_name.h"
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend_options.h"
 #include "services/front_ends/recipe.h"
@@ -116,6 +117,7 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
     format = batch::OutputFormat::files;
   if (call.output == "-" && format == batch::OutputFormat::files)
     return Status(Code::invalid_argument, "-o -: --format files needs a folder");
+  RUNNEL_TRY(batch::check_name(call.output, format));
   for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy})
     *text = source_settings.empty() ? "" : source_settings.substr(1);
   const bool sensors = is_of_windows(call.kind);
@@ -157,6 +159,7 @@ Status run_features(FeaturesCall& call) {
            << "--kind " << call.kind << " with --preset " << call.preset << ": expected one of them";
   RUNNEL_ASSIGN(const std::string node, front_ends::recipe_text(call.preset, call.kind, settings));
   RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
+  RUNNEL_TRY(check_output_name(call.png, {".png"}));
   std::error_code error;
   const bool many = call.inputs.size() > 1 || names_many(call.inputs[0]) ||
                     fs::is_directory(call.output, error) || !call.format.empty() || !call.shard.empty() ||

@@ -2,6 +2,7 @@
 #include "apps/call/progress.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
+#include "base/host/output_name.h"
 #include "services/convert/import_model.h"
 
 namespace runnel::apps {
@@ -14,7 +15,7 @@ struct ImportCall {
 
 Status run_import(ImportCall& call) {
   const Patience patience("importing " + call.request.input);
-  RUNNEL_TRY(check_extension(call.request.output, {".rnl"}));
+  RUNNEL_TRY(check_output_name(call.request.output, {".rnl"}));
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   call.request.say = say;
   return convert::import_model(call.request, options);

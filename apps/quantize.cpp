@@ -22,15 +22,67 @@ Status run_quantize(QuantizeCall& call) {
   return quantize::quantize_model(call.request, load).status();
 }
 
+// What single methods can be told, by the names that ESP-PPQ has for it.
+void add_method_settings(Verb verb, quantize::QuantizeRequest& call) {
+  const auto setting = [](Option option) { return option.group("Settings of methods"); };
+  compiler::quantizer::TrainingSettings& tqt = call.training;
+  setting(verb.option("--tqt-steps", tqt.steps, "tqt, blocks: steps of the training of each block"))
+      .range(1, 1000000);
+  setting(
+      verb.option("--tqt-lr", tqt.lr,
+                  "tqt, blocks: rate at the start; log2 of scales move by about this in a step, weights by "
+                  "twice this share of an integer step"))
+      .range(1e-9, 1.0);
+  setting(verb.option("--tqt-block-size", tqt.block_size, "tqt, blocks: layers that are trained together"))
+      .range(1, 1000);
+  setting(verb.option("--tqt-int-lambda", tqt.int_lambda,
+                      "tqt: weight of the distance of log2 scales from the middle between two exponents"))
+      .range(0.0, 1e9);
+  setting(verb.option("--tqt-gamma", tqt.gamma,
+                      "tqt, blocks: weight of the difference between quantized and float weights"))
+      .range(0.0, 1e9);
+  setting(verb.option("--tqt-is-scale-trainable", call.trainable, "tqt: scales are trained, too"))
+      .choices({"true", "false"});
+  setting(verb.option("--tqt-interested-layers", tqt.interested_layers,
+                      "tqt, blocks: layers whose weights are trained, by name: A,B (default: all)"))
+      .delimiter(',')
+      .default_str("");
+  compiler::quantizer::EqualizationSettings& equalize = call.equalization;
+  setting(verb.option("--equalization-iterations", equalize.iterations,
+                      "equalize: times that all layers are visited; ends where nothing changes"))
+      .range(1, 1000);
+  setting(verb.option("--equalization-value-threshold", equalize.value_threshold,
+                      "equalize: channels whose largest weights before and after add up to less stay"))
+      .range(0.0, 1e9);
+  setting(verb.option("--equalization-opt-level", equalize.opt_level,
+                      "equalize: 1, factors pass activations and pools; 2, sums and differences, too"))
+      .choices({1, 2});
+  setting(verb.option("--equalization-interested-layers", equalize.interested_layers,
+                      "equalize: only factors next to these layers move, by name: A,B (default: all)"))
+      .delimiter(',')
+      .default_str("");
+}
+
 }  // namespace
 
 void add_quantize(Verb verb, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
-  verb.positional("INPUT", call->request.input, "Float model (.onnx, .pte)").required();
+  verb.positional("INPUT", call->request.input, "Float model (.onnx, .pte, .tflite)").required();
   verb.option("--calib", call->request.calib,
               "Calibration data: files or folders of recordings (with --front-end), .npy, .csv, .bin or "
               ".f32 (raw float32); NAME=PATH for models with several inputs")
       .default_str("");
+  verb.option("--columns", call->request.columns,
+              "Columns of .csv files that are data, by the names of the first line (or counted from 1): "
+              "ax,ay,... (default: all)")
+      .delimiter(',')
+      .default_str("");
+  verb.option(
+          "--rows", call->request.rows,
+          "What a line of a .csv file holds: frame, all channels at one time; channel, one channel at all "
+          "times of a clip; clip, all values in the layout of the input; auto, what the number of columns "
+          "fits")
+      .choices({"auto", "frame", "channel", "clip"});
   verb.option(
       "--table", call->request.table,
       "Calibration table of an earlier run, instead of --calib: makes the same model without the recordings");
@@ -42,6 +94,11 @@ void add_quantize(Verb verb, int& exit_code) {
               "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes "
               "(default: whole clips)")
       .range(1, 1 << 20)
+      .default_str("");
+  verb.option("--warm-up", call->request.warm_up,
+              "Streaming form: frames at the start of an output that may differ from the whole recording's, "
+              "where layers inside the network pad (default: such networks are refused)")
+      .non_negative()
       .default_str("");
   verb.option("--bits", call->request.bits, "Width of the integers").choices({8, 16});
   verb.option("--scheme", call->request.scheme,
@@ -84,10 +141,13 @@ void add_quantize(Verb verb, int& exit_code) {
       verb.option(
               "--with", call->request.with,
               "Methods to try besides the usual ones (equalize, round, bias, search, sums): split, blocks, "
-              "tqt, or all. Each is used where the error on clips held back does not get worse")
+              "tqt, or all, separated by commas. Each is used where the error on clips held back does not "
+              "get worse")
+          .delimiter(',')
           .default_str("");
-  const Option without =
-      verb.option("--without", call->request.without, "Methods not to use").default_str("");
+  const Option without = verb.option("--without", call->request.without, "Methods not to use, separated by commas")
+                             .delimiter(',')
+                             .default_str("");
   verb.option("--methods", call->request.methods,
               "Exactly these methods, separated by commas, or none; nothing is chosen")
       .delimiter(',')
@@ -97,6 +157,11 @@ void add_quantize(Verb verb, int& exit_code) {
   verb.option("--bits-of", call->request.types,
               "NODE=8, NODE=16 or NODE=float for a single operator; may be repeated")
       .default_str("");
+  verb.option("--scale-of", call->request.scales,
+              "NODE=2^-5: the scale of the result of a single operator, which nothing changes (power-of-two "
+              "scales); may be repeated (default: chosen)")
+      .default_str("");
+  add_method_settings(verb, call->request);
   verb.option("--max-error", call->request.max_error,
               "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is "
               "not enough, until it is met (0: none)")

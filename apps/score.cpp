@@ -6,6 +6,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "pipeline/host/picture/png_file.h"
 #include "services/score/score_view.h"
 #include "services/score/word_errors.h"
@@ -41,6 +42,7 @@ Status run_word_errors(const ScoreCall& call, const pipeline::RunRecords& run, c
 }
 
 Status run_score(const ScoreCall& call) {
+  RUNNEL_TRY(check_output_name(call.png, {".png"}));
   RUNNEL_ASSIGN(const pipeline::RunRecords run, pipeline::read_records(call.records));
   RUNNEL_ASSIGN(const pipeline::Truth truth, pipeline::read_truth(call.labels, call.column));
   if (call.wer || call.cer) return run_word_errors(call, run, truth);

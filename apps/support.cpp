@@ -218,19 +218,6 @@ Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const Mo
   return loaded.model;
 }
 
-Status check_extension(const std::string& path, std::initializer_list<std::string_view> written) {
-  constexpr std::string_view kModels[] = {".rnl", ".tflite", ".pte",   ".bpte",
-                                          ".ptd", ".onnx",   ".espdl", ".pb"};
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (std::ranges::find(kModels, extension) == std::end(kModels) ||
-      std::ranges::find(written, extension) != written.end())
-    return {};
-  Status status(Code::invalid_argument);
-  status << path << ": models with the ending " << extension << " are not written here, expected ";
-  for (const std::string_view& one : written) status << (&one == written.begin() ? "" : " or ") << one;
-  return status;
-}
-
 std::string shape_text(const Shape& shape) {
   std::string text = "[";
   for (int axis = 0; axis < shape.rank; ++axis) text += (axis > 0 ? "," : "") + std::to_string(shape[axis]);

@@ -59,9 +59,6 @@ Result<std::string> default_model();
 // Loads a model and prints its notes.
 Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags);
 
-// Error: invalid_argument for a file to be written whose name says another format of models than these.
-Status check_extension(const std::string& path, std::initializer_list<std::string_view> written);
-
 using describe::quantize_for;
 using describe::tensor_label;
 // "[1,98,40]"

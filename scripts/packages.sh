@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm scale browser package root training"
+RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm scale browser site package root training"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -12,7 +12,7 @@ packages_for() {
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
     python) echo "python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip python3-venv" ;;
     torch) echo "python3-torch" ;;
-    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl abigail-tools valgrind" \
+    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl python3 codespell abigail-tools valgrind" \
                 "mandoc bash zsh fish" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
@@ -24,6 +24,7 @@ packages_for() {
     browser) echo "chromium python3-websocket" ;;
     package) echo "dpkg-dev fakeroot gzip" ;;
     root) echo "mmdebstrap lintian systemd" ;;
+    site) echo "mkdocs mkdocs-material codespell" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
     training) echo "python3-numpy python3-scipy python3-torch libopenblas0" \
                    "espeak-ng flite festival festvox-kdlpc16k asterisk-core-sounds-en-wav pocketsphinx pocketsphinx-en-us" ;;

@@ -71,6 +71,7 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   }
   if (call.output == "-" && batch::is_folder(format))
     return Status(Code::invalid_argument) << "-o -: --format " << batch::name_of(format) << " needs a folder";
+  RUNNEL_TRY(batch::check_name(call.output, format));
   return format;
 }
 

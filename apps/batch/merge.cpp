@@ -10,6 +10,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 
 namespace runnel::apps {
 namespace {
@@ -28,6 +29,9 @@ Status run_merge(const MergeCall& call) {
       if (std::filesystem::equivalent(shard, call.output, error))
         return Status(Code::invalid_argument) << call.output << ": is a shard and the output";
     }
+    const std::string ending = shards[0].extension().string();
+    RUNNEL_TRY(
+        check_output_name(call.output, {ending.empty() ? ".jsonl" : std::string_view(ending), ".ndjson"}));
     RUNNEL_ASSIGN(file, OutputFile::create(call.output));
   }
   const auto write = [&](std::string_view text) -> Status {

@@ -5,6 +5,7 @@
 #include "apps/infer/infer_call.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
+#include "base/host/output_name.h"
 #include "services/calibrate/model_front_end.h"
 
 namespace runnel::apps {
@@ -196,6 +197,7 @@ Status run_loaded(const InferCall& call, const std::shared_ptr<const OwnedModel>
 }  // namespace
 
 Status run_infer(const InferCall& call, const std::function<Status(InferCall&, const Model&)>& loaded) {
+  RUNNEL_TRY(check_output_name(call.output, {}));
   compiler::OnnxOptions data;
   RUNNEL_ASSIGN(const auto owned, load_for_data(call, data));
   InferCall changed = call;

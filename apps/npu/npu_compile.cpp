@@ -9,6 +9,7 @@
 #include "apps/npu/npu_device.h"
 #include "apps/support.h"
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/import/pte/importer.h"
 #include "compiler/import/tflite/importer.h"
 #include "compiler/ir/model_graph.h"
@@ -86,7 +87,7 @@ Result<Format> format_of(const std::string& output) {
   const std::string extension = std::filesystem::path(output).extension().string();
   if (extension == ".tflite") return Format::tflite;
   if (extension == ".pte") return Format::pte;
-  RUNNEL_TRY(check_extension(output, {".rnl", ".tflite", ".pte"}));
+  RUNNEL_TRY(check_output_name(output, {".rnl", ".tflite", ".pte"}));
   return Format::rnl;
 }
 

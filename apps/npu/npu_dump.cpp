@@ -3,6 +3,7 @@
 
 #include "apps/npu/npu_segments.h"
 #include "base/host/npy.h"
+#include "base/host/output_name.h"
 #include "npu/host/simulator/simulator.h"
 
 namespace runnel::apps {
@@ -32,6 +33,7 @@ Status dump_scales(const npu::Simulator& simulator, const npu::Operation& op, co
 
 Status run_dump(const DumpCall& call) {
   RUNNEL_ASSIGN(const NpuSegments segments, load_npu_segments(call.file, call.flags));
+  RUNNEL_TRY(check_output_name(call.output, {}));
   std::error_code error;
   fs::create_directories(call.output, error);
   if (error) return Status(Code::io_error) << call.output << ": " << error.message();

@@ -18,8 +18,9 @@ constexpr TargetRules kTargets[] = {
     {"ethos-u", Rounding::half_up, true, 32, 40, false, true},
 };
 // Every accelerator computes alike.
-constexpr std::string_view kEthosU[] = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
-                                        "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+constexpr std::string_view kEthosU[] = {"ethos-u55-32",  "ethos-u55-64",   "ethos-u55-128", "ethos-u55-256",
+                                        "ethos-u65-256", "ethos-u65-512",  "ethos-u85-128", "ethos-u85-256",
+                                        "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
 
 constexpr std::pair<std::string_view, Calibration> kCalibrations[] = {{"minmax", Calibration::min_max},
                                                                       {"percentile", Calibration::percentile},
@@ -43,9 +44,10 @@ Result<TargetRules> target_rules(std::string_view name) {
   for (const TargetRules& rules : kTargets) {
     if (rules.name == name) return rules;
   }
-  return Status(Code::invalid_argument) << "target \"" << name
-                                        << "\", expected generic, esp32 (c), esp32s3, esp32p4, or ethos-u "
-                                           "(ethos-u55-32 to -256, ethos-u65-256, -512)";
+  return Status(Code::invalid_argument)
+         << "target \"" << name
+         << "\", expected generic, esp32 (c), esp32s3, esp32p4, or ethos-u "
+            "(ethos-u55-32 to -256, ethos-u65-256, -512, ethos-u85-128 to -2048)";
 }
 
 std::string_view name_of(Calibration calibration) {

@@ -74,6 +74,31 @@ Result<Methods> methods_named(std::string_view names);
 // The methods that are tried by default: equalize, round, bias, search and sums.
 Methods usual_methods();
 
+// Settings of `blocks` and `tqt`, by the names that ESP-PPQ has for them.
+struct TrainingSettings {
+  int steps = 240;  // of each block, at least 1
+  // Adam's rate at the start, which falls to zero: the log2 of a scale moves by about this in a step, weights
+  // and biases by twice this share of an integer step.
+  double lr = 0.01;
+  int block_size = 2;  // layers with weights in a block, where it can have as many
+  // Weight of the mean square distance of log2 scales from the middle between two exponents, next to the mean
+  // square error of the block's results: scales that are undecided decide themselves.
+  double int_lambda = 0;
+  // Weight of the mean square difference between quantized and float weights: they stay close to the trained
+  // ones where the clips say little.
+  double gamma = 0;
+  bool is_scale_trainable = true;              // of `tqt`; without it it trains what `blocks` trains
+  std::vector<std::string> interested_layers;  // layers whose weights are trained, by name; empty: all
+};
+
+// Settings of `equalize`, by the names that ESP-PPQ has for them.
+struct EqualizationSettings {
+  int iterations = 1;          // times that all layers are visited; ends early where nothing changes
+  double value_threshold = 0;  // channels whose largest weights before and after add up to less stay
+  int opt_level = 2;           // 1: factors pass ReLU and pools only; 2: sums and differences, too
+  std::vector<std::string> interested_layers;  // only factors next to one of these move; empty: all
+};
+
 // How far something has come; for people.
 using Progress = std::function<void(std::string_view stage, double fraction)>;
 
@@ -82,10 +107,15 @@ struct Options {
   Scheme scheme = Scheme::pow2;
   DType type = DType::int8;            // int8 or int16
   std::map<std::string, DType> types;  // of single operators by name: int8, int16 or float32
+  // Scales of the results of single operators by name, as exponents of 2: these stay whatever the clips and
+  // the methods say (pow2 only).
+  std::map<std::string, int> exponents;
   Calibration calibration = Calibration::mse;
   std::optional<Methods> methods;  // exactly these; absent: chosen among those on offer by the error on clips
                                    // that were held back
   Methods offered = usual_methods();
+  TrainingSettings training;
+  EqualizationSettings equalization;
   double max_error = 0;  // > 0: operators become int16, the most sensitive first, and float where that is not
                          // enough, until the error is below this
   double budget =

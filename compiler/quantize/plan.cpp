@@ -178,6 +178,53 @@ void propagate_types(const Graph& graph, Plan& plan) {
   }
 }
 
+namespace {
+
+Status check_layers(const Graph& graph, const Plan& plan, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    bool found = false;
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+      found = found || (graph.nodes[n].name == name && plan.roles[n] == Role::weighted);
+    if (!found)
+      return Status(Code::invalid_argument)
+             << "there is no layer with weights \"" << name << "\"; their names are in the report";
+  }
+  return {};
+}
+
+// Groups of the results of operators whose scale was stated.
+Status state_scales(const Graph& graph, const Options& options, Plan& plan) {
+  for (const auto& [name, exponent] : options.exponents) {
+    if (plan.scheme != Scheme::pow2)
+      return Status(Code::invalid_argument)
+             << "a scale for \"" << name << "\" in the affine scheme, expected scales of powers of two";
+    if (exponent < kLowestExponent || exponent > kHighestExponent)
+      return Status(Code::invalid_argument)
+             << "a scale of 2^" << exponent << " for \"" << name << "\", expected 2^" << kLowestExponent
+             << " to 2^" << kHighestExponent;
+    // An operator of the file may have become several: the last one computes its result.
+    std::size_t at = graph.nodes.size();
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      if (graph.nodes[n].name == name) at = n;
+    }
+    if (at == graph.nodes.size())
+      return Status(Code::invalid_argument)
+             << "there is no operator \"" << name << "\"; their names are in the report";
+    const TensorId group = plan.groups[static_cast<std::size_t>(graph.nodes[at].outputs[0])];
+    if (plan.types[at] == DType::float32 || plan.roles[at] == Role::softmax ||
+        plan.shares[static_cast<std::size_t>(group)])
+      return Status(Code::invalid_argument)
+             << "operator \"" << name << "\" has no scale that could be stated for this target";
+    const auto [known, fresh] = plan.stated.emplace(group, exponent);
+    if (!fresh && known->second != exponent)
+      return Status(Code::invalid_argument) << "scales of 2^" << known->second << " and 2^" << exponent
+                                            << " for results that share one, that of \"" << name << "\"";
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Plan> make_plan(const Graph& graph, const Options& options) {
   RUNNEL_TRY(check_weights(graph));
   Plan plan;
@@ -230,6 +277,9 @@ Result<Plan> make_plan(const Graph& graph, const Options& options) {
       plan.shares[static_cast<std::size_t>(
           plan.groups[static_cast<std::size_t>(graph.nodes[n].outputs[0])])] = true;
   }
+  RUNNEL_TRY(state_scales(graph, options, plan));
+  for (const auto* layers : {&options.training.interested_layers, &options.equalization.interested_layers})
+    RUNNEL_TRY(check_layers(graph, plan, *layers));
   return plan;
 }
 

@@ -33,6 +33,7 @@ struct Plan {
   std::vector<TensorId> groups;       // per tensor: whose range it shares
   std::vector<Range> ranges;          // per tensor; that of its group counts
   std::vector<bool> shares;           // per tensor; that of its group counts: parts of 1, with their own grid
+  std::map<TensorId, int> stated;     // exponents of groups that were stated: nothing changes them
   std::map<int, Layer> layers;        // per node: weights that were decided; others are rounded to nearest
   std::map<int, int> gate_exponents;  // of recurrent nodes
   std::map<std::pair<int, int>, Layer>
@@ -47,14 +48,19 @@ struct Plan {
   [[nodiscard]] bool has_shares(TensorId id) const {
     return shares[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])];
   }
+  [[nodiscard]] bool is_stated(TensorId id) const {
+    return stated.contains(groups[static_cast<std::size_t>(id)]);
+  }
   [[nodiscard]] Grid grid(TensorId id, DType type) const {
+    if (const auto at = stated.find(groups[static_cast<std::size_t>(id)]); at != stated.end())
+      return grid_of_exponent(at->second, type);
     return has_shares(id) ? grid_of_shares(type) : grid_of(range(id), type, scheme);
   }
 };
 
 // Roles and types by the rules of the target, groups of tensors that share a scale; ranges are still empty.
-// Errors: invalid_argument for operators named in options.types that do not exist or have no form of that
-// type; invalid_data for weights that are not finite; all at once.
+// Errors: invalid_argument for operators named in options.types, options.exponents or lists of layers that
+// do not exist or have no such form; invalid_data for weights that are not finite; all at once.
 Result<Plan> make_plan(const Graph& graph, const Options& options);
 // Types of the nodes as they follow from those of the operators that compute: what moves values takes the
 // type of its input.

@@ -146,6 +146,15 @@ inline constexpr Preset kPresets[] = {
                o.window_type = WindowType::hanning;
                o.scale = SampleScale::unit;
              })},
+    {"espdl-spectrogram",
+     "ESP-DL's spectrogram: ln of the power of all bins, log energy in place of the first",
+     changed(kKaldi,
+             [](FbankOptions& o) {
+               o.kind = FeatureKind::spectrogram;
+               o.window_type = WindowType::hanning;
+               o.scale = SampleScale::unit;
+               o.use_energy = true;
+             })},
     {"torchaudio-spectrogram",
      "torchaudio.compliance.kaldi.spectrogram: ln of the power of all bins, log energy (at least 0) in place "
      "of the first",

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/host/npy.h"
+#include "base/host/output_name.h"
 #include "pipeline/host/json.h"
 
 namespace runnel::batch {
@@ -41,6 +42,12 @@ OutputFormat format_of_name(const fs::path& path) {
     if (extension == "." + std::string(name_of(format))) return format;
   }
   return OutputFormat::jsonl;
+}
+
+Status check_name(const fs::path& path, OutputFormat format) {
+  if (is_folder(format)) return check_output_name(path, {});
+  if (format == OutputFormat::jsonl) return check_output_name(path, {".jsonl", ".ndjson"});
+  return check_output_name(path, {extension_of(format)});
 }
 
 std::string extension_of(OutputFormat format) {

@@ -33,6 +33,8 @@ std::string_view name_of(OutputFormat format);
 bool parse_format(std::string_view name, OutputFormat& format);
 // By file name extension; jsonl for unknown ones, and for .txt, which may be anything.
 OutputFormat format_of_name(const std::filesystem::path& path);
+// Error: invalid_argument for a name that promises another format (base/host/output_name.h).
+Status check_name(const std::filesystem::path& path, OutputFormat format);
 // Whether there is a folder with a file per recording.
 constexpr bool is_folder(OutputFormat format) {
   return format == OutputFormat::files || format == OutputFormat::srt || format == OutputFormat::vtt;

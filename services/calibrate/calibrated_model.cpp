@@ -44,7 +44,8 @@ Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files,
 
 Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::string>& data,
                                                      const FrontEndFlags& front_end,
-                                                     const compiler::Graph& graph) {
+                                                     const compiler::Graph& graph,
+                                                     std::vector<std::string>* notes) {
   if (!front_end.text.empty()) {
     if (graph.inputs.size() != 1)
       return Status(Code::unsupported)
@@ -67,7 +68,9 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
       return Status(Code::invalid_argument)
              << "no data for input " << tensor.name << ", expected " << tensor.name << "=PATH";
     RUNNEL_ASSIGN(const auto files, quantizer::list_clip_files(found->second));
-    RUNNEL_ASSIGN(auto clips, quantizer::open_clip_files(files, tensor));
+    quantizer::TableOptions tables = front_end.tables;
+    if (tables.time_axis < 0 && i < graph.time_axes.size()) tables.time_axis = graph.time_axes[i];
+    RUNNEL_ASSIGN(auto clips, quantizer::open_clip_files(files, tensor, tables, notes));
     inputs.push_back(std::move(clips));
     paths.erase(found);
   }
@@ -141,7 +144,7 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
   if (frame_axis > 0) imported.graph.time_axes.assign(imported.graph.inputs.size(), frame_axis);
   RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
   CalibratedModel loaded;
-  auto clips = open_clips(data, front_end, imported.graph);
+  auto clips = open_clips(data, front_end, imported.graph, &imported.notes);
   if (!clips.ok()) return clips.status();
   loaded.clips = std::move(*clips);
   loaded.graph = std::move(imported.graph);

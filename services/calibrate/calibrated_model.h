@@ -10,12 +10,14 @@
 #include "compiler/import/load.h"
 #include "compiler/import/usage.h"
 #include "compiler/quantize/calibrate/clips.h"
+#include "compiler/quantize/calibrate/table_clips.h"
 
 namespace runnel::calibrate {
 
 struct FrontEndFlags {
   std::string text;     // graph text from samples to the model's input; empty: no recordings
   int sample_rate = 0;  // of the sound, in Hz; 0: as its first node requires
+  compiler::quantizer::TableOptions tables;  // how .csv files are read, without a front end
 };
 
 struct CalibratedModel {
@@ -30,10 +32,11 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
                                         const FrontEndFlags& front_end, const compiler::UsageOptions& usage,
                                         compiler::LoadOptions options);
 
-// Loads data of the same kind for an existing graph.
+// Loads data of the same kind for an existing graph. `notes`, if given: how tables were read.
 Result<std::unique_ptr<compiler::quantizer::Clips>> open_clips(const std::vector<std::string>& data,
                                                                const FrontEndFlags& front_end,
-                                                               const compiler::Graph& graph);
+                                                               const compiler::Graph& graph,
+                                                               std::vector<std::string>* notes = nullptr);
 
 // Names of the output's channels, one per line.
 Result<std::vector<std::string>> read_label_names(const std::string& path);

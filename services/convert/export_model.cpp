@@ -38,11 +38,14 @@ Result<std::vector<std::byte>> file_of(const ExportRequest& call, const std::str
                                        compiler::LoadOptions options) {
   compiler::EspdlWriteOptions write;
   if (!call.target.empty()) write.target = compiler::espdl_source::target_named(call.target);
+  if (call.warm_up >= 0 && call.chunk == 0)
+    return Status(Code::invalid_argument, "--warm-up belongs to the streaming form: expected --chunk, too");
   if (call.encrypt && !options.key)
     return Status(Code::invalid_argument)
            << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   if (call.encrypt) write.key = options.key_or_null();
   write.chunk = call.chunk;
+  write.warm_up = call.warm_up;
   write.seed = call.seed;
   options.target = call.target;
   RUNNEL_ASSIGN(const compiler::Graph graph, graph_of_file(input, options, call.say));

@@ -17,6 +17,7 @@ struct ExportRequest {
   std::vector<std::string> inputs;  // several become a package
   std::string output, target, package, version = "1.0.0";
   int chunk = 0;
+  std::int64_t warm_up = -1;  // frames of the streaming form that may differ; negative: none
   std::uint32_t seed = 1;
   bool encrypt = false;
   std::function<void(std::string_view)> say;  // sentences for people; may be empty

@@ -19,8 +19,11 @@ using Say = std::function<void(std::string_view)>;
 // A recording through the model's own front end, as the model's input.
 Result<NpyArray> front_end_frames(const Model& model, const std::string& wav,
                                   const pipeline::GraphOptions& options) {
-  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
-    return Status(Code::invalid_argument) << "the model has no front end for " << wav;
+  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr ||
+      model.pipeline()->front_end()->size() == 0)
+    return Status(Code::invalid_argument)
+           << "the model has no front end for " << wav
+           << "; expected one that was stored with it (runnel import --front-end), or no recording";
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, options));
   return NpyArray{frames.format.dtype, {frames.frames, frames.format.channels}, std::move(frames.data)};
@@ -78,9 +81,11 @@ Result<CheckOutcome> check_model(const std::shared_ptr<const OwnedModel>& owned,
   std::vector<Difference> differences;
 
   RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned, best_isa(), options.operators));
-  const std::string rule = vectors.floats
-                               ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance)
-                               : "integers exact";
+  std::string rule = vectors.int16_step
+                         ? fmt::format("int16 within {:g} step and other integers exact, as in ESP-DL's own test",
+                                       kEspdlInt16Steps)
+                         : "integers exact";
+  if (vectors.floats) rule += fmt::format(", float32 within {:g}", kVectorTolerance);
   result["vectors"] = {
       {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
   // JSON has no infinity: write null.

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "base/host/output_file.h"
+#include "base/host/output_name.h"
 #include "compiler/espdl/target.h"
 #include "compiler/passes/frames_first.h"
 #include "compiler/quantize/calibrate/calibration_table.h"
@@ -36,6 +38,30 @@ Result<DType> type_of(std::string_view text) {
   return Status(Code::invalid_argument) << "\"" << text << "\" bits, expected 8, 16 or float";
 }
 
+// "NODE=2^-5" or "NODE=0.03125".
+Status state_scale(const std::string& text, quantizer::Options& options) {
+  const std::size_t at = text.rfind('=');
+  const std::string number = at == std::string::npos ? "" : text.substr(at + 1);
+  char* end = nullptr;
+  int exponent = 0;
+  bool good = at != std::string::npos && at > 0 && !number.empty();
+  if (good && number.starts_with("2^")) {
+    const long value = std::strtol(number.c_str() + 2, &end, 10);
+    good = end != number.c_str() + 2 && *end == '\0' && value > -1000 && value < 1000;
+    exponent = static_cast<int>(value);
+  } else if (good) {
+    const double value = std::strtod(number.c_str(), &end);
+    good = *end == '\0' && std::isfinite(value) && value > 0 && std::frexp(value, &exponent) == 0.5;
+    --exponent;
+  }
+  if (!good)
+    return Status(Code::invalid_argument)
+           << "--scale-of \"" << text << "\", expected NODE=2^-5, or a power of two as a number";
+  if (!options.exponents.emplace(text.substr(0, at), exponent).second)
+    return Status(Code::invalid_argument) << "--scale-of for \"" << text.substr(0, at) << "\" more than once";
+  return {};
+}
+
 Result<quantizer::Options> options_of(const QuantizeRequest& call) {
   quantizer::Options options;
   RUNNEL_ASSIGN(options.target, quantizer::target_rules(call.target.empty() ? "generic" : call.target));
@@ -57,6 +83,10 @@ Result<quantizer::Options> options_of(const QuantizeRequest& call) {
       return Status(Code::invalid_argument)
              << "--bits-of for \"" << text.substr(0, at) << "\" more than once";
   }
+  for (const std::string& text : call.scales) RUNNEL_TRY(state_scale(text, options));
+  options.training = call.training;
+  options.training.is_scale_trainable = call.trainable == "true";
+  options.equalization = call.equalization;
   if (!call.methods.empty()) {
     RUNNEL_ASSIGN(options.methods,
                   quantizer::methods_named(fmt::format("{}", fmt::join(call.methods, ", "))));
@@ -257,6 +287,7 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeRequest& call, Made& ma
     compiler::EspdlWriteOptions write;
     write.target = compiler::espdl_source::target_named(made.options.target.name);
     write.chunk = call.chunk;
+    write.warm_up = call.warm_up;
     write.seed = call.seed;
     return convert::espdl_bytes(graph, write, call.output, call.say);
   }
@@ -271,6 +302,12 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeRequest& call, Made& ma
   return std::move(written->bytes);
 }
 
+quantizer::TableRow row_named(std::string_view name) {
+  if (name == "frame") return quantizer::TableRow::frame;
+  if (name == "channel") return quantizer::TableRow::channel;
+  return name == "clip" ? quantizer::TableRow::clip : quantizer::TableRow::automatic;
+}
+
 // Checks that need no computation.
 Status check_call(const QuantizeRequest& call) {
   if (call.calib.empty() == call.table.empty())
@@ -281,14 +318,14 @@ Status check_call(const QuantizeRequest& call) {
     return Status(Code::invalid_argument)
            << "--chunk for " << call.output
            << ", expected an .espdl file; .rnl files are streamed in chunks of any size";
+  if (call.warm_up >= 0 && call.chunk == 0)
+    return Status(Code::invalid_argument, "--warm-up belongs to the streaming form: expected --chunk, too");
   for (const std::string* path : {&call.output, &call.report, &call.save_table}) {
     if (!path->empty()) RUNNEL_TRY(check_place(*path));
   }
-  if (const std::string extension = std::filesystem::path(call.output).extension();
-      extension == ".onnx" || extension == ".tflite" || extension == ".pte") {
-    return Status(Code::invalid_argument)
-           << "output " << call.output << ", expected an .rnl or .espdl file: others are not written";
-  }
+  RUNNEL_TRY(check_output_name(call.output, {".rnl", ".espdl"}));
+  RUNNEL_TRY(check_output_name(call.report, {".json"}));
+  RUNNEL_TRY(check_output_name(call.save_table, {".json"}));
   if (!call.decision.empty()) RUNNEL_TRY(pipeline::parse_graph(call.decision).status());
   if (!std::isfinite(call.max_error) || !std::isfinite(call.budget))
     return Status(Code::invalid_argument, "--max-error and --budget: expected finite numbers");
@@ -307,6 +344,7 @@ Result<QuantizeOutcome> quantize_model(QuantizeRequest call, compiler::LoadOptio
   if (!call.say) call.say = [](std::string_view) {};
   RUNNEL_TRY(check_call(call));
   load.target.clear();
+  call.front_end.tables = {call.columns, row_named(call.rows), load.stream.time_axis.value_or(-1)};
   // Small files first, so that mistakes in them are reported early.
   std::vector<int> labels;
   std::vector<std::string> class_names = call.class_names;
@@ -329,7 +367,9 @@ Result<QuantizeOutcome> quantize_model(QuantizeRequest call, compiler::LoadOptio
   QuantizeOutcome outcome;
   compiler::Graph& graph = made.quantized.graph;
   if (!call.eval.empty()) {
-    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real));
+    std::vector<std::string> notes;
+    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real, &notes));
+    for (const std::string& note : notes) call.say(note);
     RUNNEL_ASSIGN(outcome.accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels,
                                                         call.threads, class_names.size()));
   }

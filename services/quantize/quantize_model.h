@@ -23,13 +23,17 @@ struct QuantizeRequest {
   std::string input, output;  // files; the format of the output follows from its name
   std::string report;         // file for the measurements as JSON; empty: none
   std::string scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table,
-              layout = "source", target;
+              layout = "source", rows = "auto", target;
   std::vector<std::string> class_names;  // instead of the file `class_labels`
-  std::vector<std::string> calib, eval, types, methods, with, without, states;
+  std::vector<std::string> calib, columns, eval, types, methods, with, without, states, scales;
   int bits = 8, threads = 2, chunk = 0;
+  std::int64_t warm_up = -1;  // frames of the streaming form that may differ; negative: none
   std::size_t clips = 128;
   std::uint32_t seed = 1;
   double max_error = 0, budget = 0;
+  compiler::quantizer::TrainingSettings training;
+  compiler::quantizer::EqualizationSettings equalization;
+  std::string trainable = "true";
   calibrate::FrontEndFlags front_end;
   compiler::UsageOptions usage;
 

@@ -189,10 +189,10 @@ TEST_F(NpuVerbs, WritesFilesOfOtherTools) {
     fs::remove_all(file("out"));
   }
   refusal({"npu", "compile", original, "-o", file("kws.onnx")},
-          "models with the ending .onnx are not written here, expected .rnl or .tflite or .pte");
+          ".onnx is not what is written here, expected .rnl or .tflite or .pte");
   refusal({"npu", "compile", model(), "-o", file("d.tflite"), "--block", "1"}, "only a .rnl file can say");
   refusal({"import", original, "-o", file("imported.pte")},
-          "the ending .pte are not written here, expected .rnl");
+          ".pte is not what is written here, expected .rnl");
   refusal({"npu", "compile", original, "-o", file("u65.pte"), "--accelerator", "ethos-u65-256"},
           "fast scratch memory");
   EXPECT_FALSE(fs::exists(file("kws.onnx")) || fs::exists(file("d.tflite")) ||

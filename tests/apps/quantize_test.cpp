@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "tests/apps/support.h"
 
@@ -69,6 +70,101 @@ TEST_F(QuantizeVerb, AStreamThatCannotBeIsRefusedBeforeTheWork) {
       HasSubstr("c_alibi.onnx: time is taken to be axis 2 of input 'x' [1,200,80], as PyTorch has it, "
                 "after batch and channels (--time-axis says otherwise); an attention window, but no "
                 "product of queries and keys over all frames"));
+}
+
+// A table of windows with the six channels as the network takes them, all columns kept.
+void normalize(const fs::path& from, const fs::path& results, const fs::path& to) {
+  const Json how = Json::parse(std::ifstream(results), nullptr, false);
+  std::ifstream in(from);
+  std::ofstream out(to);
+  out.precision(9);
+  std::string line;
+  for (bool heading = true; std::getline(in, line); heading = false) {
+    std::istringstream cells(line);
+    std::string cell;
+    for (std::size_t i = 0; std::getline(cells, cell, ','); ++i) {
+      out << (i > 0 ? "," : "");
+      if (heading || i < 2 || i > 7)
+        out << cell;
+      else
+        out << (std::stod(cell) - how["mean"][i - 2].get<double>()) / how["std"][i - 2].get<double>();
+    }
+    out << '\n';
+  }
+}
+
+// Windows of sensors: the columns of numbers and labels are no data, and lines are frames.
+TEST_F(QuantizeVerb, TablesByTheNamesOfTheirColumns) {
+  RUNNEL_NEEDS_DATA();
+  for (const char* name : {"calib_64_windows.csv", "test_300_windows.csv"})
+    normalize(data(std::string("trained/har/") + name), data("trained/har/H1_results.json"), file(name));
+  const std::vector<std::string> of = {data("trained/har/H1.onnx"), "--calib", file("calib_64_windows.csv"),
+                                       "--shape", "feats=1x6x128"};
+  EXPECT_THAT(refused(of).err,
+              testing::AllOf(HasSubstr("9 columns (window, t, total_acc_x"),
+                             HasSubstr("6 (a line is a frame of 6 values, 128 lines are a clip)")));
+  std::vector<std::string> call = of;
+  const char* const columns = "total_acc_x,total_acc_y,total_acc_z,body_gyro_x,body_gyro_y,body_gyro_z";
+  call.insert(call.begin(), "quantize");
+  call.insert(call.end(), {"--columns", columns, "--eval", file("test_300_windows.csv"), "--labels",
+                           data("trained/har/test_300_labels.i32"), "-o", file("har.rnl"), "--report",
+                           file("report.json"), "--methods", "bias,search", "--clips", "16", "--quiet"});
+  const Output output = call_well(call);
+  EXPECT_THAT(output.err,
+              HasSubstr("a line is a frame of 6 values, 128 lines are a clip, turned into the layout "
+                        "of input feats"));
+  const Json report = Json::parse(std::ifstream(file("report.json")), nullptr, false);
+  EXPECT_EQ(report["evaluation"]["float_correct"], 284) << "the same as from arrays";
+  EXPECT_GE(report["evaluation"]["quantized_correct"].get<int>(), 280);
+}
+
+TEST_F(QuantizeVerb, ListsOfMethodsTakeCommas) {
+  RUNNEL_NEEDS_DATA();
+  const auto methods = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> call = {"quantize",    data("digits/digits.onnx"),
+                                     "--calib",     recordings(4),
+                                     "--front-end", kFrontEnd,
+                                     "-o",          file("out.rnl"),
+                                     "--quiet"};
+    call.insert(call.end(), more.begin(), more.end());
+    return call_well(call).err;
+  };
+  EXPECT_THAT(methods({"--without", "equalize,search,round"}), HasSubstr("methods used: bias\n"));
+  EXPECT_THAT(refused({data("digits/digits.onnx"), "--calib", "x", "--with", "tqt,fast"}).err,
+              HasSubstr("method \"fast\", expected equalize"));
+}
+
+TEST_F(QuantizeVerb, SettingsOfMethodsHaveTheirDefaultsInTheHelp) {
+  const std::string help = call({"quantize", "--help"}).out;
+  for (const char* option :
+       {"--tqt-steps INT:INT in [1 - 1000000]=240", "--tqt-lr FLOAT:FLOAT in [1e-09 - 1]=0.01",
+        "--tqt-block-size", "--tqt-int-lambda", "--tqt-gamma",
+        "--tqt-is-scale-trainable TEXT:{true,false}=true", "--tqt-interested-layers",
+        "--equalization-iterations INT:INT in [1 - 1000]=1", "--equalization-value-threshold",
+        "--equalization-opt-level INT:{1,2}=2", "--equalization-interested-layers", "--scale-of", "--columns",
+        "--rows"})
+    EXPECT_THAT(help, HasSubstr(option));
+}
+
+TEST_F(QuantizeVerb, AStatedScaleIsTheScaleOfTheLayer) {
+  RUNNEL_NEEDS_DATA();
+  const auto call = [&](const std::string& scale) {
+    return std::vector<std::string>{data("trained/har/H1.onnx"),
+                                    "--shape",
+                                    "feats=1x6x128",
+                                    "--calib",
+                                    data("trained/har/test_300_norm.f32"),
+                                    "--clips",
+                                    "8",
+                                    "--methods",
+                                    "bias",
+                                    "--scale-of",
+                                    scale};
+  };
+  for (const char* wrong : {"x", "=2^3", "Conv=", "Conv=2^", "Conv=0.3", "Conv=-1", "Conv=2^x"})
+    EXPECT_THAT(refused(call(wrong)).err, HasSubstr("expected NODE=2^-5, or a power of two as a number"))
+        << wrong;
+  EXPECT_THAT(refused(call("nothing=0.25")).err, HasSubstr("there is no operator \"nothing\""));
 }
 
 TEST_F(QuantizeVerb, ArraysAndAccuracyOfFloatIntegersAndStream) {
@@ -189,7 +285,8 @@ TEST_F(QuantizeVerb, PlacesLabelsAndNumbersAreCheckedFirst) {
   EXPECT_THAT(why({"-o", file("out.rnl"), "--save-table", file("none/table.txt")}),
               HasSubstr("there is no folder"));
   EXPECT_THAT(why({"-o", folder_.path().string()}), HasSubstr("a folder, expected a file"));
-  EXPECT_THAT(why({"-o", file("out.tflite")}), HasSubstr("expected an .rnl or .espdl file"));
+  EXPECT_THAT(why({"-o", file("out.tflite")}),
+              HasSubstr("is not what is written here, expected .rnl or .espdl"));
   const Output endless =
       call({"quantize", model, "--calib", data, "-o", file("out.rnl"), "--max-error", "nan"});
   EXPECT_EQ(endless.exit_code, 2) << endless.err;

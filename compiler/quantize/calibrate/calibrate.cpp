@@ -128,6 +128,10 @@ void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Ca
       plan.ranges[group] = range_of(histograms[group], Calibration::min_max,
                                     wide[group] ? DType::int16 : DType::int8, plan.scheme);
   }
+  for (const auto& [group, exponent] : plan.stated) {
+    const auto at = static_cast<std::size_t>(group);
+    plan.ranges[at] = range_of_exponent(exponent, wide[at] ? DType::int16 : DType::int8);
+  }
 }
 
 }  // namespace runnel::compiler::quantizer

@@ -211,8 +211,12 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
         {{"makers", scaling.makers}, {"readers", scaling.readers}, {"factors", scaling.factors}});
   // Per group as make_plan has them: sums may have brought several together.
   RUNNEL_ASSIGN(const Plan plain, make_plan(real, options));
+  const std::vector<DType> tensor_type = tensor_types(real, plan);
   for (std::size_t id = 0; id < plan.ranges.size(); ++id) {
-    const Range& range = plan.range(static_cast<TensorId>(id));
+    Range range = plan.range(static_cast<TensorId>(id));
+    // A scale that was stated, as a range that gives it.
+    if (const auto at = plan.stated.find(plan.groups[id]); at != plan.stated.end())
+      range = range_of_exponent(at->second, tensor_type[id] == DType::int16 ? DType::int16 : DType::int8);
     if (plain.groups[id] == static_cast<TensorId>(id) && range.high > range.low)
       json["ranges"][tensors[id]] = {range.low, range.high};
   }

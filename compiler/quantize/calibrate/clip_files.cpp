@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <sstream>
 
 #include "base/host/npy.h"
 #include "inference/host/engine.h"
@@ -56,61 +55,17 @@ Result<std::vector<float>> floats_of_npy(const fs::path& path, std::vector<std::
   return values;
 }
 
-// Whether there is nothing but blanks before a comma or semicolon, or between two.
-bool has_empty_cell(std::string_view line) {
-  bool empty = true;
-  for (const char c : line) {
-    if (c == ',' || c == ';') {
-      if (empty) return true;
-      empty = true;
-    } else if (c != ' ' && c != '\t' && c != '\r') {
-      empty = false;
-    }
-  }
-  return false;
-}
-
-// Numbers between commas, semicolons or blanks; a first line without any is a heading.
-Result<std::vector<float>> floats_of_csv(const fs::path& path) {
-  std::ifstream in(path);
-  if (!in) return Status(Code::io_error) << path.string() << ": cannot be opened";
-  std::vector<float> values;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    const bool lacks = has_empty_cell(line);
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return c == ',' || c == ';' || c == '\t' || c == '\r'; }, ' ');
-    std::istringstream words(line);
-    const std::size_t before = values.size();
-    for (std::string word; words >> word;) {
-      char* end = nullptr;
-      const float value = std::strtof(word.c_str(), &end);
-      if (*end == '\0') {
-        values.push_back(value);
-        continue;
-      }
-      if (number == 1 && values.size() == before) break;
-      return Status(Code::invalid_data)
-             << path.string() << ": line " << number << ": \"" << word << "\" is no number";
-    }
-    if (lacks && values.size() > before)
-      return Status(Code::invalid_data)
-             << path.string() << ": line " << number << ": an empty cell, expected a number";
-  }
-  return values;
-}
-
 struct Entry {
   fs::path path;
   std::size_t clips = 0;
+  TableLayout table;  // of a .csv file
 };
 
 // The file that was read last is kept: clips of one file are requested in sequence.
 class FileClips final : public Clips {
  public:
-  FileClips(std::vector<Entry> entries, std::size_t elements)
-      : entries_(std::move(entries)), elements_(elements) {
+  FileClips(std::vector<Entry> entries, std::size_t elements, TableOptions options)
+      : entries_(std::move(entries)), elements_(elements), options_(std::move(options)) {
     for (const Entry& entry : entries_) size_ += entry.clips;
   }
   [[nodiscard]] std::size_t size() const override { return size_; }
@@ -132,16 +87,18 @@ class FileClips final : public Clips {
     }
     const std::lock_guard lock(mutex_);
     if (kept_ != entry) {
-      std::vector<std::int64_t> shape;
-      auto values = path.extension() == ".csv" ? floats_of_csv(path) : floats_of_npy(path, shape);
-      if (!values.ok()) return values.status();
-      values_ = std::move(*values);
+      if (path.extension() == ".csv") {
+        RUNNEL_ASSIGN(kept_table_, read_number_table(path, options_));
+      } else {
+        std::vector<std::int64_t> shape;
+        RUNNEL_ASSIGN(kept_table_.values, floats_of_npy(path, shape));
+        kept_table_.columns = elements_;
+      }
       kept_ = entry;
     }
-    if (values_.size() < (within + 1) * elements_)
+    if (kept_table_.values.size() < (within + 1) * elements_)
       return Status(Code::io_error) << path.string() << ": became shorter while it was read";
-    std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(within * elements_), elements_,
-                clip[0].begin());
+    copy_clip(kept_table_, entries_[entry].table, within, clip[0]);
     return {};
   }
 
@@ -156,7 +113,8 @@ class FileClips final : public Clips {
   std::size_t elements_ = 0, size_ = 0;
   mutable std::mutex mutex_;
   mutable std::size_t kept_ = static_cast<std::size_t>(-1);
-  mutable std::vector<float> values_;
+  mutable NumberTable kept_table_;
+  TableOptions options_;
 };
 
 class JoinedClips final : public Clips {
@@ -190,11 +148,14 @@ bool same_clip(const std::vector<std::int64_t>& found, const std::vector<std::in
 
 }  // namespace
 
-Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& paths, const Tensor& input) {
+Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& paths, const Tensor& input,
+                                               const TableOptions& options, std::vector<std::string>* notes) {
   const std::size_t elements = element_count(input.shape);
   std::vector<Entry> entries;
+  bool noted = false;
   for (const fs::path& path : paths) {
     std::size_t values = 0;
+    TableLayout table;
     if (is_raw(path)) {
       std::error_code error;
       const auto bytes = fs::file_size(path, error);
@@ -206,13 +167,12 @@ Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& path
       }
       values = bytes / sizeof(float);
     } else if (path.extension() == ".csv") {
-      RUNNEL_ASSIGN(const std::vector<float> read, floats_of_csv(path));
-      values = read.size();
-      if (values == 0 || values % elements != 0) {
-        return Status(Code::mismatch)
-               << path.string() << ": " << values << " numbers, expected a multiple of " << elements
-               << " for clips " << text_of(input.shape) << " of input " << input.name;
-      }
+      RUNNEL_ASSIGN(const NumberTable read, read_number_table(path, options));
+      RUNNEL_ASSIGN(table, layout_of_table(path, read, input, options));
+      values = table.clips * elements;
+      // Many files are alike: one note for all of a kind.
+      if (notes != nullptr && !table.note.empty() && !noted) notes->push_back(table.note);
+      noted = true;
     } else {
       std::vector<std::int64_t> shape;
       RUNNEL_ASSIGN(const std::vector<float> read, floats_of_npy(path, shape));
@@ -224,9 +184,9 @@ Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& path
                << " for input " << input.name << ", or many of them along a leading axis";
       }
     }
-    entries.push_back({path, values / elements});
+    entries.push_back({path, values / elements, std::move(table)});
   }
-  return std::unique_ptr<Clips>(std::make_unique<FileClips>(std::move(entries), elements));
+  return std::unique_ptr<Clips>(std::make_unique<FileClips>(std::move(entries), elements, options));
 }
 
 Result<std::vector<std::int64_t>> clip_shape_of(const fs::path& path, std::size_t rank) {

@@ -7,15 +7,18 @@
 #include <vector>
 
 #include "compiler/quantize/calibrate/clips.h"
+#include "compiler/quantize/calibrate/table_clips.h"
 
 namespace runnel::compiler::quantizer {
 
 // Files of one input of the graph. A file holds one clip ([1, 40, 98] for an input of that shape; the batch
-// of one may be missing) or many along a leading axis; raw files hold a whole number of clips; a line of a
-// .csv file holds the values of a clip's frame, and a file a clip, or one clip per line. Values are read when
-// they are asked for. Errors: io_error, invalid_data, mismatch, naming file, expected and found.
+// of one may be missing) or many along a leading axis; raw files hold a whole number of clips; lines of .csv
+// files hold frames, channels or clips (table_clips.h). Values are read when they are asked for. `notes`, if
+// given: how tables were read, one sentence each. Errors: io_error, invalid_data, invalid_argument, mismatch,
+// naming file, expected and found.
 Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<std::filesystem::path>& paths,
-                                               const Tensor& input);
+                                               const Tensor& input, const TableOptions& options = {},
+                                               std::vector<std::string>* notes = nullptr);
 
 // What a file says about the shape of one clip of an input with `rank` axes: empty when it does not (raw
 // files, .csv).

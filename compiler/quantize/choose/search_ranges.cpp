@@ -39,6 +39,7 @@ void avoid_left_shifts(const Graph& graph, Plan& plan) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     if (plan.roles[n] != Role::weighted || plan.types[n] == DType::float32) continue;
+    if (plan.is_stated(node.outputs[0])) continue;  // refused where it asks for a shift to the left
     const Grid x = plan.grid(node.inputs[0], plan.types[n]);
     const auto decided = plan.layers.find(static_cast<int>(n));
     const std::vector<int> exponents = decided != plan.layers.end()
@@ -83,7 +84,8 @@ Result<double> search_ranges(const Graph& graph, const ReferenceOutputs& referen
       const bool fixed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) {
         return plan.groups[static_cast<std::size_t>(id)] == groups[g];
       });
-      if (!(start.high > start.low) || fixed || plan.has_shares(groups[g])) continue;
+      if (!(start.high > start.low) || fixed || plan.has_shares(groups[g]) || plan.is_stated(groups[g]))
+        continue;
       for (const double factor : factors) {
         Plan candidate = plan;
         candidate.range(groups[g]) = {start.low * factor, start.high * factor};

@@ -15,7 +15,9 @@ bool is_plain_sum(const Graph& graph, const Plan& plan, std::size_t n) {
     return false;
   const std::vector<DType> types = tensor_types(graph, plan);
   const auto& y = graph.tensors[static_cast<std::size_t>(node.outputs[0])].shape;
+  if (plan.is_stated(node.outputs[0])) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) {
+    if (plan.is_stated(id)) return false;
     const Tensor& tensor = graph.tensors[static_cast<std::size_t>(id)];
     return !tensor.data && tensor.shape == y && types[static_cast<std::size_t>(id)] == plan.types[n];
   });

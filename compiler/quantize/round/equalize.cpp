@@ -29,7 +29,7 @@ bool is_weighted(const Graph& graph, const Node& node) {
 }
 
 // Operators that treat every channel alike and do not mind a positive factor.
-bool passes(const Graph& graph, const Node& node) {
+bool passes(const Graph& graph, const Node& node, int opt_level) {
   const auto& y = graph.tensors[static_cast<std::size_t>(node.outputs[0])].shape;
   switch (node.code) {
     case OpCode::relu:
@@ -38,6 +38,7 @@ bool passes(const Graph& graph, const Node& node) {
       return true;
     case OpCode::add:
     case OpCode::sub: {
+      if (opt_level < 2) return false;
       const auto same = [&](TensorId id) {
         return id >= 0 && !graph.tensors[static_cast<std::size_t>(id)].data &&
                graph.tensors[static_cast<std::size_t>(id)].shape == y;
@@ -56,7 +57,7 @@ struct Family {
   bool free = true;  // nothing else makes or reads them
 };
 
-std::vector<Family> families_of(const Graph& graph) {
+std::vector<Family> families_of(const Graph& graph, const EqualizationSettings& settings) {
   std::vector<TensorId> root(graph.tensors.size());
   for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<TensorId>(i);
   const auto find = [&](TensorId id) {
@@ -68,7 +69,7 @@ std::vector<Family> families_of(const Graph& graph) {
     for (const TensorId id : node.inputs) {
       if (id >= 0) ++uses[static_cast<std::size_t>(id)];
     }
-    if (!passes(graph, node)) continue;
+    if (!passes(graph, node, settings.opt_level)) continue;
     for (const TensorId id : node.inputs) {
       if (id >= 0) root[static_cast<std::size_t>(find(id))] = find(node.outputs[0]);
     }
@@ -88,16 +89,24 @@ std::vector<Family> families_of(const Graph& graph) {
     if (own) {
       families[find(node.inputs[0])].readers.push_back(n);
       families[find(node.outputs[0])].makers.push_back(n);
-    } else if (!passes(graph, node)) {
+    } else if (!passes(graph, node, settings.opt_level)) {
       for (const TensorId id : node.inputs) spoil(id);
       for (const TensorId id : node.outputs) spoil(id);
     }
     for (const TensorId id : node.outputs) families[find(id)].tensors.push_back(id);
   }
+  const auto of_interest = [&](const std::vector<std::size_t>& nodes) {
+    const auto& names = settings.interested_layers;
+    return names.empty() || std::any_of(nodes.begin(), nodes.end(), [&](std::size_t n) {
+             return std::find(names.begin(), names.end(), graph.nodes[n].name) != names.end();
+           });
+  };
   std::vector<Family> free;
   for (auto& entry : families) {
     Family& family = entry.second;
-    if (family.free && !family.makers.empty() && !family.readers.empty()) free.push_back(std::move(family));
+    if (family.free && !family.makers.empty() && !family.readers.empty() &&
+        (of_interest(family.makers) || of_interest(family.readers)))
+      free.push_back(std::move(family));
   }
   return free;
 }
@@ -117,6 +126,30 @@ std::vector<double> reach_of(const Graph& graph, const Node& node, std::size_t c
     }
   }
   return reach;
+}
+
+// Largest magnitude of the weights that make each channel.
+std::vector<double> made_by(const Graph& graph, const Node& node, std::size_t channels) {
+  const std::vector<float> values = floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]);
+  std::vector<double> most(channels, 0);
+  const std::size_t row = values.size() / channels;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    most[k / row] = std::max(most[k / row], std::abs(static_cast<double>(values[k])));
+  return most;
+}
+
+// Channels whose weights before and after are so small that a factor would only be noise.
+std::vector<bool> too_small(const Graph& graph, const Family& family, std::size_t channels,
+                            double threshold) {
+  std::vector<double> before(channels, 0), after(channels, 0);
+  const auto largest = [&](const std::vector<double>& from, std::vector<double>& to) {
+    for (std::size_t c = 0; c < channels && c < from.size(); ++c) to[c] = std::max(to[c], from[c]);
+  };
+  for (const std::size_t n : family.makers) largest(made_by(graph, graph.nodes[n], channels), before);
+  for (const std::size_t n : family.readers) largest(reach_of(graph, graph.nodes[n], channels), after);
+  std::vector<bool> small(channels, false);
+  for (std::size_t c = 0; c < channels; ++c) small[c] = before[c] + after[c] < threshold;
+  return small;
 }
 
 // y = factors * y for the operators before, x = x / factors for those after.
@@ -186,7 +219,7 @@ struct Strength {
 constexpr Strength kStrengths[] = {{0.5, 0.5}, {1, 0}, {0.5, 0}, {0.25, 0.25}};
 
 std::vector<double> factors_of(const Graph& graph, const Family& family, const Peaks& peaks,
-                               const Strength& strength) {
+                               const Strength& strength, double value_threshold) {
   const std::size_t channels =
       static_cast<std::size_t>(graph.tensors[static_cast<std::size_t>(family.tensors[0])].shape.back());
   // Each tensor and each operator counts by its own largest channel.
@@ -206,6 +239,12 @@ std::vector<double> factors_of(const Graph& graph, const Family& family, const P
   }
   for (double& factor : factors)
     factor = std::clamp(factor / std::max(largest, 1e-30), 1 / kMaxFactor, kMaxFactor);
+  if (value_threshold > 0) {
+    const std::vector<bool> small = too_small(graph, family, channels, value_threshold);
+    for (std::size_t c = 0; c < channels; ++c) {
+      if (small[c]) factors[c] = 1;
+    }
+  }
   return factors;
 }
 
@@ -251,13 +290,22 @@ Result<std::vector<Scaling>> equalize(const Clips& clips, std::span<const std::s
                                       const std::function<Result<double>(const Graph&)>& error_of,
                                       Graph& graph) {
   std::vector<Scaling> changes;
-  const std::vector<Family> families = families_of(graph);
+  const EqualizationSettings& settings = options.equalization;
+  const std::vector<Family> families = families_of(graph, settings);
   if (families.empty()) return changes;
   std::vector<TensorId> ids;
   for (const Family& family : families) ids.insert(ids.end(), family.tensors.begin(), family.tensors.end());
   RUNNEL_ASSIGN(double best, error_of(graph));
-  RUNNEL_ASSIGN(const Peaks peaks, peaks_of(graph, ids, clips, which, options.threads));
-  for (std::size_t f = 0; f < families.size(); ++f) {
+  std::size_t changed_before = 0;
+  Peaks peaks;
+  for (std::size_t visit = 0; visit < families.size() * static_cast<std::size_t>(settings.iterations);
+       ++visit) {
+    const std::size_t f = visit % families.size();
+    if (f == 0) {
+      if (visit > 0 && changes.size() == changed_before) break;  // nothing left to gain
+      changed_before = changes.size();
+      RUNNEL_ASSIGN(peaks, peaks_of(graph, ids, clips, which, options.threads));
+    }
     if (options.progress)
       options.progress("equalization", static_cast<double>(f) / static_cast<double>(families.size()));
     // The best of several candidates that all start from the same graph; none, if nothing gets better.
@@ -283,7 +331,7 @@ Result<std::vector<Scaling>> equalize(const Clips& clips, std::span<const std::s
     };
     std::vector<std::vector<double>> candidates;
     for (const Strength& strength : kStrengths)
-      candidates.push_back(factors_of(graph, families[f], peaks, strength));
+      candidates.push_back(factors_of(graph, families[f], peaks, strength, settings.value_threshold));
     RUNNEL_TRY(keep_best(candidates));
     if (options.scheme != Scheme::pow2) continue;
     // All channels alike, so that the largest value comes close to what a power of two can hold.

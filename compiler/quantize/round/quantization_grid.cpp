@@ -24,6 +24,11 @@ Grid grid_of_exponent(int exponent, DType dtype) {
   return grid;
 }
 
+Range range_of_exponent(int exponent, DType dtype) {
+  const double reach = std::ldexp(0.75 * kernels::highest(dtype), exponent);
+  return {-reach, reach};
+}
+
 Grid grid_of(const Range& range, DType dtype, Scheme scheme) {
   const std::int32_t lowest = kernels::lowest(dtype), highest = kernels::highest(dtype);
   const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);

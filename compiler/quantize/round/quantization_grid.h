@@ -39,6 +39,8 @@ Grid grid_of_shares(DType dtype);
 // Half the step (pow2): everything beyond the new range is clipped.
 Range halved(const Range& range);
 Grid grid_of_exponent(int exponent, DType dtype);
+// A range for which grid_of (pow2) gives this exponent.
+Range range_of_exponent(int exponent, DType dtype);
 // The smallest exponent with which integers up to `most` reach `size`.
 int exponent_for(double size, std::int32_t most);
 

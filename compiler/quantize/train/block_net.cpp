@@ -9,9 +9,9 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-// Adam moves a parameter by about its rate per step: weights by 1/50 of an integer step,
-// logarithms by 1/100.
-constexpr float kWeightRate = 0.02f, kScaleRate = 0.01f, kBiasRate = 0.02f;
+// Adam moves a parameter by about its rate per step: logarithms of scales by `lr`, weights and biases by this
+// many times that share of an integer step.
+constexpr double kWeightRate = 2;
 
 // log2 of the largest magnitude on a grid of this exponent, from values up to `largest`: in (bits - 1 +
 // exponent - 1, bits - 1 + exponent].
@@ -60,8 +60,13 @@ bool BlockNet::supports(const Graph& graph, const Plan& plan, std::size_t node) 
   }
 }
 
-BlockNet::BlockNet(const Graph& graph, const Plan& plan, const Block& block, bool free_scales)
-    : graph_(graph), plan_(plan), block_(block), free_scales_(free_scales && plan.scheme == Scheme::pow2) {
+BlockNet::BlockNet(const Graph& graph, const Plan& plan, const Block& block, bool free_scales,
+                   const TrainingSettings& settings)
+    : graph_(graph),
+      plan_(plan),
+      settings_(settings),
+      block_(block),
+      free_scales_(free_scales && settings.is_scale_trainable && plan.scheme == Scheme::pow2) {
   tensor(block.input);
   for (std::size_t n = block.first; n < block.end; ++n) add_step(n);
   for (GridPlace& grid : grids_) {
@@ -82,7 +87,7 @@ int BlockNet::grid_for(TensorId id, DType type) {
     if (grids_[g].group == group) return static_cast<int>(g);
   }
   // Free is what nothing before the block has, and no output of the graph: those are never cut.
-  bool free = free_scales_;
+  bool free = free_scales_ && !plan_.stated.contains(group);
   const auto in_group = [&](TensorId other) {
     return other >= 0 && plan_.groups[static_cast<std::size_t>(other)] == group;
   };
@@ -260,14 +265,18 @@ std::vector<float> BlockNet::parameters() const {
 }
 
 std::vector<float> BlockNet::rates() const {
-  std::vector<float> all(count_, kScaleRate);
+  std::vector<float> all(count_, static_cast<float>(settings_.lr));
+  const auto& named = settings_.interested_layers;
   for (const LayerPlace& place : layers_) {
+    const bool trained =
+        named.empty() || std::find(named.begin(), named.end(), graph_.nodes[place.node].name) != named.end();
+    const double rate = trained ? kWeightRate * settings_.lr : 0;
     for (std::size_t i = 0; i < place.count; ++i)
       all[place.weights + i] =
-          kWeightRate * static_cast<float>(place.start.steps[i / (place.count / place.entries)]);
-    for (std::size_t e = 0; e < place.entries && !free_scales_; ++e) all[place.steps + e] = 0;
+          static_cast<float>(rate * place.start.steps[i / (place.count / place.entries)]);
+    for (std::size_t e = 0; e < place.entries && !(free_scales_ && trained); ++e) all[place.steps + e] = 0;
     for (std::size_t c = 0; c < place.channels; ++c)
-      all[place.bias + c] = kBiasRate * static_cast<float>(place.result_step);
+      all[place.bias + c] = static_cast<float>(rate * place.result_step);
   }
   return all;
 }
@@ -304,6 +313,41 @@ BlockNet::Ready BlockNet::ready(std::span<const float> parameters) const {
                   grid.start.dtype));
   }
   return made;
+}
+
+double BlockNet::restrain(const Ready& ready, std::span<const float> parameters, double values,
+                          std::vector<float>* gradient) const {
+  double loss = 0;
+  if (settings_.gamma > 0) {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      const LayerPlace& place = layers_[l];
+      const std::vector<float> given =
+          floats_of(graph_.tensors[static_cast<std::size_t>(graph_.nodes[place.node].inputs[1])]);
+      const double weight = settings_.gamma * values / static_cast<double>(place.count);
+      for (std::size_t i = 0; i < place.count; ++i) {
+        const double away = static_cast<double>(ready.layers[l].rows[i]) - static_cast<double>(given[i]);
+        loss += weight * away * away;
+        if (gradient != nullptr) (*gradient)[place.weights + i] += static_cast<float>(2 * weight * away);
+      }
+    }
+  }
+  if (settings_.int_lambda > 0 && free_scales_) {
+    std::vector<std::size_t> scales;
+    for (const LayerPlace& place : layers_) {
+      for (std::size_t e = 0; e < place.entries; ++e) scales.push_back(place.steps + e);
+    }
+    for (const GridPlace& grid : grids_) {
+      if (grid.place >= 0) scales.push_back(static_cast<std::size_t>(grid.place));
+    }
+    const double weight = settings_.int_lambda * values / std::max(1.0, static_cast<double>(scales.size()));
+    for (const std::size_t at : scales) {
+      // Exponents follow by rounding up: the middle between two is half below an integer.
+      const double reach = static_cast<double>(parameters[at]), away = reach - (std::ceil(reach) - 0.5);
+      loss += weight * away * away;
+      if (gradient != nullptr) (*gradient)[at] += static_cast<float>(2 * weight * away);
+    }
+  }
+  return loss;
 }
 
 void BlockNet::pass_rounding(const Ready& ready, std::span<const float> parameters,

@@ -27,7 +27,8 @@ class BlockNet {
 
   // `free_scales`: logarithms are parameters; else they stay as the plan has them (also in the affine
   // scheme). Graph and plan must stay.
-  BlockNet(const Graph& graph, const Plan& plan, const Block& block, bool free_scales);
+  BlockNet(const Graph& graph, const Plan& plan, const Block& block, bool free_scales,
+           const TrainingSettings& settings = {});
 
   // The parameters of the plan, and how large a step of each is.
   [[nodiscard]] std::vector<float> parameters() const;
@@ -54,6 +55,10 @@ class BlockNet {
   // rounded ones. Threads: any number at a time, each with its work.
   double run(const Ready& ready, std::span<const float> parameters, std::span<const float> x,
              std::span<const float> wanted, Work& work, std::vector<float>* gradient) const;
+  // What the settings add to the squared error over `values` results: int_lambda and gamma, which weigh mean
+  // squares; their derivatives are added to `gradient`, those of weights in terms of the rounded ones.
+  double restrain(const Ready& ready, std::span<const float> parameters, double values,
+                  std::vector<float>* gradient) const;
   // Derivatives of rounded weights become those of the parameters.
   void pass_rounding(const Ready& ready, std::span<const float> parameters,
                      std::vector<float>& gradient) const;
@@ -100,6 +105,7 @@ class BlockNet {
 
   const Graph& graph_;
   const Plan& plan_;
+  const TrainingSettings settings_;
   Block block_;
   bool free_scales_;
   std::map<TensorId, int> numbers_;

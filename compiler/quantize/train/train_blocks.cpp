@@ -19,9 +19,8 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr int kLayers = 2;                // of a block, where it can have as many
-constexpr int kSteps = 240, kLooks = 12;  // of the training; how often it is looked at
-constexpr std::size_t kBatch = 8;         // clips for a step
+constexpr int kLooks = 12;         // how often the training is looked at
+constexpr std::size_t kBatch = 8;  // clips for a step
 constexpr std::size_t kSlices = ClipRunner::kSlices;
 constexpr std::size_t kMaxValues = std::size_t{16} << 20;  // inputs and results of a block that are kept
 
@@ -95,6 +94,9 @@ class Teacher {
     for (const auto& one : gradients_) {
       for (std::size_t i = 0; i < one.size(); ++i) (*gradient)[i] += one[i];
     }
+    double values = 0;
+    for (const std::size_t i : which) values += static_cast<double>(examples_[i].wanted.size());
+    loss += net_.restrain(ready, parameters, values, gradient);
     net_.pass_rounding(ready, parameters, *gradient);
     return loss;
   }
@@ -143,7 +145,8 @@ std::vector<float> trained(const BlockNet& net, const std::vector<Example>& exam
   Adam adam(net.rates());
   Random random(options.seed);
   std::vector<std::size_t> order;
-  for (int step = 0; step < kSteps; ++step) {
+  const int steps = options.training.steps, every = std::max(1, steps / kLooks);
+  for (int step = 0; step < steps; ++step) {
     std::vector<std::size_t> batch;
     while (batch.size() < std::min(kBatch, fit.size())) {
       if (order.empty()) {
@@ -154,9 +157,9 @@ std::vector<float> trained(const BlockNet& net, const std::vector<Example>& exam
       order.pop_back();
     }
     teacher.show(parameters, batch, &gradient);
-    adam.step(gradient, static_cast<double>(step) / kSteps, parameters);
-    if ((step + 1) % (kSteps / kLooks) != 0) continue;
-    told(static_cast<double>(step + 1) / kSteps);
+    adam.step(gradient, static_cast<double>(step) / steps, parameters);
+    if ((step + 1) % every != 0 && step + 1 != steps) continue;
+    told(static_cast<double>(step + 1) / steps);
     const double error = teacher.show(parameters, held, nullptr);
     if (error >= least) continue;
     least = error;
@@ -165,12 +168,20 @@ std::vector<float> trained(const BlockNet& net, const std::vector<Example>& exam
   return best;
 }
 
+// Whether a block has one of these layers; every block has, if none is named.
+bool is_of_interest(const Graph& graph, const Block& block, const std::vector<std::string>& names) {
+  bool found = names.empty();
+  for (std::size_t n = block.first; n < block.end; ++n)
+    found = found || std::find(names.begin(), names.end(), graph.nodes[n].name) != names.end();
+  return found;
+}
+
 }  // namespace
 
 Status train_blocks(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
                     const ReferenceOutputs& reference, const Methods& methods, const Options& options,
                     Plan& plan) {
-  const std::vector<Block> blocks = blocks_of(graph, plan, kLayers);
+  const std::vector<Block> blocks = blocks_of(graph, plan, options.training.block_size);
   RUNNEL_ASSIGN(const Graph before, emit_integer_graph(graph, plan));
   RUNNEL_ASSIGN(double best, reference.error(before));
   for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -179,10 +190,11 @@ Status train_blocks(const Graph& graph, const Clips& clips, std::span<const std:
         options.progress("training", (static_cast<double>(b) + share) / static_cast<double>(blocks.size()));
     };
     told(0);
+    if (!is_of_interest(graph, blocks[b], options.training.interested_layers)) continue;
     RUNNEL_ASSIGN(const std::vector<Example> examples,
                   examples_of(graph, plan, blocks[b], clips, which, options));
     const Plan start = plan;  // the net reads it
-    const BlockNet net(graph, start, blocks[b], methods.tqt);
+    const BlockNet net(graph, start, blocks[b], methods.tqt, options.training);
     Plan candidate = plan;
     net.store(trained(net, examples, options, told), candidate);
     avoid_left_shifts(graph, candidate);

@@ -23,6 +23,9 @@ struct Place {
   std::int64_t lag =
       0;              // frame n is the offline frame n - lag; below 0 only where all frames before are zeros
   bool zero = false;  // zeros wherever the inputs were zeros only
+  // So many frames at the start and at the end of the offline result are none of the stream's, because of
+  // padding that the stream does not have.
+  std::int64_t head = 0, tail = 0;
 };
 
 // Frame by frame, zeros give zeros.
@@ -63,7 +66,8 @@ bool keeps_zero(const Graph& graph, const Node& node) {
 
 class Former {
  public:
-  Former(const Graph& graph, int chunk) : given_(graph), chunk_(chunk) {}
+  Former(const Graph& graph, int chunk, std::int64_t warm_up)
+      : given_(graph), chunk_(chunk), warm_up_(warm_up) {}
 
   Result<StreamingForm> run() {
     form_.graph = given_;
@@ -114,7 +118,7 @@ class Former {
       if (index < 0) continue;
       const StreamTensor& known = analysis.tensors[static_cast<std::size_t>(index)];
       if (known.stream.constant()) continue;
-      places_[id] = {true, known.time_axis, chunk_ * known.stream.up / known.stream.down, 0, false};
+      places_[id] = {true, known.time_axis, chunk_ * known.stream.up / known.stream.down, 0, false, 0, 0};
       if (known.time_axis < 0) continue;
       form_.graph.tensors[id].shape[static_cast<std::size_t>(known.time_axis)] =
           static_cast<std::int32_t>(places_[id].frames);
@@ -178,12 +182,21 @@ class Former {
     return out;
   }
 
-  void settle(const Node& node, std::int64_t lag, bool zero) {
+  void settle(const Node& node, std::int64_t lag, bool zero, std::int64_t head, std::int64_t tail) {
     for (const TensorId id : node.outputs) {
       if (id == kAbsent) continue;
       place(id).lag = lag;
       place(id).zero = zero;
+      place(id).head = head;
+      place(id).tail = tail;
     }
+  }
+
+  // Padding that the stream does not have: refused, or part of the warm-up.
+  bool allows(const Node& node, const std::string& why) {
+    if (warm_up_ >= 0) return true;
+    refuse(node, why + " (--warm-up lets such frames differ)");
+    return false;
   }
 
   Status form(const Node& node, const streaming::NodeRule& rule) {
@@ -223,8 +236,11 @@ class Former {
   void join(const Node& node) {
     std::int64_t latest = 0;
     bool first = true, zero = keeps_zero(given_, node);
+    std::int64_t head = 0, tail = 0;
     for (const TensorId id : node.inputs) {
       if (id == kAbsent || !place(id).streams) continue;
+      head = std::max(head, place(id).head);
+      tail = std::max(tail, place(id).tail);
       latest = first ? place(id).lag : std::max(latest, place(id).lag);
       first = false;
       zero = zero && place(id).zero;
@@ -236,7 +252,7 @@ class Former {
       if (id != kAbsent && place(id).streams) id = delayed(id, latest - place(id).lag, node);
     }
     form_.graph.nodes.push_back(std::move(out));
-    settle(node, latest, zero);
+    settle(node, latest, zero, head, tail);
   }
 
   // Padding in time away from the options of a window. False: an operator that has none.
@@ -255,18 +271,21 @@ class Former {
     const bool crop = node.code == OpCode::slice, pad = node.code == OpCode::pad;
     // Zeros before the first frame and after the last one: there are some, if what is in front is zeros
     // or nothing.
+    bool at_start = at.head > 0, at_end = at.tail > 0;
     if (rule.left > 0 && !at.zero && at.lag > 0) {
-      refuse(node, "zeros before the first frame of \"" + tensor(x).name + "\", where the stream has " +
-                       std::to_string(at.lag) + " frames of warm-up");
-      return;
+      at_start = true;
+      if (!allows(node, "zeros before the first frame of \"" + tensor(x).name + "\", where the stream has " +
+                            std::to_string(at.lag) + " frames of warm-up"))
+        return;
     }
     if (rule.right > 0 && !at.zero) {
-      refuse(node, "zeros after the last frame of \"" + tensor(x).name +
-                       "\", where the stream has what zeros at the input give");
-      return;
+      at_end = true;
+      if (!allows(node, "zeros after the last frame of \"" + tensor(x).name +
+                            "\", where the stream has what zeros at the input give"))
+        return;
     }
     if ((crop || pad) && rule.stride == 1 && rule.extent() == 1) {
-      shift(node, rule.left);
+      shift(node, rule.left, lost(at_start, at.head + rule.left, 1), lost(at_end, at.tail + rule.right, 1));
       return;
     }
     Node out = node;
@@ -278,8 +297,9 @@ class Former {
     }
     if (node.code == OpCode::max_pool && (rule.left > 0 || rule.right > 0) &&
         !given_.tensors[static_cast<std::size_t>(x)].non_negative) {
-      refuse(node, "padding of a maximum over values below 0; the cache starts with zeros");
-      return;
+      at_start = at_start || rule.left > 0;
+      at_end = at_end || rule.right > 0;
+      if (!allows(node, "padding of a maximum over values below 0; the cache starts with zeros")) return;
     }
     // The one number of frames that keeps the windows where they are.
     const bool zero = keeps_zero(given_, node) && at.zero;
@@ -296,11 +316,18 @@ class Former {
     }
     out.inputs[0] = context > 0 ? cached(from, context, node) : from;
     form_.graph.nodes.push_back(std::move(out));
-    settle(node, lag, zero);
+    settle(node, lag, zero, lost(at_start, at.head + rule.left, rule.stride),
+           lost(at_end, at.tail + rule.right, rule.stride));
+  }
+
+  // Results whose windows reach into `frames` frames at an end, if those are not the offline ones. A crop
+  // removes some, which counts as padding below 0.
+  static std::int64_t lost(bool any, std::int64_t frames, std::int64_t stride) {
+    return any && frames > 0 ? (frames + stride - 1) / stride : 0;
   }
 
   // Frames removed or prepended: nothing is computed, the rest comes earlier or later.
-  void shift(const Node& node, std::int64_t left) {
+  void shift(const Node& node, std::int64_t left, std::int64_t head, std::int64_t tail) {
     if (node.code == OpCode::pad) {
       const auto& o = std::get<PadOptions>(node.options);
       bool others = false;
@@ -335,7 +362,7 @@ class Former {
     const bool same = tensor(node.inputs[0]).exponents == tensor(node.outputs[0]).exponents;
     if (!same) copy.code = OpCode::requantize;
     form_.graph.nodes.push_back(std::move(copy));
-    settle(node, at.lag - left, at.zero);
+    settle(node, at.lag - left, at.zero, head, tail);
   }
 
   void finish() {
@@ -350,13 +377,21 @@ class Former {
         id = delayed(id, -place(id).lag, reader);
       }
       form_.output_axes.push_back(place(id).axis);
-      form_.lags.push_back(place(id).lag);
+      const Place& at = place(id);
+      if (warm_up_ >= 0 && at.lag + at.head > warm_up_ && at.head > 0)
+        form_.refusals.push_back("output \"" + tensor(id).name + "\": a warm-up of " +
+                                 std::to_string(at.lag + at.head) + " frames, expected at most " +
+                                 std::to_string(warm_up_));
+      form_.lags.push_back(at.lag);
+      form_.heads.push_back(at.head);
+      form_.tails.push_back(at.tail);
     }
     for (const TensorId id : form_.graph.inputs) form_.input_axes.push_back(place(id).axis);
   }
 
   const Graph& given_;
   int chunk_;
+  std::int64_t warm_up_;
   StreamingForm form_;
   std::vector<StreamStep> steps_;
   std::vector<Place> places_;
@@ -365,10 +400,10 @@ class Former {
 
 }  // namespace
 
-Result<StreamingForm> streaming_form(const Graph& graph, int chunk) {
+Result<StreamingForm> streaming_form(const Graph& graph, int chunk, std::int64_t warm_up) {
   if (chunk < 1)
     return Status(Code::invalid_argument) << "a chunk of " << chunk << " frames, expected at least 1";
-  return Former(graph, chunk).run();
+  return Former(graph, chunk, warm_up).run();
 }
 
 }  // namespace runnel::compiler

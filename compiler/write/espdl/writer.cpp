@@ -19,11 +19,20 @@ using espdl_source::Lowering;
 
 Result<EspdlTarget> target_of(const Graph& graph, const EspdlWriteOptions& options) {
   if (options.target != EspdlTarget::automatic) return options.target;
-  for (const auto& [key, value] : graph.metadata) {
-    if (key == "espdl.target" && espdl_source::target_named(value) != EspdlTarget::automatic)
-      return espdl_source::target_named(value);
+  // The importer writes one entry, the quantizer the other.
+  std::string_view other;
+  for (const std::string_view entry : {"espdl.target", "quantize.target"}) {
+    for (const auto& [key, value] : graph.metadata) {
+      if (key != entry) continue;
+      if (espdl_source::target_named(value) != EspdlTarget::automatic)
+        return espdl_source::target_named(value);
+      other = value;
+    }
   }
-  return Status(Code::invalid_argument) << "no target: expected c (or esp32), esp32s3 or esp32p4";
+  Status status(Code::invalid_argument);
+  status << "no target";
+  if (!other.empty()) status << ", because the model was made for \"" << other << "\"";
+  return status << ": expected c (or esp32), esp32s3 or esp32p4";
 }
 
 // First the target's name, then the graph's metadata, then the pipeline settings. The importer's own
@@ -31,7 +40,8 @@ Result<EspdlTarget> target_of(const Graph& graph, const EspdlWriteOptions& optio
 MetadataEntries metadata_of(const Graph& graph, EspdlTarget target) {
   MetadataEntries out = {{"target", std::string(espdl_source::name_of(target))}};
   for (const auto& entry : graph.metadata) {
-    if (entry.first != "target" && entry.first != "source.format" && entry.first != "espdl.target")
+    if (entry.first != "target" && entry.first != "source.format" && entry.first != "espdl.target" &&
+        entry.first != "quantize.target")
       out.push_back(entry);
   }
   for (auto& entry : pipeline_entries(graph.pipeline)) out.push_back(std::move(entry));
@@ -97,10 +107,13 @@ Status check_form(const Graph& given, const Plan& plan, int chunk, const std::ve
     const auto frames =
         static_cast<std::size_t>(tensor.shape[static_cast<std::size_t>(plan.form.output_axes[i])]) *
         static_cast<std::size_t>(plan.calls);
-    const std::size_t warm_up = stream.size() / frames * static_cast<std::size_t>(plan.form.lags[i]);
-    if (warm_up >= stream.size()) continue;
-    const std::size_t bytes = std::min(stream.size() - warm_up, whole[0][i].size());
-    if (!std::equal(whole[0][i].begin(), whole[0][i].begin() + static_cast<std::ptrdiff_t>(bytes),
+    const std::size_t frame = stream.size() / frames,
+                      head = frame * static_cast<std::size_t>(plan.form.heads[i]),
+                      warm_up = frame * static_cast<std::size_t>(plan.form.lags[i]) + head;
+    if (warm_up >= stream.size() || head >= whole[0][i].size()) continue;
+    const std::size_t bytes = std::min(stream.size() - warm_up, whole[0][i].size() - head);
+    const auto first = whole[0][i].begin() + static_cast<std::ptrdiff_t>(head);
+    if (!std::equal(first, first + static_cast<std::ptrdiff_t>(bytes),
                     stream.begin() + static_cast<std::ptrdiff_t>(warm_up))) {
       return Status(Code::mismatch) << "the streaming form of output \"" << tensor.name
                                     << "\" is not the offline result " << plan.form.lags[i]
@@ -157,16 +170,21 @@ Result<EspdlWritten> write(const Graph& given, const EspdlWriteOptions& options)
   RUNNEL_ASSIGN(written.target, target_of(given, options));
   Plan plan;
   if (options.chunk > 0) {
-    RUNNEL_ASSIGN(plan.form, streaming_form(given, options.chunk));
+    RUNNEL_ASSIGN(plan.form, streaming_form(given, options.chunk, options.warm_up));
     written.refusals = plan.form.refusals;
     if (!written.refusals.empty()) return written;
     plan.graph = std::move(plan.form.graph);
     plan.calls = calls_for(plan.form, options.chunk);
     for (std::size_t i = 0; i < plan.form.lags.size(); ++i) {
-      if (plan.form.lags[i] == 0) continue;
-      written.notes.push_back("output \"" +
-                              plan.graph.tensors[static_cast<std::size_t>(plan.graph.outputs[i])].name +
-                              "\": its first " + std::to_string(plan.form.lags[i]) + " frames are warm-up");
+      const std::int64_t lag = plan.form.lags[i], head = plan.form.heads[i], tail = plan.form.tails[i];
+      if (lag + head + tail == 0) continue;
+      std::string note = "output \"" +
+                         plan.graph.tensors[static_cast<std::size_t>(plan.graph.outputs[i])].name +
+                         "\": its first " + std::to_string(lag + head) + " frames are warm-up";
+      if (head > 0 || tail > 0)
+        note += "; of a whole recording's result the first " + std::to_string(head) + " and the last " +
+                std::to_string(tail) + " frames have padding between layers, which the stream has not";
+      written.notes.push_back(std::move(note));
     }
   } else {
     plan.graph = given;

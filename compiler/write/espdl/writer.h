@@ -16,11 +16,14 @@ namespace runnel::compiler {
 
 struct EspdlWriteOptions {
   // The chip: rounding, layouts of weights, exponents per channel, bits of biases. `automatic`: what the
-  // metadata entry espdl.target says.
+  // metadata entry espdl.target says (of an imported .espdl file), or quantize.target (of the quantizer).
   EspdlTarget target = EspdlTarget::automatic;
   // Frames per call: the streaming form with StreamingCache nodes (streaming_form.h), whose test values are
   // several calls in a row; 0: the graph as it is.
   int chunk = 0;
+  // >= 0: padding between layers, which a stream does not have, may make so many frames of warm-up
+  // (streaming_form.h); -1: it is refused.
+  std::int64_t warm_up = -1;
   // Encrypts the file (mode 1); null: plain. The format authenticates nothing (docs/espdl.md).
   const crypto::Key* key = nullptr;
   // Seed of the test inputs, if the graph has none that fit.

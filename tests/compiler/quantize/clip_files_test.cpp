@@ -80,7 +80,7 @@ TEST_F(ClipFiles, WrongShapesAreRefusedWithNameExpectedAndFound) {
   EXPECT_THAT(refusal(text("a.bin", "12345")), HasSubstr("5 bytes, expected a multiple of 24"));
   EXPECT_THAT(refusal(text("empty.bin", "")), HasSubstr("0 bytes"));
   EXPECT_THAT(refusal(text("a.csv", "1,2\n3,x\n")), HasSubstr("line 2: \"x\" is no number"));
-  EXPECT_THAT(refusal(text("b.csv", "1,2\n")), HasSubstr("2 numbers, expected a multiple of 6"));
+  EXPECT_THAT(refusal(text("b.csv", "1,2\n")), HasSubstr("1 lines, expected a multiple of 3"));
   EXPECT_THAT(refusal(text("b.npy", "no array")), HasSubstr("b.npy"));
 }
 

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host/output_name.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -26,6 +28,7 @@ const NodeType Jsonl::type = {
 Status Jsonl::prepare(NodeContext& context) noexcept {
   records_ = EventRecords(source, context.input);
   if (path.empty()) return {};
+  RUNNEL_TRY(check_output_name(path, {".jsonl", ".ndjson"}));
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
   return {};
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/host/npy.h"
+#include "base/host/output_name.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -27,6 +28,7 @@ Status Npy::prepare(NodeContext& context) noexcept {
   const std::int64_t most[] = {std::numeric_limits<std::int64_t>::max(), format_.channels};
   const std::int64_t none[] = {0, format_.channels};
   header_bytes_ = npy_header(format_.dtype, most).size();
+  RUNNEL_TRY(check_output_name(path, {".npy"}));
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
   return file_.write(npy_header(format_.dtype, none, header_bytes_));
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/host/output_name.h"
 #include "pipeline/host/picture/png_file.h"
 
 namespace runnel::pipeline {
@@ -95,6 +96,7 @@ Status Png::prepare(NodeContext& context) noexcept {
   labels_.high = max;
   values_.resize(static_cast<std::size_t>(format_.channels));
   map_.emplace(values_.size(), static_cast<std::size_t>(width));
+  RUNNEL_TRY(check_output_name(path, {".png"}));
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
   return {};
 }

@@ -1,5 +1,7 @@
 #include "pipeline/nodes/host/file/wav_sink.h"
 
+#include "base/host/output_name.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -24,6 +26,7 @@ Status WavSink::prepare(NodeContext& context) noexcept {
   const std::int64_t rate = context.input.clock.rate();
   if (rate == 0)
     return Status(Code::unsupported) << path << ": a WAV file has a whole number of samples per second";
+  RUNNEL_TRY(check_output_name(path, {".wav"}));
   return file_.create(path, static_cast<int>(rate), context.input.channels, "wav", encoding);
 }
 

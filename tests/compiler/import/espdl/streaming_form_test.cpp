@@ -110,6 +110,51 @@ TEST(StreamingForm, PaddingThatWouldNotBeZerosIsRefusedByName) {
   EXPECT_NE(form->refusals[0].find("\"second\""), std::string::npos) << form->refusals[0];
 }
 
+// As ESP-DL's exporter has it, if it is asked for: frames that inner padding takes part in belong to the
+// warm-up, and all others are the offline result.
+TEST(StreamingForm, StridedNetworksWithInnerPaddingHaveAWarmUp) {
+  GraphMaker maker;
+  const auto x = maker.input({1, 64, 4}, -4);
+  const auto a = maker.conv("first", x, 4, 3, {.stride_width = 2, .pad_left = 1, .pad_right = 1});
+  const auto b = maker.conv("second", a, 4, 3, {.pad_left = 1, .pad_right = 1});
+  const auto c = maker.conv("third", b, 4, 5, {.pad_left = 2, .pad_right = 2});
+  const auto y = maker.add("join", c, a);
+  const Graph graph = maker.graph({y});
+  EXPECT_FALSE(compiler::streaming_form(graph, 4)->refusals.empty()) << "only if it is asked for";
+  const auto form = compiler::streaming_form(graph, 4, 100);
+  ASSERT_TRUE(form.ok()) << form.status().text();
+  ASSERT_TRUE(form->refusals.empty()) << form->refusals[0];
+  // The first inner layer sees the cache's zeros; the second one what the first made of them.
+  EXPECT_EQ(form->heads, std::vector<std::int64_t>{2});
+  EXPECT_EQ(form->tails, std::vector<std::int64_t>{3});
+  const Bytes recording = random_bytes(64 * 4);
+  const auto whole = compiler::run_whole(graph, {{recording}});
+  ASSERT_TRUE(whole.ok()) << whole.status().text();
+  const Bytes stream = joined(call_by_call(form->graph, recording, 4 * 4));
+  const auto lag = form->lags[0], head = form->heads[0];
+  const auto equal_from = [&](std::int64_t frame) {
+    return std::equal(stream.begin() + (lag + frame) * 4, stream.end(), (*whole)[0][0].begin() + frame * 4);
+  };
+  EXPECT_TRUE(equal_from(head));
+  EXPECT_FALSE(equal_from(0)) << "padding makes no difference here";
+
+  const auto written =
+      compiler::write_espdl(graph, {.target = EspdlTarget::c, .chunk = 4, .warm_up = lag + head});
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  ASSERT_TRUE(written->refusals.empty()) << written->refusals[0];
+  ASSERT_FALSE(written->notes.empty());
+  EXPECT_NE(written->notes[0].find("its first " + std::to_string(lag + head) + " frames are warm-up"),
+            std::string::npos)
+      << written->notes[0];
+  const auto less = compiler::streaming_form(graph, 4, lag + head - 1);
+  ASSERT_TRUE(less.ok());
+  ASSERT_EQ(less->refusals.size(), 1u);
+  EXPECT_NE(less->refusals[0].find("a warm-up of " + std::to_string(lag + head) +
+                                   " frames, expected at most " + std::to_string(lag + head - 1)),
+            std::string::npos)
+      << less->refusals[0];
+}
+
 TEST(StreamingForm, LookAheadAtTheInputIsALag) {
   GraphMaker maker;
   const auto x = maker.input({1, 16, 4}, -4);

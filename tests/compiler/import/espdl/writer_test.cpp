@@ -401,6 +401,26 @@ TEST(EspdlWriter, RefusesEverythingThatCannotBeSaidByName) {
   EXPECT_FALSE(compiler::write_espdl(graph).ok()) << "no target";
 }
 
+// The quantizer's entry counts as the importer's does; a model for another target has none.
+TEST(EspdlWriter, TheTargetIsThatOfTheQuantizer) {
+  GraphMaker maker;
+  const auto x = maker.input({1, 8, 4}, -4);
+  Graph graph = maker.graph({maker.conv("c", x, 4, 3, {})});
+  graph.metadata.emplace_back("quantize.target", "esp32");
+  auto written = compiler::write_espdl(graph);
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  EXPECT_EQ(written->target, EspdlTarget::c);
+  graph.metadata.emplace_back("espdl.target", "esp32s3");
+  written = compiler::write_espdl(graph);
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  EXPECT_EQ(written->target, EspdlTarget::esp32s3) << "of the file that was imported last";
+  graph.metadata = {{"quantize.target", "generic"}};
+  written = compiler::write_espdl(graph);
+  ASSERT_FALSE(written.ok());
+  EXPECT_THAT(std::string(written.status().text()),
+              HasSubstr("no target, because the model was made for \"generic\": expected c (or esp32)"));
+}
+
 TEST(EspdlWriter, BiasesMustFitTheTargetsAccumulators) {
   GraphMaker maker;
   const auto x = maker.input({1, 8, 4}, -4);
