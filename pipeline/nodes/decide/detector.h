@@ -136,6 +136,8 @@ Status Detector<Self, Defers>::make_ready(NodeContext& context) noexcept {
     history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(f.smoothing_frames));
     sums_ = context.memory.array<std::int64_t>(classes);
     if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
+    // Never null on hosts: who saves states as bytes must see every address from the start.
+    if constexpr (Defers::kPossible) now_ = history_;
     RUNNEL_TRY(prepare_deferral(context.memory));
   }
   context.output.kind = Kind::events;
