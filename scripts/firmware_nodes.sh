@@ -35,7 +35,9 @@ cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$co
 
 # The examples: name, recording, and the nodes that this machine runs before and after the model.
 examples=()
-declare -A brief_of model_of recording_of source_of front_of decision_of flags_of
+declare -A brief_of model_of recording_of source_of front_of decision_of flags_of only_on
+# Examples without boards of their own run on all of them; every board links all of them.
+runs_on() { [[ -z ${only_on[$1]:-} || " ${only_on[$1]} " == *" $2 "* ]]; }
 example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel embed]...
   local name=$1
   examples+=("$name")
@@ -71,7 +73,8 @@ image() { echo "$build/firmware/$1/firmware/$2_$3.elf"; }
 on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the image prints is in OUTPUT.log
   local board=$1 name=$2 kind=$3 output=$4
   shift 4
-  "$root/scripts/run_on_board.sh" "$board" "$(image "$board" "$name" "$kind")" "${recording_of[$name]}" "$output" "$@" >"$output.log" 2>&1
+  "$root/scripts/run_on_board.sh" "$board" "$(image "$board" "$name" "$kind")" "${recording_of[$name]}" "$output" "$@" >"$output.log" 2>&1 || return
+  ! is_speech "$name" || { said_there "$output.jsonl" >"$output.said" && mv "$output.said" "$output.jsonl"; }
 }
 number() { grep -o "$2 [0-9]*" "$1.log" | tail -n 1 | cut -d ' ' -f 2; }
 
@@ -86,6 +89,22 @@ rig_of() {   # MAP
   echo "$total"
 }
 
+# What a decoder of speech said, in one form for a host's final results and a board's events: text, start, end, and the
+# confidence of the least sure word.
+is_speech() { [[ ${decision_of[$1]:-} == ctc* || ${decision_of[$1]:-} == transducer* ]]; }
+said_here() {
+  awk 'function field(name) { match($0, "\"" name "\":[^,]*"); return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) }
+       /"type":"final"/ {
+         words = $0; sub(/.*"words":\[/, "", words); least = "1.0000"
+         while (match(words, /"confidence":[0-9.]+/)) {
+           one = substr(words, RSTART + 13, RLENGTH - 13); words = substr(words, RSTART + RLENGTH)
+           if (one + 0 < least + 0) least = one
+         }
+         print field("text"), field("start"), field("end"), least
+       }' "$1"
+}
+said_there() { sed 's/^{"type":"event","label":\("[^"]*"\),"score":\([0-9.]*\),"start":\([0-9.]*\),"end":\([0-9.]*\),.*/\1 \3 \4 \2/' "$1"; }
+
 # The expected results: arrays of .npy files without their header, events without their source.
 body() { tail -c +"$(($(od -An -tu2 -j8 -N2 "$1") + 11))" "$1"; }
 on_desk() {
@@ -94,7 +113,7 @@ on_desk() {
                  features. ! npy path='$out.features.npy'  output. ! npy path='$out.output.npy'" >"$out.log" || die "$name: cannot be run here"
   body "$out.features.npy" >"$out.features"
   body "$out.output.npy" >"$out.output"
-  sed 's/"source":"[^"]*",//' "$out.events" >"$out.jsonl"
+  if is_speech "$name"; then said_here "$out.events" >"$out.jsonl"; else sed 's/"source":"[^"]*",//' "$out.events" >"$out.jsonl"; fi
 }
 for name in "${examples[@]}"; do
   on_desk "$name"
@@ -154,6 +173,7 @@ for board in "${boards[@]}"; do
     die "$board: the build failed ($folder.nodes.log)"
   fi
   for name in "${examples[@]}"; do
+    runs_on "$name" "$board" || continue
     while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
     measure "$board" "$name" &
   done
@@ -161,7 +181,10 @@ done
 wait
 measured=$work/measured.tsv
 for name in "${examples[@]}"; do
-  for board in "${boards[@]}"; do cat "$work/measured.$board.$name" 2>/dev/null || failed "$board $name: not measured"; done
+  for board in "${boards[@]}"; do
+    runs_on "$name" "$board" || continue
+    cat "$work/measured.$board.$name" 2>/dev/null || failed "$board $name: not measured"
+  done
 done >"$measured"
 tools=$(prefix_of "${boards[0]}")
 

@@ -293,8 +293,12 @@ std::string definition_symbol(OpCode code, Arithmetic arithmetic) {
     }
     capital = true;
   };
+  const std::string_view rules =
+      arithmetic == Arithmetic::espdl ? std::string_view() : name_of(code, arithmetic);
+  const bool fixed = rules == "fixed_point";
+  if (fixed) append("fixed");
   append(name_of(code));
-  if (arithmetic != Arithmetic::espdl) append(name_of(code, arithmetic));
+  if (!fixed) append(rules);
   return name;
 }
 

@@ -24,6 +24,13 @@ if [[ -n $data ]]; then
   example digits "$digits" "$words" "wav path='$words'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)" --step
   brief_of[digits]=$data/digits/eval_wav/000_0_george_0.wav
 
+  # A transducer: the digits model as its compiled encoder, and a decoder and a joiner that the tests of this build have made.
+  parts=$build/tests/embed/transducer
+  if [[ -f $parts/joiner.onnx ]]; then
+    example transducer "$digits" "$words" "wav path='$words'" "$(stored "$digits" "front end")" "transducer joiner='$parts/joiner.onnx' decoder='$parts/decoder.onnx' blank=silence units=words partials=0 silence_after=0.2 max_tokens=3" --step
+    brief_of[transducer]=${brief_of[digits]} only_on[transducer]=mps2-an386
+  fi
+
   # A wake word of microWakeWord, in its fixed-point front end.
   wake=$work/wake.rnl
   "$runnel" import "$data/models/mww/hey_mycroft.json" -o "$wake" 2>/dev/null
