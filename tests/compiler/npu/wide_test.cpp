@@ -87,7 +87,8 @@ class Maker {
         w.scales.push_back(at(y).scales[0] / at(x).scales[0] *
                            std::ldexp(0.6f + static_cast<float>(of(1000)) / 1000.0f, -room));
       else
-        w.exponents.push_back(static_cast<std::int8_t>(at(y).exponents[0] - at(x).exponents[0] - room - of(2)));
+        w.exponents.push_back(
+            static_cast<std::int8_t>(at(y).exponents[0] - at(x).exponents[0] - room - of(2)));
     }
     if (affine_) w.zero_points.assign(scales, 0);
     w.channel_axis = scales > 1 ? 0 : -1;
@@ -158,7 +159,8 @@ class Maker {
     options.kernel_height = 1 + of(in[1]);
     options.kernel_width = 1 + of(in[2]);
     options.stride_height = options.stride_width = 1;
-    const TensorId y = tensor({1, in[1] - options.kernel_height + 1, in[2] - options.kernel_width + 1, in[3]});
+    const TensorId y =
+        tensor({1, in[1] - options.kernel_height + 1, in[2] - options.kernel_width + 1, in[3]});
     at(y).scales = at(x).scales;
     at(y).exponents = at(x).exponents;
     node(OpCode::max_pool, affine_ ? Arithmetic::tflite : Arithmetic::espdl, {x}, y, Rounding::tflite_double)
