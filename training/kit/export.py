@@ -1,8 +1,9 @@
 """Writes the trained network as ONNX, checks the file against PyTorch's output through runnel, and keeps the float weights.
 
-usage: export.py MODEL.toml WORK_FOLDER OUT.onnx
+usage: export.py MODEL.toml WORK_FOLDER OUT.onnx [weights.npz]
 
-The file is for clips of 200 frames; runnel streams it for any length. The weights are the averages of the last checkpoint."""
+The file is for clips of 200 frames; runnel streams it for any length. The weights are the averages of the last checkpoint
+in WORK_FOLDER, or, without one, weights.npz beside MODEL.toml, which the fourth argument writes."""
 import subprocess
 import sys
 import tempfile
@@ -15,20 +16,27 @@ import torch
 import features
 from collect import Model
 from conformer import Conformer
+from train import weights_of
 
 FRAMES = 200
 
 
 def network(model, checkpoint):
-    saved = torch.load(checkpoint)
     net = Conformer(model.settings['bins'], len(model.tokens), **model.settings['model'])
-    net.load_state_dict(saved['average'])
-    return net.eval(), saved['step']
+    if checkpoint.exists():
+        saved = torch.load(checkpoint)
+        net.load_state_dict(saved['average'])
+        return net.eval(), saved['step']
+    kept = model.folder / 'weights.npz'
+    net.load_state_dict(weights_of(kept))
+    return net.eval(), int(np.load(kept)['step'])
 
 
-def main(config, work, out):
+def main(config, work, out, weights=None):
     model = Model(config)
     net, step = network(model, Path(work) / 'checkpoint.pt')
+    if weights:
+        np.savez_compressed(weights, step=step, **{k: v.numpy() for k, v in net.state_dict().items()})
     clip = net.mean + net.deviation * torch.randn(1, FRAMES, model.settings['bins'], generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         expected = net(clip)
@@ -49,6 +57,6 @@ def main(config, work, out):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         raise SystemExit(__doc__)
     main(*sys.argv[1:])

@@ -1,4 +1,5 @@
-"""Trains a conformer with CTC on the shards of render.py; goes on from the last checkpoint.
+"""Trains a conformer with CTC on the shards of render.py; goes on from the last checkpoint in WORK_FOLDER, or else from the weights.npz
+beside MODEL.toml, or else from nothing.
 
 usage: train.py MODEL.toml WORK_FOLDER SECONDS
 Stops after so many seconds or when all steps are done; a checkpoint every five minutes and at the end. Shards that are made in
@@ -101,6 +102,12 @@ def rate(step, settings):
     return settings['peak_rate'] * min(1.0, max(0.01, left))
 
 
+def weights_of(path):
+    """The network's state in a file of weights that export.py wrote."""
+    with np.load(path) as z:
+        return {k: torch.from_numpy(z[k]) for k in z.files if k != 'step'}
+
+
 def validation(model, work):
     dictionary, number = model.dictionary(), {t: i for i, t in enumerate(model.tokens)}
     recordings = load(work / 'validation')
@@ -126,6 +133,10 @@ def main(config, work, seconds):
         net.load_state_dict(saved['net'])
         optimizer.load_state_dict(saved['optimizer'])
         average, step = saved['average'], saved['step']
+    elif (weights := model.folder / 'weights.npz').exists():
+        print(f'goes on from {weights}', flush=True)
+        net.load_state_dict(weights_of(weights))
+        average, step = {k: v.clone() for k, v in net.state_dict().items()}, int(np.load(weights)['step'])
     else:
         sample = np.concatenate([v for v, _ in shards.clips[::7]]).astype(np.float32)
         net.mean.copy_(torch.from_numpy(sample.mean(0)))
