@@ -54,10 +54,18 @@ def copy_pages(root, to):
         sys.exit("site_pages.py: " + "\n".join(faults))
 
 
+DOORS = ("Use it", "Put a model in", "About models and the program")
+
+
 def verbs_of(text):
-    """The names under "Subcommands:" of a help."""
-    part = text.partition("Subcommands:")[2]
-    return [line.split()[0] for line in part.splitlines() if re.match(r"^  \S", line)]
+    """The names of verbs below the doors of a help."""
+    names, inside = [], False
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            inside = line.rstrip(":") in DOORS
+        elif inside and re.match(r"^  [a-z][\w-]* ", line):
+            names.append(line.split()[0])
+    return names
 
 
 def write_verbs(program, to):
