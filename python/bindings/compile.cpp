@@ -1,4 +1,4 @@
-// Models of other tools: quantized, imported, exported.
+// Models of other tools: quantized, imported, exported; and models as source for firmware.
 #include <pybind11/stl.h>
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "python/bindings/model.h"
 #include "services/convert/export_model.h"
 #include "services/convert/import_model.h"
+#include "services/embed/embed_model.h"
 #include "services/quantize/quantize_model.h"
 
 namespace runnel::python {
@@ -231,12 +232,62 @@ py::list export_model(const py::dict& given, const py::dict& options) {
   return calls.notes();
 }
 
+// Texts of C++ as a list of Python.
+py::list list_of(const std::vector<std::string>& texts) {
+  py::list out;
+  for (const std::string& text : texts) out.append(py::str(text));
+  return out;
+}
+
+py::dict embed(const py::dict& given, const py::dict& options) {
+  embedding::EmbedRequest request;
+  Settings settings(given);
+  settings.to("model", request.model)
+      .to("output", request.output)
+      .to("name", request.name)
+      .to("front_end", request.front_end)
+      .to("decision", request.decision)
+      .to("sample_rate", request.sample_rate)
+      .to("channels", request.channels)
+      .to("samples", request.samples)
+      .to("hop", request.hop)
+      .to("events", request.events)
+      .to("memory", request.memory)
+      .to("fast", request.fast)
+      .to("step", request.step)
+      .to("self_test", request.self_test)
+      .to("runnel", request.runnel)
+      .to("target", request.target);
+  settings.done();
+  const compiler::LoadOptions load = load_options_of(options);
+  Callbacks calls{py::none()};
+  request.say = [&](std::string_view sentence) { calls.say(sentence); };
+  const embedding::EmbedOutcome made =
+      calls.run([&] { return value_of(embedding::embed_model(std::move(request), load)); });
+  py::dict out;
+  out["name"] = made.name;
+  out["files"] = list_of(made.files);
+  out["model_bytes"] = made.model_bytes;
+  out["operators"] = made.operators;
+  out["kinds"] = list_of(made.kinds);
+  out["sample_rate"] = made.sample_rate;
+  out["channels"] = made.channels;
+  out["hop"] = made.hop;
+  out["samples"] = made.samples;
+  out["memory_bytes"] = made.memory_bytes;
+  out["fast_bytes"] = made.fast_bytes;
+  out["npu"] = made.npu;
+  out["notes"] = calls.notes();
+  return out;
+}
+
 }  // namespace
 
 void bind_compile(py::module_& module) {
   module.def("quantize", &quantize, py::arg("request"), py::arg("options"), py::arg("progress"));
   module.def("import_model", &import_model, py::arg("request"), py::arg("options"));
   module.def("export_model", &export_model, py::arg("request"), py::arg("options"));
+  module.def("embed", &embed, py::arg("request"), py::arg("options"));
 }
 
 }  // namespace runnel::python

@@ -13,6 +13,7 @@ from ._runnel import Frames, Session
 from .convert import Evaluation, OperatorReport, OutputReport, Quantized, export, import_model, quantize
 from .errors import (Error, InvalidArgument, InvalidData, IoError, Mismatch, NotFound, OutOfMemory, Unsupported)
 from .events import Event
+from .firmware import Embedded, embed
 from .front_ends import (Cmvn, Deltas, Fbank, Framing, FrontEnd, HighPass, InverseStft, Levels, Mfcc, Microfrontend,
                          Preemphasis, Resampler, Spectrogram, Stack, Statistics, Stft, presets)
 from .graphs import EventStream, Graph, Output, Result, read_wav
@@ -22,10 +23,10 @@ __version__: str = _runnel.version
 vector_instructions: str = _runnel.vector_instructions
 
 __all__ = [
-    "Check", "Cmvn", "Deltas", "Error", "Evaluation", "Event", "EventStream", "Fbank", "Frames", "Framing",
+    "Check", "Cmvn", "Deltas", "Embedded", "Error", "Evaluation", "Event", "EventStream", "Fbank", "Frames", "Framing",
     "FrontEnd", "Graph", "HighPass", "InvalidArgument", "InvalidData", "InverseStft", "IoError", "Levels", "Mfcc",
     "Microfrontend", "Mismatch", "Model", "NotFound", "OperatorReport", "OutOfMemory", "Output", "OutputReport",
     "Preemphasis", "Quantized", "Resampler", "Result", "Session", "Spectrogram", "Stack", "Statistics", "Stft",
-    "Stream", "Unsupported", "export", "import_model", "load", "models", "presets", "quantize", "read_wav",
+    "Stream", "Unsupported", "embed", "export", "import_model", "load", "models", "presets", "quantize", "read_wav",
     "vector_instructions",
 ]

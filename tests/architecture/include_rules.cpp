@@ -20,8 +20,8 @@ constexpr std::array kLayers = {
     Layer{"base", 0, true},     Layer{"kernels", 1, true},   Layer{"streaming", 1, true},
     Layer{"features", 1, true}, Layer{"decoding", 1, true},  Layer{"inference", 2, true},
     Layer{"npu", 3, true},      Layer{"pipeline", 4, true},  Layer{"compiler", 4, false},
-    Layer{"embed", 5, true},    Layer{"services", 5, false}, Layer{"library", 6, false},
-    Layer{"apps", 6, false},    Layer{"python", 6, false},   Layer{"firmware", 6, true},
+    Layer{"embed", 5, true},    Layer{"services", 6, false}, Layer{"library", 7, false},
+    Layer{"apps", 7, false},    Layer{"python", 7, false},   Layer{"firmware", 7, true},
 };
 // Read for #pragma once only: tests and the like may include what they want.
 constexpr std::array kFreeFolders = {"tests", "bench", "examples"};

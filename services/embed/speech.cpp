@@ -1,12 +1,14 @@
-#include "apps/embed_speech.h"
+#include "services/embed/speech.h"
 
 #include "base/host/heap_memory.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/nodes/host/decode/host_ctc.h"
 #include "pipeline/nodes/host/decode/host_transducer.h"
 
-namespace runnel::apps {
+namespace runnel::embedding {
 namespace {
+
+using Say = std::function<void(std::string_view)>;
 
 // Sets what the text gives, in the order of the table.
 Status set_parameters(const pipeline::NodeText& text, const pipeline::NodeType& type, pipeline::Node& node) {
@@ -43,12 +45,16 @@ Result<std::shared_ptr<const decoding::OwnedSearchTables>> read_tables(const dec
 }
 
 // The models that the text names, which then names their parts.
-Status take_parts(pipeline::NodeText& node, const ModelFlags& flags, EmbeddedSpeech& out) {
+Status take_parts(pipeline::NodeText& node, const compiler::LoadOptions& load, const Say& say,
+                  EmbeddedSpeech& out) {
+  compiler::LoadOptions plain;
+  plain.find = load.find;
+  plain.key = load.key;
+  plain.operators = load.operators;
+  plain.custom_operators = load.custom_operators;
   for (pipeline::ParameterText& parameter : node.parameters) {
     if ((parameter.key != "joiner" && parameter.key != "decoder") || parameter.value.empty()) continue;
-    ModelFlags plain;
-    plain.key_file = flags.key_file;
-    RUNNEL_ASSIGN(auto model, load(parameter.value, plain));
+    RUNNEL_ASSIGN(auto model, load_noted(parameter.value, plain, say));
     if (model->model().outputs().empty())
       return Status(Code::mismatch) << parameter.value << ": has no output, expected 1";
     out.parts.push_back({parameter.key, std::move(model)});
@@ -59,6 +65,13 @@ Status take_parts(pipeline::NodeText& node, const ModelFlags& flags, EmbeddedSpe
 
 }  // namespace
 
+Result<std::shared_ptr<const OwnedModel>> load_noted(const std::string& model,
+                                                     const compiler::LoadOptions& options, const Say& say) {
+  RUNNEL_ASSIGN(compiler::LoadedModel loaded, compiler::load_model(model, options));
+  for (const std::string& note : loaded.notes) say(model + ": " + note);
+  return std::move(loaded.model);
+}
+
 bool is_in_tables(std::string_view parameter) {
   for (const std::string_view one :
        {"tokens", "units", "blank", "lexicon", "grammar", "hotwords", "hotword_score"})
@@ -67,7 +80,7 @@ bool is_in_tables(std::string_view parameter) {
 }
 
 Result<EmbeddedSpeech> take_speech(pipeline::NodeText& node, const Model& recogniser,
-                                   const ModelFlags& flags) {
+                                   const compiler::LoadOptions& load, const Say& say) {
   EmbeddedSpeech out;
   const bool transducer = node.type == pipeline::Transducer::type.name;
   if (!transducer && node.type != pipeline::Ctc::type.name) return out;
@@ -75,7 +88,7 @@ Result<EmbeddedSpeech> take_speech(pipeline::NodeText& node, const Model& recogn
   HeapMemory memory;
   pipeline::Node* const made = type.make(memory);
   if (made == nullptr) return pipeline::out_of_memory(node.type);
-  if (transducer) RUNNEL_TRY(take_parts(node, flags, out));
+  if (transducer) RUNNEL_TRY(take_parts(node, load, say, out));
   RUNNEL_TRY(set_parameters(node, type, *made));
   const std::vector<std::string_view> labels = labels_of(recogniser);
   if (!transducer) {
@@ -94,4 +107,4 @@ Result<EmbeddedSpeech> take_speech(pipeline::NodeText& node, const Model& recogn
   return Status(Code::invalid_argument) << "transducer: the parameter joiner is required";
 }
 
-}  // namespace runnel::apps
+}  // namespace runnel::embedding
