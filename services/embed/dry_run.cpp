@@ -20,7 +20,7 @@ constexpr auto kDeviceMemory = static_cast<std::size_t>(kMaxMemory);
 }  // namespace
 
 Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes,
-                       std::size_t fast, const DryModel& model = {}) {
+                       std::size_t fast, const DryModel& model) {
   DryNodes parts;
   parts.nodes = nodes;
   parts.compiled = model.compiled;

@@ -35,6 +35,6 @@ struct DryRun {
 // Prepares the program as runnel_prepare() does on a device, with `fast` bytes of a second tier of memory.
 // Errors: those of preparing, without the name of the file. Not thread-safe.
 Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes,
-                       std::size_t fast, const DryModel& model = {});
+                       std::size_t fast, const DryModel& model);
 
 }  // namespace runnel::embedding

@@ -161,8 +161,8 @@ Result<ChainFacts> add_nodes(const EmbedRequest& request, const compiler::LoadOp
 }
 
 // Those of the decoder's words, of the decision's own parameter, or of the model.
-std::vector<std::string> labels_of(const Model& model, const pipeline::NodeText& decision,
-                                   const decoding::SearchTables* search) {
+std::vector<std::string> program_labels(const Model& model, const pipeline::NodeText& decision,
+                                        const decoding::SearchTables* search) {
   std::vector<std::string> labels;
   if (search != nullptr) {
     labels.assign(search->graph.words.begin(), search->graph.words.end());
@@ -260,7 +260,7 @@ Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions loa
   if (request.self_test && compiler::graph_of(model).vectors.empty())
     return Status(Code::not_found) << request.model << ": --self-test, but the model has no test vectors";
   RUNNEL_ASSIGN(program.model, rom_model(model, request.self_test, facts.keep_names));
-  program.labels = labels_of(model, chain.back(), search);
+  program.labels = program_labels(model, chain.back(), search);
 
   auto dry = settle(request, chain, search, program);
   if (!dry.ok()) return dry.status().at(request.model);
