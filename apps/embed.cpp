@@ -535,7 +535,8 @@ Status run_embed(const EmbedCall& call) {
   const bool processor = target.starts_with("cortex-") || target.starts_with("rv");
   if (processor && std::find(kProcessors.begin(), kProcessors.end(), target) == kProcessors.end()) {
     return Status(Code::invalid_argument)
-           << "--target " << target << ": expected cortex-m4, cortex-m7, cortex-m55, rv32imac, rv32imafc or rv64gc";
+           << "--target " << target
+           << ": expected cortex-m4, cortex-m7, cortex-m55, rv32imac, rv32imafc or rv64gc";
   }
   ModelFlags flags = call.flags;
   if (processor) flags.target.clear();
@@ -558,9 +559,10 @@ Status run_embed(const EmbedCall& call) {
       program.features_stage = static_cast<int>(i) - 1;
     }
     if (target == "rv32imac" && program.output_stage < 0 && kFloatFrontEnds.contains(node.type)) {
-      say(fmt::format("{} computes in floating point, which {} has not: each operation takes some 50 instructions; "
-                      "microfrontend has fixed point",
-                      node.type, target));
+      say(fmt::format(
+          "{} computes in floating point, which {} has not: each operation takes some 50 instructions; "
+          "microfrontend has fixed point",
+          node.type, target));
     }
     for (pipeline::ParameterText& parameter : node.parameters) {
       if (node.type == "infer" && parameter.key == "output") keep_names = true;
