@@ -145,9 +145,10 @@ void add_quantize(Verb verb, int& exit_code) {
               "get worse")
           .delimiter(',')
           .default_str("");
-  const Option without = verb.option("--without", call->request.without, "Methods not to use, separated by commas")
-                             .delimiter(',')
-                             .default_str("");
+  const Option without =
+      verb.option("--without", call->request.without, "Methods not to use, separated by commas")
+          .delimiter(',')
+          .default_str("");
   verb.option("--methods", call->request.methods,
               "Exactly these methods, separated by commas, or none; nothing is chosen")
       .delimiter(',')

@@ -6,8 +6,8 @@
 
 namespace runnel {
 
-// All levels compute the same bits; they differ in speed only. Those of one processor family include each other in this order,
-// and `reference` and `generic` are part of all.
+// All levels compute the same bits; they differ in speed only. Those of one processor family include each
+// other in this order, and `reference` and `generic` are part of all.
 enum class Isa : std::uint8_t {
   reference = 0,  // the plain loops that define the result
   generic,        // portable code written so that compilers vectorise it

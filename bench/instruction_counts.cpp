@@ -1,10 +1,12 @@
-// What one step costs in instructions, for processors that this machine only emulates: a program for QEMU's plugin
-// (firmware/host/count_instructions.c), which counts the stretches between begin_stretch() and end_stretch().
+// What one step costs in instructions, for processors that this machine only emulates: a program for QEMU's
+// plugin (firmware/host/count_instructions.c), which counts the stretches between begin_stretch() and
+// end_stretch().
 //
 //   instruction_counts --list          the cases, one a line: NAME MULTIPLY-ADDS
 //   instruction_counts NAME            runs 20 steps of a case; exit code 2 for a name that is none
 //
-// scripts/speed_arm.sh makes a table of all. Counts are no cycles, but the same on every run and every machine.
+// scripts/speed_arm.sh makes a table of all. Counts are no cycles, but the same on every run and every
+// machine.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -57,7 +59,7 @@ T need(Result<T> result) {
 
 struct Case {
   std::string name;
-  std::int64_t products;                            // multiply-adds of a step; 0: not counted in these
+  std::int64_t products;                           // multiply-adds of a step; 0: not counted in these
   std::function<std::function<void()>()> prepare;  // gives the step
 };
 
@@ -82,16 +84,21 @@ Case layer(const std::string& name, int height, int width, bool depthwise, int f
             spec.kernel_height = height, spec.kernel_width = width;
             spec.out_width = frames, spec.in_width = frames + width - 1;
             spec.in_height = height, spec.out_height = 1;
-            made->weights.resize(static_cast<std::size_t>(kChannels) * static_cast<std::size_t>(group * height * width));
+            made->weights.resize(static_cast<std::size_t>(kChannels) *
+                                 static_cast<std::size_t>(group * height * width));
             made->x.resize(static_cast<std::size_t>(spec.in_height * spec.in_width * kChannels) + 64);
             made->y.resize(static_cast<std::size_t>(frames * kChannels));
             unsigned seed = 1;
-            const auto next = [&] { return static_cast<std::int8_t>((seed = seed * 1664525u + 1013904223u) >> 24); };
-            for (std::int8_t& w : made->weights) w = static_cast<std::int8_t>(next() | 1);  // no -128, as trained models have
+            const auto next = [&] {
+              return static_cast<std::int8_t>((seed = seed * 1664525u + 1013904223u) >> 24);
+            };
+            for (std::int8_t& w : made->weights)
+              w = static_cast<std::int8_t>(next() | 1);  // no -128, as trained models have
             for (std::int8_t& v : made->x) v = next();
             spec.weights = made->weights.data();
             spec.requant.shift = &made->shift;
-            if (const Status status = kernels::prepare_conv(spec, best_isa(), made->memory, made->conv); !status.ok())
+            if (const Status status = kernels::prepare_conv(spec, best_isa(), made->memory, made->conv);
+                !status.ok())
               give_up(status.text());
             made->scratch = made->memory.allocate(made->conv.scratch_bytes, 64);
             return [made] { made->conv.run(made->conv, made->x.data(), made->y.data(), made->scratch); };
@@ -132,7 +139,8 @@ constexpr std::size_t kHop = 160;  // 10 ms at 16 kHz
 std::vector<float> sound() {
   std::vector<float> samples(kHop);
   unsigned seed = 1;
-  for (float& s : samples) s = static_cast<float>(static_cast<std::int16_t>((seed = seed * 1664525u + 1013904223u) >> 16)) / 32768;
+  for (float& s : samples)
+    s = static_cast<float>(static_cast<std::int16_t>((seed = seed * 1664525u + 1013904223u) >> 16)) / 32768;
   return samples;
 }
 Case fbank() {
@@ -146,14 +154,16 @@ Case fbank() {
             features::FbankOptions options;
             options.num_mel_bins = 80;
             state->fbank.emplace(need(features::Fbank::make(options, best_isa(), state->memory)));
-            return [state] { static_cast<void>(state->fbank->push(std::span<const float>(state->samples), state->frame)); };
+            return [state] {
+              static_cast<void>(state->fbank->push(std::span<const float>(state->samples), state->frame));
+            };
           }};
 }
 #if defined(RUNNEL_BENCH_KALDI)
 Case kaldi() {
   return {"kaldi fbank-80", 0, [] {
-            auto state = std::make_shared<std::pair<KaldiFbank, std::vector<float>>>(std::piecewise_construct, std::make_tuple(80),
-                                                                                     std::make_tuple(sound()));
+            auto state = std::make_shared<std::pair<KaldiFbank, std::vector<float>>>(
+                std::piecewise_construct, std::make_tuple(80), std::make_tuple(sound()));
             return [state] { state->first.push(state->second, nullptr); };
           }};
 }
@@ -177,7 +187,8 @@ int main_of(int count, char** arguments) {
 #endif
   const std::string wanted = count == 2 ? arguments[1] : "";
   if (wanted == "--list") {
-    for (const Case& one : cases) std::printf("%s\t%lld\n", one.name.c_str(), static_cast<long long>(one.products));
+    for (const Case& one : cases)
+      std::printf("%s\t%lld\n", one.name.c_str(), static_cast<long long>(one.products));
     return 0;
   }
   for (const Case& one : cases) {
@@ -189,7 +200,8 @@ int main_of(int count, char** arguments) {
       step();
       end_stretch();
     }
-    std::printf("%s\t%s\t%lld\n", one.name.c_str(), std::string(name_of(best_isa())).c_str(), static_cast<long long>(one.products));
+    std::printf("%s\t%s\t%lld\n", one.name.c_str(), std::string(name_of(best_isa())).c_str(),
+                static_cast<long long>(one.products));
     return 0;
   }
   std::fprintf(stderr, "instruction_counts: no case \"%s\"; --list names them\n", wanted.c_str());

@@ -17,7 +17,7 @@ build=$root/build-package
 to=${1:-$build/packages}
 mkdir -p -- "$to" || die "$to: cannot be made"
 to=$(cd -- "$to" && pwd)
-"$root/scripts/install.sh" build package
+"$root/scripts/install.sh" build python package
 
 log=$(mktemp)
 trap 'rm -rf "$log"' EXIT

@@ -17,7 +17,7 @@ sysroot=$(sed -n 's/^CMAKE_SYSROOT:[A-Z]*=//p; s/^RUNNEL_SYSROOT:PATH=//p' "$bui
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$work/count.so"
-address() { aarch64-linux-gnu-nm "$program" | awk -v name="$1" '$3 == name { print "0x" $1; exit }'; }
+address() { aarch64-linux-gnu-nm "$program" | awk -v name="$1" '$3 == name && !found { found = 1; print "0x" $1 }'; }
 plugin=$work/count.so,begin=$(address begin_stretch),end=$(address end_stretch)
 processors=(cortex-a72 cortex-a76 max)
 

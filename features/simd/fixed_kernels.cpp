@@ -6,8 +6,6 @@ const FixedKernels& fixed_kernels_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::reference:
       return kFixedReference;
-    case Isa::generic:
-      break;
 #ifdef __x86_64__
     case Isa::avx2:
       return kFixedAvx2;
@@ -15,10 +13,9 @@ const FixedKernels& fixed_kernels_for(Isa isa) noexcept {
     case Isa::avx512vnni:
     case Isa::amx:
       return kFixedAvx512;
-#else
+#endif
     default:
       break;
-#endif
   }
   return kFixedGeneric;
 }

@@ -6,8 +6,6 @@ const Kernels& kernels_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::reference:
       return kKernelsReference;
-    case Isa::generic:
-      break;
 #ifdef __x86_64__
     case Isa::avx2:
       return kKernelsAvx2;
@@ -15,10 +13,9 @@ const Kernels& kernels_for(Isa isa) noexcept {
     case Isa::avx512vnni:
     case Isa::amx:
       return kKernelsAvx512;
-#else
+#endif
     default:
       break;
-#endif
   }
   return kKernelsGeneric;
 }

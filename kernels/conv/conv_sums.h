@@ -62,9 +62,12 @@ template <class V, class Dot, class Pieces>
     return nullptr;
   }
 }
-// Whether a Dot walks over a window itself (conv_neon.h): it takes several quads together, and its sums have forms of their own.
+// Whether a Dot walks over a window itself (conv_neon.h): it takes several quads together, and its sums have
+// forms of their own.
 template <class Dot>
-concept WalksItself = requires { typename Dot::Sum; };
+concept WalksItself = requires {
+  typename Dot::Sum;
+};
 // A sum while it grows, and at its end, where that is another form than the lanes of V.
 template <class V, class Dot>
 [[gnu::always_inline]] inline auto start_sum(typename V::Int bias) noexcept {
@@ -89,8 +92,7 @@ template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Mis
                                               const Missing& missing, const std::int8_t* weights,
                                               std::int64_t group_weights, const std::int32_t* bias,
                                               typename V::Int (&sum)[kGroups][kVectors]) noexcept
-  requires(!WalksItself<Dot>)
-{
+    requires(!WalksItself<Dot>) {
   using Int = typename V::Int;
   constexpr int kChains = Dot::template chains<kGroups * kVectors>(), kSteps = kChains > 1 ? kChains : 4;
   Int chain[kChains][kGroups][kVectors];
@@ -129,14 +131,14 @@ template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Mis
 }
 
 template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Missing>
-  requires WalksItself<Dot>
-[[gnu::always_inline]] inline void sum_groups(const Pieces& pieces, std::int32_t quads, const Missing& /*missing*/,
-                                              const std::int8_t* weights, std::int64_t group_weights,
-                                              const std::int32_t* bias,
+requires WalksItself<Dot>
+[[gnu::always_inline]] inline void sum_groups(const Pieces& pieces, std::int32_t quads,
+                                              const Missing& /*missing*/, const std::int8_t* weights,
+                                              std::int64_t group_weights, const std::int32_t* bias,
                                               typename V::Int (&sum)[kGroups][kVectors]) noexcept {
   Dot::template sums<1, kGroups, kVectors>(
-      pieces, 0, quads, weights, group_weights, bias,
-      [&](int, int g, int v) __attribute__((always_inline)) -> typename V::Int& { return sum[g][v]; });
+      pieces, 0, quads, weights, group_weights,
+      bias, [&](int, int g, int v) __attribute__((always_inline))->typename V::Int & { return sum[g][v]; });
 }
 
 }  // namespace

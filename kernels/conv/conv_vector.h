@@ -163,8 +163,8 @@ struct AnyRounding {
 // requantization adds 6 on the same ports. Four frames share each load of weights (the 64 loads at two per
 // cycle bound a single frame).
 template <class V, class Dot, int kVectors, int kFrames>
-[[gnu::always_inline]] inline void sum_frames(const ConvPlan& plan, const Block& block, const std::int8_t* packed,
-                                              std::int64_t lane,
+[[gnu::always_inline]] inline void sum_frames(const ConvPlan& plan, const Block& block,
+                                              const std::int8_t* packed, std::int64_t lane,
                                               typename V::Int (&out)[kFrames][kVectors]) noexcept {
   using Int = typename V::Int;
   constexpr int kChains = Dot::template chains<kVectors * kFrames>();
@@ -182,7 +182,8 @@ template <class V, class Dot, int kVectors, int kFrames>
     weights += kVectors * Dot::kVectorBytes;
     RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
       const auto in = Dot::input(V::repeat4(x + f * block.x_step));
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] = Dot::add(sum[chain][f][v], in, w[v]);
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] =
+          Dot::add(sum[chain][f][v], in, w[v]);
     }
   };
   for (std::int32_t run = 0; run < plan.runs; ++run) {
@@ -211,8 +212,10 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
     Int sum[kFrames][kVectors];
     if constexpr (WalksItself<Dot>)
       Dot::template sums<kFrames, 1, kVectors>(
-          ListedPieces{block.x, block.offset, plan.runs}, block.x_step, plan.quads, packed, 0, plan.bias + lane,
-          [&](int f, int, int v) __attribute__((always_inline)) -> Int& { return sum[f][v]; });
+          ListedPieces{block.x, block.offset, plan.runs}, block.x_step, plan.quads, packed, 0,
+          plan.bias + lane, [&](int f, int, int v) __attribute__((always_inline))->Int & {
+            return sum[f][v];
+          });
     else
       sum_frames<V, Dot, kVectors, kFrames>(plan, block, packed, lane, sum);
     RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {

@@ -269,7 +269,8 @@ WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_inpu
 bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
 const VectorConv& level_of(const Packing& packing, Isa isa) noexcept {
   if (isa == Isa::neoni8mm) return vector_conv_neoni8mm();
-  return isa == Isa::neondot ? vector_conv_neondot() : vector_conv_neon(!packing.depthwise && neighbours_fit(packing));
+  return isa == Isa::neondot ? vector_conv_neondot()
+                             : vector_conv_neon(!packing.depthwise && neighbours_fit(packing));
 }
 #else
 // Paired weights take fewer instructions but twice the memory. They do not suit a single position of whole
@@ -300,7 +301,8 @@ VectorConv level_of(const Packing& packing, Isa isa) noexcept {
 #endif
 
 // Tiles multiply signed inputs directly.
-[[maybe_unused]] bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
+[[maybe_unused]] bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory,
+                                     ConvPlan& plan) noexcept {
   auto* const column =
       static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * sizeof(std::int32_t), 64));
   if (column == nullptr) return false;
@@ -458,12 +460,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (runs > (1 << 30) || quads > (1 << 30)) return {};
   plan->runs = static_cast<std::int32_t>(runs);
   plan->quads = static_cast<std::int32_t>(quads);
-  Packing packing{spec,
-                  *plan,
-                  depthwise,
-                  run_bytes,
-                  WeightForm::bytes,
-                  adds_128(isa, unsigned_input),
+  Packing packing{spec,         *plan, depthwise, run_bytes, WeightForm::bytes, adds_128(isa, unsigned_input),
                   lanes_of(isa)};
   packing.form = form_of(packing, isa, unsigned_input);
   // finish_scalar() knows one position at a time.

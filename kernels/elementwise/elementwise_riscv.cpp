@@ -1,4 +1,5 @@
-// Element-wise operations on RISC-V microcontrollers: the portable loops. They have no instructions for several bytes.
+// Element-wise operations on RISC-V microcontrollers: the portable loops. They have no instructions for
+// several bytes.
 #include "kernels/elementwise/elementwise_loops.h"
 
 namespace runnel::kernels {

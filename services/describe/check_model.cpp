@@ -81,10 +81,11 @@ Result<CheckOutcome> check_model(const std::shared_ptr<const OwnedModel>& owned,
   std::vector<Difference> differences;
 
   RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned, best_isa(), options.operators));
-  std::string rule = vectors.int16_step
-                         ? fmt::format("int16 within {:g} step and other integers exact, as in ESP-DL's own test",
-                                       kEspdlInt16Steps)
-                         : "integers exact";
+  std::string rule =
+      vectors.int16_step
+          ? fmt::format("int16 within {:g} step and other integers exact, as in ESP-DL's own test",
+                        kEspdlInt16Steps)
+          : "integers exact";
   if (vectors.floats) rule += fmt::format(", float32 within {:g}", kVectorTolerance);
   result["vectors"] = {
       {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};

@@ -30,7 +30,8 @@ class Running {
     arguments.insert(arguments.begin(), runnel::test::program());
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    // Emptied before the program starts: what an earlier one wrote here is not taken for the words of this one.
+    // Emptied before the program starts: what an earlier one wrote here is not taken for the words of this
+    // one.
     for (const fs::path& file : {out_, err_}) std::ofstream(file, std::ios::trunc);
     child_ = fork();
     if (child_ == 0) {

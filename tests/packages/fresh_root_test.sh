@@ -75,6 +75,16 @@ cmake -S stranger -B made -D SOURCE=/given/listen.c -D CMAKE_BUILD_TYPE=Release 
 cmake --build made >>cmake.txt
 ./made/stranger digits tones.wav "decision='$eager'" >cmake_said.txt
 cmp program.txt cmake_said.txt
+# 4. The Python package.
+if python3 -c 'import runnel' 2>/dev/null; then
+  python3 - tones.wav <<'PYTHON' >python.txt
+import sys, runnel
+print(len(list(runnel.load("digits").listen(sys.argv[1]))))
+PYTHON
+  test "$(cat python.txt)" = "$(runnel listen digits --wav tones.wav | grep -c '"type":"event"' || true)"
+elif ls /given/python3-runnel*.deb >/dev/null 2>&1; then
+  python3 -c 'import runnel'
+fi
 # The units are where systemd looks for them.
 test -f /lib/systemd/system/runnel-serve.service
 test -f /lib/systemd/system/runnel-listen@.service
@@ -94,11 +104,13 @@ now() { date +%s; }
 took() { echo "  $1: $(($(now) - $2)) s" >>"$WORK/steps"; }
 cp -r "$WORK/given" "$root/given"
 chroot "$root" sh /given/files.sh >"$WORK/before"
+packages=$(cd "$root/given" && ls -- *.deb | sed 's/_.*//')
 start=$(now); apt install --no-install-recommends "$root"/given/*.deb; took "installing the packages" "$start"
-chroot "$root" dpkg-query -W -f '${Package} ${db:Status-Abbrev} ${Version} ${Installed-Size} kB\n' runnel librunnel0 librunnel-dev >>"$WORK/steps"
+chroot "$root" dpkg-query -W -f '${Package} ${db:Status-Abbrev} ${Version} ${Installed-Size} kB\n' $packages >>"$WORK/steps"
 start=$(now); chroot "$root" sh /given/use.sh; took "listening, and building a stranger's projects" "$start"
 start=$(now)
-apt purge runnel librunnel0 librunnel-dev
+# shellcheck disable=SC2086
+apt purge $packages
 apt autoremove --purge
 took "removing the packages" "$start"
 if chroot "$root" dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' | grep runnel; then echo "dpkg still knows them (above)"; exit 1; fi

@@ -84,7 +84,7 @@ Extremes extremes_of(std::span<const float> values, Isa isa) {
 }
 
 void count_values(std::span<const float> values, double low, double per_bin, std::span<std::uint64_t> bins,
-                  Isa isa) {
+                  [[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa >= Isa::avx2) return count_avx2(values, low, per_bin, bins);
 #endif

@@ -7,7 +7,8 @@ std::uint64_t retired() noexcept {
 #if __riscv_xlen == 32
   std::uint32_t high = 0, low = 0, again = 0;
   do {
-    __asm volatile("csrr %0, minstreth\n csrr %1, minstret\n csrr %2, minstreth" : "=r"(high), "=r"(low), "=r"(again));
+    __asm volatile("csrr %0, minstreth\n csrr %1, minstret\n csrr %2, minstreth"
+                   : "=r"(high), "=r"(low), "=r"(again));
   } while (high != again);
   return std::uint64_t{high} << 32 | low;
 #else

@@ -1,5 +1,5 @@
-// The C library moves byte by byte. Histories of streams slide by this function at every step: words, where both sides have the same
-// alignment.
+// The C library moves byte by byte. Histories of streams slide by this function at every step: words, where
+// both sides have the same alignment.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,8 +12,10 @@ extern "C" void* memmove(void* to, const void* from, std::size_t bytes) {
   if (place - origin >= bytes) {  // forwards: nothing that is still to be read is overwritten
     if (words) {
       for (std::size_t head = -place % sizeof(Word); head > 0; --head, --bytes) *out++ = *in++;
-      for (; bytes >= 4 * sizeof(Word); bytes -= 4 * sizeof(Word), out += 4 * sizeof(Word), in += 4 * sizeof(Word)) {
-        for (std::size_t k = 0; k < 4; ++k) reinterpret_cast<Word*>(out)[k] = reinterpret_cast<const Word*>(in)[k];
+      for (; bytes >= 4 * sizeof(Word);
+           bytes -= 4 * sizeof(Word), out += 4 * sizeof(Word), in += 4 * sizeof(Word)) {
+        for (std::size_t k = 0; k < 4; ++k)
+          reinterpret_cast<Word*>(out)[k] = reinterpret_cast<const Word*>(in)[k];
       }
       for (; bytes >= sizeof(Word); bytes -= sizeof(Word), out += sizeof(Word), in += sizeof(Word))
         *reinterpret_cast<Word*>(out) = *reinterpret_cast<const Word*>(in);

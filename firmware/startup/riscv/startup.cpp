@@ -1,5 +1,5 @@
-// Start-up code, from reset to image_main() on RISC-V: stack, global pointer, traps, floating-point unit, data, constructors.
-// image_main's result is the exit status; a trap exits with 99, abort() with 97.
+// Start-up code, from reset to image_main() on RISC-V: stack, global pointer, traps, floating-point unit,
+// data, constructors. image_main's result is the exit status; a trap exits with 99, abort() with 97.
 #include <cstddef>
 #include <cstdint>
 
@@ -35,6 +35,15 @@ __asm(
     " csrr a1, mepc\n"
     " j report_trap\n"
     ".text\n");
+
+// The checks of the standard library that stay in images end here: there is no libstdc++ for this processor.
+namespace std {
+[[noreturn]] void __throw_out_of_range_fmt(const char*, ...);
+void __throw_out_of_range_fmt(const char*, ...) {
+  abort();
+  __builtin_unreachable();
+}
+}  // namespace std
 
 using namespace runnel::firmware;
 

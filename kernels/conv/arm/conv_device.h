@@ -1,5 +1,5 @@
-// Convolutions for microcontrollers (Arm's DSP extension and Helium, RISC-V): weights in place, no scratch. A build for
-// such a processor has one implementation of the last two functions, chosen at configuration
+// Convolutions for microcontrollers (Arm's DSP extension and Helium, RISC-V): weights in place, no scratch. A
+// build for such a processor has one implementation of the last two functions, chosen at configuration
 // (RUNNEL_KERNELS_DEVICE); other builds have none.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Requantization of int32 accumulators below 2^30 on microcontrollers, with Arm's DSP instructions where they are: a few
-// instructions for ordinary shifts (1 to 30), requantize() itself for others. Included by files
+// Requantization of int32 accumulators below 2^30 on microcontrollers, with Arm's DSP instructions where they
+// are: a few instructions for ordinary shifts (1 to 30), requantize() itself for others. Included by files
 // compiled for these processors.
 #pragma once
 

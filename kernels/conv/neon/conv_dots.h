@@ -6,15 +6,17 @@
 namespace runnel::kernels {
 namespace {
 
-// Four quads of inputs are one load: a dot product takes its four by number. Floor: 1 instruction for 16 multiply-adds, 0.0625,
-// besides the loads of weights, two for each LDP.
+// Four quads of inputs are one load: a dot product takes its four by number. Floor: 1 instruction for 16
+// multiply-adds, 0.0625, besides the loads of weights, two for each LDP.
 struct Dots : PlainBytes<Dots> {
   using Sum = int32x4_t;
   static constexpr int kQuads = 4;
   using Inputs = int8x16_t;
   RUNNEL_VECTOR int32x4_t start(int32x4_t bias) noexcept { return bias; }
   RUNNEL_VECTOR int32x4_t total(int32x4_t sum) noexcept { return sum; }
-  RUNNEL_VECTOR int32x4_t add(int32x4_t sum, int8x16_t x, int8x16_t w) noexcept { return vdotq_s32(sum, w, x); }
+  RUNNEL_VECTOR int32x4_t add(int32x4_t sum, int8x16_t x, int8x16_t w) noexcept {
+    return vdotq_s32(sum, w, x);
+  }
   RUNNEL_VECTOR Inputs inputs(const std::int8_t* x) noexcept { return vld1q_s8(x); }
   template <int kFrames, int kVectors>
   RUNNEL_VECTOR void add_quads(int32x4_t (&sum)[kFrames][kVectors], const Inputs* in,

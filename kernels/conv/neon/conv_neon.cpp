@@ -23,8 +23,9 @@ struct Products {
   }
 };
 
-// Two products in an int16, of the same place in two quads: for inputs of 0..127, and for weights of which not both are -128 (their
-// sum of two is at most 2 * 128 * 127 then). Floor: 3 instructions for 16 multiply-adds, 0.19, besides loads.
+// Two products in an int16, of the same place in two quads: for inputs of 0..127, and for weights of which
+// not both are -128 (their sum of two is at most 2 * 128 * 127 then). Floor: 3 instructions for 16
+// multiply-adds, 0.19, besides loads.
 struct Pairs : Products, PlainBytes<Pairs> {
   static constexpr int kQuads = 2;
   struct Inputs {
@@ -67,7 +68,8 @@ using Vectors = Neon<2, 2>;
 constexpr VectorConv kPairs = {dense_kernels<Vectors, Pairs>(), dense_kernels<Vectors, Pairs>(),
                                depthwise_kernels<Vectors, Singles>(), depthwise_kernels<Vectors, Singles>()};
 constexpr VectorConv kSingles = {dense_kernels<Vectors, Pairs>(), dense_kernels<Vectors, Singles>(),
-                                 depthwise_kernels<Vectors, Singles>(), depthwise_kernels<Vectors, Singles>()};
+                                 depthwise_kernels<Vectors, Singles>(),
+                                 depthwise_kernels<Vectors, Singles>()};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// 128-bit vectors of AArch64 for conv_vector.h, and how their sums grow. Lanes are in plain order: with four lanes a vector, that is
-// the order of ConvPlan.
+// 128-bit vectors of AArch64 for conv_vector.h, and how their sums grow. Lanes are in plain order: with four
+// lanes a vector, that is the order of ConvPlan.
 #pragma once
 
 #include <arm_neon.h>
@@ -14,8 +14,8 @@ namespace {
 
 #define RUNNEL_VECTOR [[gnu::always_inline]] static inline
 
-// kMostFrames: positions that share the weights in registers; kMostGroups: groups of 16 channels that share the inputs of one
-// position.
+// kMostFrames: positions that share the weights in registers; kMostGroups: groups of 16 channels that share
+// the inputs of one position.
 template <int kMostFrames, int kMostGroups>
 struct Neon {
   using Int = int32x4_t;
@@ -42,7 +42,8 @@ struct Neon {
     Int low, high;
   };
   RUNNEL_VECTOR SumLimits sum_limits(std::int32_t low, std::int32_t high) noexcept {
-    return {ints(vdupq_n_s8(static_cast<std::int8_t>(low))), ints(vdupq_n_s8(static_cast<std::int8_t>(high)))};
+    return {ints(vdupq_n_s8(static_cast<std::int8_t>(low))),
+            ints(vdupq_n_s8(static_cast<std::int8_t>(high)))};
   }
 
   RUNNEL_VECTOR void settle(Int& /*a*/) noexcept {}  // enough registers
@@ -88,8 +89,8 @@ struct Neon {
     const int64x2_t high = vmlal_high_s32(vmovl_high_s32(nudge), a, b);
     return vshrn_high_n_s64(vshrn_n_s64(low, 31), high, 31);
   }
-  // (a * b + 2^30) / 2^31, rounded down: what SQRDMULH computes, whose one saturated product, of the least number with itself, has
-  // no place here (multipliers are not negative).
+  // (a * b + 2^30) / 2^31, rounded down: what SQRDMULH computes, whose one saturated product, of the least
+  // number with itself, has no place here (multipliers are not negative).
   RUNNEL_VECTOR Int doubled_high(Int a, Int b) noexcept { return vqrdmulhq_s32(a, b); }
 
   // 16 channels; saturating to 16 bits first changes nothing, since zero points are 8 bits.
@@ -145,7 +146,8 @@ struct Neon {
     out[2] = vreinterpretq_s32_s16(vzip1q_s16(even.val[1], odd.val[1]));
     out[3] = vreinterpretq_s32_s16(vzip2q_s16(even.val[1], odd.val[1]));
   }
-  // interleave(r, 0, 0, 0) with fewer instructions: each byte becomes a lane, and only its lowest byte meets a weight.
+  // interleave(r, 0, 0, 0) with fewer instructions: each byte becomes a lane, and only its lowest byte meets
+  // a weight.
   RUNNEL_VECTOR void spread_bytes(Int r, Int* out) noexcept {
     const int16x8_t low = vmovl_s8(vget_low_s8(bytes(r))), high = vmovl_high_s8(bytes(r));
     out[0] = vmovl_s16(vget_low_s16(low));
@@ -155,8 +157,8 @@ struct Neon {
   }
 };
 
-// What all multiply-adds share: inputs and weights are bytes as they are. A Dot of these files walks over a window itself (`sums`),
-// because it takes more than one quad at a time:
+// What all multiply-adds share: inputs and weights are bytes as they are. A Dot of these files walks over a
+// window itself (`sums`), because it takes more than one quad at a time:
 //   Sum, start(bias), total(sum)     a sum of four lanes while it grows
 //   kQuads                           quads that it takes together
 //   add_quads<kFrames, kVectors>     adds them; add: one quad
@@ -171,10 +173,12 @@ struct PlainBytes {
     return vreinterpretq_s8_s32(vdupq_n_s32(bytes));
   }
   RUNNEL_VECTOR int8x16_t spread(int32x4_t x) noexcept { return vreinterpretq_s8_s32(x); }
-  RUNNEL_VECTOR int32x4_t row(const std::int8_t* from) noexcept { return vreinterpretq_s32_s8(vld1q_s8(from)); }
+  RUNNEL_VECTOR int32x4_t row(const std::int8_t* from) noexcept {
+    return vreinterpretq_s32_s8(vld1q_s8(from));
+  }
 
-  // to(f, g, v) = the sums of kFrames positions, `x_step` apart, and kGroups groups of kVectors vectors of channels, whose weights are
-  // `group_weights` apart and whose lanes follow each other in `bias`.
+  // to(f, g, v) = the sums of kFrames positions, `x_step` apart, and kGroups groups of kVectors vectors of
+  // channels, whose weights are `group_weights` apart and whose lanes follow each other in `bias`.
   template <int kFrames, int kGroups, int kVectors, class Pieces, class To>
   RUNNEL_VECTOR void sums(const Pieces& pieces, std::int64_t x_step, std::int32_t quads,
                           const std::int8_t* weights, std::int64_t group_weights, const std::int32_t* bias,

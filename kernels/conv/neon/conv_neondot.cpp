@@ -1,7 +1,6 @@
 // Convolutions for AArch64 with dot products of four bytes.
-#include "kernels/conv/neon/conv_dots.h"
-
 #include "kernels/conv/conv_vector.h"
+#include "kernels/conv/neon/conv_dots.h"
 
 namespace runnel::kernels {
 namespace {

@@ -5,8 +5,9 @@
 namespace runnel::kernels {
 namespace {
 
-// SMMLA multiplies eight inputs of two positions with the weights of two channels: 32 multiply-adds. Floor: 0.031, besides bringing
-// the weights of two quads side by side, which four positions share. A single position would leave half of it empty: dot products.
+// SMMLA multiplies eight inputs of two positions with the weights of two channels: 32 multiply-adds. Floor:
+// 0.031, besides bringing the weights of two quads side by side, which four positions share. A single
+// position would leave half of it empty: dot products.
 struct Matrices : Dots {
   template <int kFrames, int kGroups, int kVectors, class Pieces, class To>
   RUNNEL_VECTOR void sums(const Pieces& pieces, std::int64_t x_step, std::int32_t quads,
@@ -27,7 +28,7 @@ struct Matrices : Dots {
         }
       }
       const auto add = [&](const int8x16_t* in, int32x4_t first, int32x4_t second, int v)
-                           __attribute__((always_inline)) {
+          __attribute__((always_inline)) {
         const int8x16_t low = vreinterpretq_s8_s32(vzip1q_s32(first, second)),
                         high = vreinterpretq_s8_s32(vzip2q_s32(first, second));
         RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) {
@@ -49,15 +50,16 @@ struct Matrices : Dots {
           weights += 2 * kVectors * kVectorBytes;
         }
         if (left > 0) {
-          RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) in[p] = vcombine_s8(
-              vget_low_s8(four(x + 2 * p * x_step)), vget_low_s8(four(x + (2 * p + 1) * x_step)));
+          RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) in[p] =
+              vcombine_s8(vget_low_s8(four(x + 2 * p * x_step)), vget_low_s8(four(x + (2 * p + 1) * x_step)));
           RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) add(in, quad(v), vdupq_n_s32(0), v);
           weights += kVectors * kVectorBytes;
         }
       });
       RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) {
         RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-          const int64x2_t low = vreinterpretq_s64_s32(sum[p][v][0]), high = vreinterpretq_s64_s32(sum[p][v][1]);
+          const int64x2_t low = vreinterpretq_s64_s32(sum[p][v][0]),
+                          high = vreinterpretq_s64_s32(sum[p][v][1]);
           to(2 * p, 0, v) = vreinterpretq_s32_s64(vzip1q_s64(low, high));
           to(2 * p + 1, 0, v) = vreinterpretq_s32_s64(vzip2q_s64(low, high));
         }

@@ -1,4 +1,5 @@
-// Convolutions for RISC-V microcontrollers, which have no vectors: four channels side by side read each input once.
+// Convolutions for RISC-V microcontrollers, which have no vectors: four channels side by side read each input
+// once.
 #include "kernels/conv/arm/conv_device_loops.h"
 
 namespace runnel::kernels {
@@ -34,21 +35,26 @@ struct Scalar : ChannelByChannel<kAny> {
                                          std::int32_t zero_point, Sum* sums) noexcept {
     const T* row[kCount];
     Sum sum[kCount];
+#pragma GCC unroll 4
     for (int i = 0; i < kCount; ++i) row[i] = w + i * step, sum[i] = sums[i];
     const auto one = [&](int at) __attribute__((always_inline)) {
       const auto value = static_cast<Sum>(x[at] - (kZero ? zero_point : 0));
+#pragma GCC unroll 4
       for (int i = 0; i < kCount; ++i) sum[i] += value * row[i][at];
     };
     std::int32_t left = count;
     for (; left >= 4; left -= 4, x += 4) {
 #pragma GCC unroll 4
       for (int at = 0; at < 4; ++at) one(at);
+#pragma GCC unroll 4
       for (int i = 0; i < kCount; ++i) row[i] += 4;
     }
     for (; left > 0; --left, ++x) {
       one(0);
+#pragma GCC unroll 4
       for (int i = 0; i < kCount; ++i) ++row[i];
     }
+#pragma GCC unroll 4
     for (int i = 0; i < kCount; ++i) sums[i] = sum[i];
   }
 };
