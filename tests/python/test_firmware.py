@@ -67,7 +67,7 @@ def test_the_files_are_those_of_the_program(way, program, tmp_path):
 def test_npus_of_several_kinds_in_one_process(program, tmp_path):
     for kind in ("ethos-u55-128", "ethos-u65-256", "ethos-u55-128"):
         model = tmp_path / f"{kind}.rnl"
-        program("npu", "compile", DIGITS, "-o", model, "--accelerator", kind, "--quiet")
+        program("npu", "compile", DIGITS, "-o", model, "--accelerator", kind, "--block", "1", "--quiet")
         program("embed", model, "-o", tmp_path / "program", "--name", "npu")
         made = runnel.embed(model, tmp_path / "python", name="npu")
         assert made.npu == kind
