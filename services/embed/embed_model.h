@@ -51,7 +51,7 @@ struct EmbedOutcome {
 // model is read; its target is not used. Errors, before any file is written: invalid_argument for options
 // out of their range or that contradict each other, naming the option; those of the importers, of the graph
 // and of preparing it, naming the file; not_found for a self-test without vectors; io_error. Thread-safe:
-// calls take turns; not beside runnel_prepare() of the same program.
+// calls take turns; no other thread of the process may call runnel_prepare() meanwhile.
 Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions load);
 
 }  // namespace runnel::embedding
