@@ -109,7 +109,7 @@ if(RUNNEL_HOST)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
           FILES_MATCHING PATTERN "*.rnl" PATTERN "card.json" PATTERN "catalogue.json" PATTERN "CMakeFiles" EXCLUDE)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
-          FILES_MATCHING PATTERN "README.md" PATTERN "labels.txt" PATTERN "lexicon.txt" PATTERN "grammar.txt" PATTERN "*.rnlg")
+          FILES_MATCHING PATTERN "README.md" PATTERN "labels.txt" PATTERN "*.rnlg")
 endif()
 if(TARGET runnel_manual)
   # zsh of a distribution looks elsewhere than that of /usr/local.

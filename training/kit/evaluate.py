@@ -1,6 +1,8 @@
 """Measures a model on the sets of testsets.py by the runnel program itself, and pocketsphinx beside it on the same files.
 
-usage: evaluate.py MODEL.toml WORK_FOLDER MODEL_FILE OUT.json [--sphinx] [--only SET,...]
+usage: evaluate.py MODEL.toml WORK_FOLDER MODEL_FILE OUT.json [--as NAME] [--sphinx] [--only SET,...]
+
+Adds to OUT.json what it measures, under NAME (runnel), and prints OUT.json as a table in the end.
 
 MODEL_FILE: .rnl with front end and labels. Both programs decode with the same words and the same grammars; the word errors of
 both are counted by `runnel score --wer`. pocketsphinx uses its own acoustic model, dictionary and defaults."""
@@ -61,6 +63,7 @@ def by_sphinx(data, jsgf, folder):
 def main(arguments):
     config, work, model_file, out = arguments[:4]
     only = arguments[arguments.index('--only') + 1].split(',') if '--only' in arguments else None
+    kind = arguments[arguments.index('--as') + 1] if '--as' in arguments else 'runnel'
     model, out = Model(config), Path(out)
     results = json.loads(out.read_text()) if out.exists() else {}
     with tempfile.TemporaryDirectory() as name:
@@ -71,12 +74,18 @@ def main(arguments):
                 continue
             grammar, jsgf = known[(data / 'language').read_text()]
             row = results.setdefault(data.name, {})
-            row['runnel'] = by_runnel(model, model_file, data, grammar, folder)
+            row[kind] = by_runnel(model, model_file, data, grammar, folder)
             if '--sphinx' in arguments:
                 row['pocketsphinx'] = by_sphinx(data, jsgf, folder)
             print(f'{data.name:20} ' + '  '.join(f'{k}: {v["errors"]} of {v["words"]} words, {100 * v["rate"]:.1f} % ({100 * v["low"]:.1f} to {100 * v["high"]:.1f})'
                                                  for k, v in row.items()), flush=True)
             out.write_text(json.dumps(results, indent=1) + '\n')
+    kinds = sorted({k for row in results.values() for k in row}, reverse=True)
+    print('| set | recordings | words | ' + ' | '.join(kinds) + ' |\n|---|---|---|' + '---|' * len(kinds))
+    for name, row in results.items():
+        one = next(iter(row.values()))
+        cells = [f'{100 * row[k]["rate"]:.1f} ({100 * row[k]["low"]:.1f} to {100 * row[k]["high"]:.1f})' if k in row else '' for k in kinds]
+        print(f'| {name} | {one["recordings"]} | {one["words"]} | ' + ' | '.join(cells) + ' |')
 
 
 if __name__ == '__main__':
