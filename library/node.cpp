@@ -41,6 +41,7 @@ runnel::Result<std::unique_ptr<runnel_node>> runnel_node::make(
                                                            settings.events, settings.frames);
   RUNNEL_ASSIGN(node->graph, program->make_graph());
   node->source = &runnel::library::attach(*node->graph, *node->outbox);
+  node->origin = runnel::library::origin_of(*node->graph);
   node->outbox->observe(options.on_frames, options.user);
   node->gate.reset();
   return node;
@@ -114,7 +115,8 @@ Status runnel_node::save(std::span<std::byte> to) const {
   to = to.first(saved_bytes());
   Header header = this->header();
   const std::span<std::byte> body = to.subspan(sizeof header);
-  RUNNEL_TRY(program->state_map()->save(*graph, body.first(static_cast<std::size_t>(header.graph_bytes))));
+  RUNNEL_TRY(
+      program->state_map()->save(*graph, origin, body.first(static_cast<std::size_t>(header.graph_bytes))));
   outbox->save(body.data() + header.graph_bytes);
   header.crc = checksum(header, body);
   std::memcpy(to.data(), &header, sizeof header);
@@ -144,7 +146,7 @@ Status runnel_node::restore(std::span<const std::byte> from) {
   // Decisions first: what they refuse leaves the node unchanged, as the graph's bytes then do.
   runnel::library::Outbox probe(program->labels(), {}, program->settings().events, 0);
   RUNNEL_TRY(probe.restore(body.subspan(size)));
-  RUNNEL_TRY(program->state_map()->restore(*graph, body.first(size)));
+  RUNNEL_TRY(program->state_map()->restore(*graph, origin, body.first(size)));
   RUNNEL_TRY(outbox->restore(body.subspan(size)));
   gated = saved.gated;
   ended = saved.ended != 0;

@@ -34,6 +34,7 @@ struct runnel_node {
   std::shared_ptr<const runnel::library::Program> program;
   std::unique_ptr<runnel::library::Outbox> outbox;
   std::unique_ptr<runnel::pipeline::Graph> graph;
+  runnel::library::StateOrigin origin;  // of its memory
   runnel::library::PushedSamples* source = nullptr;
   runnel::embed::EnergyGate gate;
   std::uint64_t gated = 0;

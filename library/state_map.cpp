@@ -82,6 +82,15 @@ void for_each_buffer_word(pipeline::Graph& graph, const Mark& mark) {
   }
 }
 
+// The words of memory that was allocated for objects, in order.
+template <class Visit>
+void for_each_object_word(const pipeline::Graph& graph, const Visit& visit) {
+  for (const pipeline::GraphMemory::Part& part : graph.memory_parts()) {
+    if (part.alignment != sizeof(Word)) continue;
+    for (std::size_t word = part.first / 8; word < (part.first + part.bytes) / 8; ++word) visit(word);
+  }
+}
+
 // A stream that takes every node through its life: noise of several loudnesses in blocks of several sizes, a
 // gap, its end, a restart, and more noise. Calls `after` after every part, and stops when it fails.
 template <class After>
@@ -127,6 +136,23 @@ StateMap::Regions StateMap::regions_of(const pipeline::Graph& graph,
   return regions;
 }
 
+StateOrigin origin_of(const pipeline::Graph& graph) {
+  StateOrigin origin;
+  const std::span<const std::byte> piece = graph.memory_piece();
+  padding_may_be_read(piece);
+  for_each_object_word(graph, [&](std::size_t word) { origin.push_back(word_at(piece, word)); });
+  return origin;
+}
+
+std::vector<StateMap::Word> StateMap::start_of(const StateOrigin& origin) const {
+  std::vector<Word> start = initial_;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < start.size() && next < origin.size(); ++i) {
+    if (objects_[i]) start[i] = origin[next++];
+  }
+  return start;
+}
+
 Status StateMap::compare(const pipeline::Graph& one, const Regions& regions, const pipeline::Graph& other,
                          const Regions& other_regions, bool first) {
   const std::span<const std::byte> a = one.memory_piece(), b = other.memory_piece();
@@ -136,7 +162,15 @@ Status StateMap::compare(const pipeline::Graph& one, const Regions& regions, con
     if (kinds_[i] == Kind::unused) continue;
     const Word x = word_at(a, i), y = word_at(b, i);
     // What is foreign must stay as it is: a part of it that changes would be lost.
-    if (kinds_[i] == Kind::foreign && x == initial_[i]) continue;
+    if (kinds_[i] == Kind::foreign && x == initial_[i] && y == other_[i]) continue;
+    if (!first && objects_[i] && (x ^ initial_[i]) == (y ^ other_[i])) {
+      // The same change, beside padding that may differ.
+      if (kinds_[i] == Kind::number) continue;
+      if (kinds_[i] == Kind::foreign && (x ^ initial_[i]) >> 32 == 0) {
+        kinds_[i] = Kind::number;
+        continue;
+      }
+    }
     if (x == y && kinds_[i] != Kind::foreign) continue;
     const std::optional<Place> in_x = place_of(x, regions), in_y = place_of(y, other_regions);
     if (in_x && in_y && *in_x == *in_y && kinds_[i] != Kind::foreign) {
@@ -162,13 +196,13 @@ Result<StateMap> StateMap::learn(pipeline::Graph& one, const std::vector<const M
   padding_may_be_read(piece);
   StateMap map;
   map.kinds_.assign((piece.size() + sizeof(Word) - 1) / sizeof(Word), Kind::number);
-  for (std::size_t i = 0; i < map.kinds_.size(); ++i) map.initial_.push_back(word_at(piece, i));
-  map.objects_.assign(map.kinds_.size(), false);
-  for (const pipeline::GraphMemory::Part& part : one.memory_parts()) {
-    if (part.alignment != sizeof(Word)) continue;
-    for (std::size_t word = part.first / 8; word < (part.first + part.bytes) / 8; ++word)
-      map.objects_[word] = true;
+  padding_may_be_read(other.memory_piece());
+  for (std::size_t i = 0; i < map.kinds_.size(); ++i) {
+    map.initial_.push_back(word_at(piece, i));
+    map.other_.push_back(word_at(other.memory_piece(), i));
   }
+  map.objects_.assign(map.kinds_.size(), false);
+  for_each_object_word(one, [&map](std::size_t word) { map.objects_[word] = true; });
   for_each_buffer_word(one, [&map](std::size_t word) { map.kinds_[word] = Kind::unused; });
   const Regions regions = regions_of(one, models), other_regions = regions_of(other, other_models);
   map.models_.assign(regions.begin() + 1, regions.end());
@@ -185,7 +219,9 @@ Result<StateMap> StateMap::learn(pipeline::Graph& one, const std::vector<const M
   return map;
 }
 
-Status StateMap::save(const pipeline::Graph& graph, std::span<std::byte> to) const {
+Status StateMap::save(const pipeline::Graph& graph, const StateOrigin& origin,
+                      std::span<std::byte> to) const {
+  const std::vector<Word> start = start_of(origin);
   const std::span<const std::byte> piece = graph.memory_piece();
   padding_may_be_read(piece);
   Regions regions = {piece};
@@ -201,24 +237,24 @@ Status StateMap::save(const pipeline::Graph& graph, std::span<std::byte> to) con
                << "a node in this state cannot be saved: word " << i << " of its memory is no address in it";
       }
       if (place) out = place->code();
-    } else if (kinds_[i] == Kind::number && objects_[i] && word != initial_[i]) {
+    } else if (kinds_[i] == Kind::number && objects_[i] && word != start[i]) {
       const std::optional<Place> place = place_of(word, regions);
-      if ((place && (initial_[i] != 0 || word < kLeastAddress)) || in_library(word) ||
-          in_library(initial_[i])) {
+      if ((place && (start[i] != 0 || word < kLeastAddress)) || in_library(word) || in_library(start[i])) {
         return Status(Code::unsupported)
                << "a node in this state cannot be saved: word " << i << " of its memory could be an address";
       }
-      out = place ? place->code() : word ^ initial_[i];
+      out = place ? place->code() : word ^ start[i];
       if (place) to[kinds_.size() * sizeof(Word) + i / 8] |= std::byte{1} << i % 8;
     } else if (kinds_[i] == Kind::number) {
-      out = word ^ initial_[i];
+      out = word ^ start[i];
     }
     std::memcpy(to.data() + i * sizeof out, &out, sizeof out);
   }
   return {};
 }
 
-Status StateMap::restore(pipeline::Graph& graph, std::span<const std::byte> from) const {
+Status StateMap::restore(pipeline::Graph& graph, const StateOrigin& origin,
+                         std::span<const std::byte> from) const {
   const std::span<const std::byte> piece = graph.memory_piece();
   Regions regions = {piece};
   regions.insert(regions.end(), models_.begin(), models_.end());
@@ -232,12 +268,13 @@ Status StateMap::restore(pipeline::Graph& graph, std::span<const std::byte> from
         (code >> 16) > regions[region].size())
       return Status(Code::invalid_data) << "saved bytes: word " << i << " is no place in the node's memory";
   }
+  const std::vector<Word> start = start_of(origin);
   auto* const memory = const_cast<std::byte*>(piece.data());  // the graph's own, which is not constant
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     const Word code = word_at(from, i);
     Word word = 0;
     if (kinds_[i] == Kind::number && !is_place(from, i))
-      word = code ^ initial_[i];
+      word = code ^ start[i];
     else if (kinds_[i] == Kind::place || kinds_[i] == Kind::number)
       word = code == 0 ? 0
                        : reinterpret_cast<Word>(regions[static_cast<std::size_t>(code & 0xFFFF) - 1].data()) +

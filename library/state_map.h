@@ -12,6 +12,9 @@
 // a word that was null when the graph was made and now has the value of a place in the piece or in a model is
 // an address, too, if it is larger than any counter becomes; a double would have to be a denormal one, of a
 // few thousand among 2^52. Other words that could be addresses are refused.
+//
+// The padding of objects has any value, another one in each graph. So words of objects are compared with
+// those that the same graph had when it was made (its StateOrigin), and saved is what changed.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +27,10 @@
 #include "pipeline/host/graph.h"
 
 namespace runnel::library {
+
+// The words of a graph's objects when it was made.
+using StateOrigin = std::vector<std::uint64_t>;
+StateOrigin origin_of(const pipeline::Graph& graph);
 
 // Immutable and thread-safe.
 class StateMap {
@@ -39,10 +46,11 @@ class StateMap {
   }
   // Of the layout: equal for graphs that can restore each other's bytes.
   [[nodiscard]] std::uint32_t fingerprint() const noexcept { return fingerprint_; }
-  // The memory of a graph of this program, over its own models. Error: unsupported (see above).
-  Status save(const pipeline::Graph& graph, std::span<std::byte> to) const;
+  // The memory of a graph of this program, over its own models; `origin`: of this graph. Error: unsupported
+  // (see above).
+  Status save(const pipeline::Graph& graph, const StateOrigin& origin, std::span<std::byte> to) const;
   // Errors: invalid_data, before anything was changed.
-  Status restore(pipeline::Graph& graph, std::span<const std::byte> from) const;
+  Status restore(pipeline::Graph& graph, const StateOrigin& origin, std::span<const std::byte> from) const;
 
  private:
   enum class Kind : std::uint8_t {
@@ -66,11 +74,14 @@ class StateMap {
 
   Status compare(const pipeline::Graph& one, const Regions& regions, const pipeline::Graph& other,
                  const Regions& other_regions, bool first);
+  // The words that graphs start with: of objects their own, of other memory the same for all.
+  [[nodiscard]] std::vector<Word> start_of(const StateOrigin& origin) const;
 
   std::vector<Kind> kinds_;
   std::vector<bool> objects_;  // words of memory that was allocated for objects
-  std::vector<Word> initial_;  // of the graph that it was learned from
-  Regions models_;             // of the program
+  // Of the graphs that it was learned from; `other_` until that has ended.
+  std::vector<Word> initial_, other_;
+  Regions models_;  // of the program
   std::uint32_t fingerprint_ = 0;
 };
 

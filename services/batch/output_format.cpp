@@ -45,7 +45,8 @@ OutputFormat format_of_name(const fs::path& path) {
 }
 
 Status check_name(const fs::path& path, OutputFormat format) {
-  if (is_folder(format)) return check_output_name(path, {});
+  // A folder may have the ending of what is in it.
+  if (is_folder(format) && path.extension() != extension_of(format)) return check_output_name(path, {});
   if (format == OutputFormat::jsonl) return check_output_name(path, {".jsonl", ".ndjson"});
   return check_output_name(path, {extension_of(format)});
 }

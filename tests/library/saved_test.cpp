@@ -66,6 +66,13 @@ std::string rest(runnel_node* node, const std::vector<float>& samples, std::size
   return all;
 }
 
+// Leaves addresses in the library on the stack, where objects that are made next get their padding from: the
+// hardest of all values.
+[[gnu::noinline]] void soil_the_stack() {
+  volatile std::uintptr_t words[16384];
+  for (volatile std::uintptr_t& word : words) word = reinterpret_cast<std::uintptr_t>(&runnel_save);
+}
+
 class Saved : public testing::TestWithParam<std::string> {};
 
 TEST_P(Saved, GoesOnWhereItWas) {
@@ -76,8 +83,11 @@ TEST_P(Saved, GoesOnWhereItWas) {
   for (const std::size_t half : {0u, 1u, 7321u, 16000u, 30001u}) {
     SCOPED_TRACE(half);
     Handle one, other, copy, fresh;
+    soil_the_stack();
     ASSERT_EQ(runnel_prepare(program, nullptr, &one.node), RUNNEL_OK);
+    soil_the_stack();
     ASSERT_EQ(runnel_prepare(program, nullptr, &other.node), RUNNEL_OK);
+    soil_the_stack();
     ASSERT_EQ(runnel_prepare(program, nullptr, &fresh.node), RUNNEL_OK);
     std::string before;
     ASSERT_EQ(runnel_push_float(one.node, samples.data(), half), RUNNEL_OK);
@@ -134,6 +144,7 @@ TEST(SavedState, MovesToAnotherProcess) {
   if (const char* const from = std::getenv("RUNNEL_SAVED_STATE"); from != nullptr) {
     const std::vector<std::byte> saved = runnel::test::read_file(from);
     Handle node;
+    soil_the_stack();
     ASSERT_EQ(runnel_prepare(program, nullptr, &node.node), RUNNEL_OK);
     ASSERT_EQ(runnel_restore(node.node, saved.data(), saved.size()), RUNNEL_OK) << runnel_last_failure();
     std::ofstream(std::string(from) + ".rest", std::ios::binary) << rest(node.node, samples, 20000, 160);
@@ -141,6 +152,7 @@ TEST(SavedState, MovesToAnotherProcess) {
     return;
   }
   Handle node;
+  soil_the_stack();
   ASSERT_EQ(runnel_prepare(program, nullptr, &node.node), RUNNEL_OK);
   std::string before;
   ASSERT_EQ(runnel_push_float(node.node, samples.data(), 20000), RUNNEL_OK);
@@ -166,7 +178,9 @@ TEST(SavedState, RefusesOtherBytesAndStaysAsItWas) {
   ASSERT_EQ(runnel_load_graph("fbank ! cmvn", "frames=100000", &program), RUNNEL_OK);
   ASSERT_EQ(runnel_load_graph("fbank ! deltas", "frames=100000", &other), RUNNEL_OK);
   Handle node, stranger;
+  soil_the_stack();
   ASSERT_EQ(runnel_prepare(program, nullptr, &node.node), RUNNEL_OK);
+  soil_the_stack();
   ASSERT_EQ(runnel_prepare(other, nullptr, &stranger.node), RUNNEL_OK);
   const std::vector<float> samples = noise(16000);
   std::string before;
@@ -188,6 +202,7 @@ TEST(SavedState, RefusesOtherBytesAndStaysAsItWas) {
     saved[at] ^= std::byte{0x10};
   }
   Handle undisturbed;
+  soil_the_stack();
   ASSERT_EQ(runnel_prepare(program, nullptr, &undisturbed.node), RUNNEL_OK);
   ASSERT_EQ(runnel_push_float(undisturbed.node, samples.data(), 8000), RUNNEL_OK);
   fetch(undisturbed.node, before);
