@@ -52,7 +52,7 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
     if (node->type != "detect") continue;
     std::erase_if(node->parameters,
                   [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
-    // A release above the threshold is refused. It is of the threshold that it was chosen with.
+    // A release above the threshold is refused: one that was chosen for a higher threshold follows it.
     for (pipeline::ParameterText& parameter : node->parameters) {
       const char* const end = parameter.value.data() + parameter.value.size();
       double release = 0;
