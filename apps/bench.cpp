@@ -113,14 +113,19 @@ Status run_bench(const BenchCall& call) {
   nlohmann::ordered_json out = {{"type", "bench"},
                                 {"model", call.model},
                                 {"isa", name_of(options.isa)},
-                                {"mode", options.mode == RunMode::stream ? "stream" : "whole"},
+                                {"mode", options.mode == RunMode::stream ? "stream"
+                                         : steps                         ? "steps"
+                                                                         : "whole"},
                                 {"block", prepared.block()},
                                 {"threads", prepared.threads()},
                                 {"sessions", call.sessions},
                                 {"runs", runs},
                                 {"min_us", times.front()},
                                 {"median_us", median}};
-  if (options.mode == RunMode::stream) {
+  if (steps && usage.advance > 0) {
+    // How long such a frame is, the model does not say: samples are frames, too.
+    out["frames_per_second"] = static_cast<double>(usage.advance) / median * 1e6;
+  } else if (options.mode == RunMode::stream) {
     const double frames = static_cast<double>(prepared.block()) / median * 1e6;
     out["frames_per_second"] = frames;
     out["times_real_time"] = frames / call.frame_rate;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "apps/call/forms.h"
@@ -128,6 +129,8 @@ std::string explain(CLI::App& app, const CLI::ParseError& error, const std::vect
       text += ", did you mean '" + std::string(nearest.best()) + "'?";
     else if (is_recording_name(known))
       text += "; to listen to a recording: listen --wav " + known;
+  } else if (path.empty() && app.get_option_no_throw(known) == nullptr) {
+    text = unexpected(facts_of(app), std::span(&known, 1));
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const CLI::App& verb = path.empty() ? app : *path.back();
     text = unexpected(facts_of(verb), verb.remaining(true));

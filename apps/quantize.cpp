@@ -188,7 +188,10 @@ void add_quantize(Verb verb, int& exit_code) {
       .range(1, 32);
   verb.flag("--quiet", call->quiet, "No progress on stderr");
   verb.callback([call, &exit_code] {
-    if (const Status status = run_quantize(*call); !status.ok()) exit_code = fail(status);
+    if (call->request.calib.empty() == call->request.table.empty())
+      exit_code = refuse(Status(Code::invalid_argument, "expected --calib DATA or --table FILE"));
+    else if (const Status status = run_quantize(*call); !status.ok())
+      exit_code = fail(status);
   });
 }
 

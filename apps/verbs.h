@@ -60,7 +60,7 @@ inline constexpr VerbEntry kVerbs[] = {
     {kUse, "infer",
      "Run a model on raw tensors (.npy, or .bin in the model's type and shape order) or recordings, which go "
      "through the model's front end",
-     "runnel infer digits -i a.wav -o out", add_infer},
+     "runnel infer digits -i logmel=a.wav -o out", add_infer},
     {kBring, "import",
      "Convert a model of another tool (.espdl, .tflite, .pte, .onnx) or a microWakeWord manifest to a .rnl "
      "file",

@@ -27,6 +27,13 @@ if(RUNNEL_GZIP)
             DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME ${package} COMPONENT ${component} EXCLUDE_FROM_ALL OPTIONAL)
   endforeach()
 endif()
+# Debian has compressed man pages. (Elsewhere they stay as they are: this is the prefix of packages.)
+if(RUNNEL_GZIP AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  install(CODE "file(GLOB pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/man/man1/runnel*.1\")
+if(pages)
+  execute_process(COMMAND ${RUNNEL_GZIP} -9nf \${pages} COMMAND_ERROR_IS_FATAL ANY)
+endif()" COMPONENT program)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/systemd/runnel-serve.service ${PROJECT_SOURCE_DIR}/packaging/systemd/runnel-listen@.service
         DESTINATION lib/systemd/system COMPONENT program EXCLUDE_FROM_ALL)
 

@@ -19,8 +19,9 @@ trap 'rm -rf "$stage"' EXIT
 # The hooks are a module of the configuration.
 cp "$root/scripts/site_hooks.py" "$stage"
 sed "s|^site_name:|docs_dir: $stage/pages\nsite_dir: $stage/site\nsite_name:|" "$root/docs/mkdocs.yml" >"$stage/mkdocs.yml"
-if ! (cd "$stage" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$stage "$mkdocs" build --quiet --strict -f mkdocs.yml) >"$stage/log" 2>&1 || [[ -s $stage/log ]]; then
-  cat "$stage/log" >&2
+# Not --quiet: it counts warnings without showing them.
+if ! (cd "$stage" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$stage "$mkdocs" build --strict -f mkdocs.yml) >"$stage/log" 2>&1; then
+  if grep -Eq 'WARNING|ERROR' "$stage/log"; then grep -E 'WARNING|ERROR' "$stage/log" >&2; else cat "$stage/log" >&2; fi
   die "mkdocs has warnings"
 fi
 /usr/bin/python3 -B "$root/scripts/site_pages.py" check "$stage/site"

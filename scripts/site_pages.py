@@ -23,8 +23,8 @@ def run(*arguments):
 
 
 def pages_of(root):
-    fixed = [root / "README.md", root / "CONTRIBUTING.md", root / "training/SOURCES.md"]
-    found = [page for pattern in ("docs/**/*.md", "models/*/README.md", "training/*/README.md", "examples/*/README.md", "tests/*/README.md")
+    fixed = [root / "README.md", root / "CONTRIBUTING.md"]
+    found = [page for pattern in ("docs/**/*.md", "models/*/README.md", "training/*.md", "training/*/README.md", "examples/*/README.md", "tests/*/README.md")
              for page in root.glob(pattern)]
     return sorted({*fixed, *found})
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/call/forms.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -29,6 +30,9 @@ Status run_merge(const MergeCall& call) {
       if (std::filesystem::equivalent(shard, call.output, error))
         return Status(Code::invalid_argument) << call.output << ": is a shard and the output";
     }
+    if (is_recording_name(call.shards[0]))
+      return Status(Code::invalid_argument)
+             << call.shards[0] << ": is a recording, expected an output of `runnel batch --shard`";
     const std::string ending = shards[0].extension().string();
     RUNNEL_TRY(
         check_output_name(call.output, {ending.empty() ? ".jsonl" : std::string_view(ending), ".ndjson"}));

@@ -28,7 +28,8 @@ Result<int> find_port(const Model& model, const std::string& name, std::span<con
 Result<std::pair<std::string, std::string>> split(const std::string& text, std::string_view what) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    return Status(Code::invalid_argument) << "\"" << text << "\", expected " << what;
+    return Status(Code::invalid_argument)
+           << "\"" << text << "\", expected " << what << "; `runnel inspect MODEL` prints the names";
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 

@@ -4,6 +4,7 @@ Three sounds are told apart: a whistle that rises, one that falls, and noise. Th
 to be fetched; take recordings of your own in their place.
 """
 
+import os
 import sys
 import tempfile
 
@@ -16,6 +17,7 @@ import runnel
 RATE = 16000
 CLASSES = ["rising", "falling", "background"]
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
+os.makedirs(FOLDER, exist_ok=True)
 
 
 # 1. Sounds: float32 [samples] and the number of their class.

@@ -8,6 +8,7 @@
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
 #include "inference/host/slow_layers.h"
+#include "inference/model/usage.h"
 #include "pipeline/host/front_end.h"
 #include "services/describe/tensors.h"
 
@@ -105,7 +106,10 @@ Result<CheckOutcome> check_model(const std::shared_ptr<const OwnedModel>& owned,
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned));
   result["streamed"] = about.streamed;
   if (!about.streamed) {
-    say("the model runs on whole clips; there is no stream to compare");
+    const Result<ModelUsage> usage = usage_of(model);
+    say(usage.ok() && usage->kind == UsageKind::step
+            ? "the model runs in steps and keeps its own state; there is no whole recording to compare with"
+            : "the model runs on whole clips; there is no stream to compare");
   } else {
     std::vector<std::vector<std::byte>> inputs;
     std::int64_t frames = call.frames > 0 ? call.frames : 200;

@@ -1,5 +1,6 @@
 #include "services/listen/listen_graph.h"
 
+#include <charconv>
 #include <string_view>
 
 #include "base/number_text.h"
@@ -51,6 +52,15 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
     if (node->type != "detect") continue;
     std::erase_if(node->parameters,
                   [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
+    // A release above the threshold is refused: one that was chosen for a higher threshold follows it.
+    for (pipeline::ParameterText& parameter : node->parameters) {
+      const char* const end = parameter.value.data() + parameter.value.size();
+      double release = 0;
+      if (parameter.key != "release") continue;
+      const auto [rest, error] = std::from_chars(parameter.value.data(), end, release);
+      if (error == std::errc() && rest == end && release > threshold)
+        parameter.value = shortest_text(threshold).view();
+    }
     node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
     const std::string all = to_text(text);
     return all.substr(all.find('!') + 2);

@@ -41,7 +41,8 @@ Result<std::string> graph_text(const ListenOptions& options, const std::string& 
 
 // Its source alone: "wav path=...", "alsa device=... rate=...".
 std::string source_text(const ListenOptions& options);
-// `around` with another threshold of its last `detect`; unchanged for a negative one. Errors: as above.
+// `around` with another threshold of its last `detect`, whose release is at most as high; unchanged for a
+// negative one. Errors: as above.
 Result<std::string> with_threshold(const std::string& around, double threshold);
 
 }  // namespace runnel::listen

@@ -143,6 +143,8 @@ TEST_F(WrongCalls, TheOverviewHasTheVerbsByDoorWithAnExampleEach) {
   EXPECT_LT(use, listen);
   EXPECT_LT(listen, bring);
   EXPECT_LT(bring, import);
+  // As ModelNames calls it.
+  EXPECT_THAT(overview, HasSubstr("            runnel infer digits -i logmel=a.wav -o out\n"));
   EXPECT_THAT(overview, HasSubstr("            runnel batch digits recordings/ -o out.jsonl --jobs 4\n"));
 }
 
@@ -152,6 +154,12 @@ TEST_F(WrongCalls, FrequentMistakesGetAHint) {
              "nothing is expected where 'a.wav' is; a recording is given as --wav a.wav");
   wrong_call({"listen", "digits", "--wave", "a.wav"}, "there is no option '--wave', did you mean '--wav'?");
   wrong_call({"listen", "digits", "-wav", "a.wav"}, "there is no option '-wav', did you mean '--wav'?");
+  wrong_call({"--versoin"}, "there is no option '--versoin', did you mean '--version'?");
+  wrong_call({"quantize", "net.onnx", "-o", file("q.rnl")}, "expected --calib DATA or --table FILE");
+  refusal({"merge", recording(), "-o", file("m.jsonl")},
+          "is a recording, expected an output of `runnel batch --shard`");
+  refusal({"infer", "digits", "-i", recording(), "-o", file("out")},
+          "expected NAME=FILE; `runnel inspect MODEL`");
   wrong_call({"lissen"}, "there is no verb 'lissen', did you mean 'listen'?");
   wrong_call({"a.wav"}, "to listen to a recording: listen --wav a.wav");
   wrong_call({"models", "git"}, "nothing is expected where 'git' is");

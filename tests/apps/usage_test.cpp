@@ -54,6 +54,13 @@ TEST(UsageOfModels, WakeWordsAreHeardByManifestAndByTheFileMadeOfIt) {
   EXPECT_NEAR(json["macs_per_frame"].get<double>(), 23968 / 3.0, 0.01);
   EXPECT_NE(call_well({"profile", made, "--runs", "5"}).out.find("one step of 3 frames: "),
             std::string::npos);
+  EXPECT_NE(call_well({"check", made}).err.find("the model runs in steps and keeps its own state"),
+            std::string::npos);
+  const Json bench = Json::parse(call_well({"bench", made, "--seconds", "0.05"}).out);
+  EXPECT_EQ(bench["mode"], "steps");
+  EXPECT_NEAR(bench["frames_per_second"].get<double>() * bench["median_us"].get<double>(), 3e6, 1);
+  // The release of a manifest is just below its threshold: it follows a lower one.
+  EXPECT_EQ(events_of(call_well({"listen", made, "--wav", said, "--threshold", "0.3"}).out).size(), 1u);
 }
 
 // The recording ends with the word: the runs whose mean decides come after it.

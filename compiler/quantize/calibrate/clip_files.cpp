@@ -213,7 +213,8 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
     if (!fs::is_directory(given, error)) {
       if (is_archive(given)) return archive_status(given);
       if (!is_known(given))
-        return Status(Code::unsupported) << given << ": expected .npy, .csv, .bin or .f32";
+        return Status(Code::unsupported)
+               << given << ": expected .npy, .csv, .bin or .f32; a recording needs --front-end";
       files.emplace_back(given);
       continue;
     }
@@ -228,7 +229,8 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
     if (error) return Status(Code::io_error) << given << ": cannot be listed: " << error.message();
     std::sort(inside.begin(), inside.end());
     if (inside.empty())
-      return Status(Code::not_found) << given << ": no .npy, .csv, .bin or .f32 files in it";
+      return Status(Code::not_found)
+             << given << ": no .npy, .csv, .bin or .f32 files in it; recordings need --front-end";
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;

@@ -36,15 +36,6 @@ __asm(
     " j report_trap\n"
     ".text\n");
 
-// The checks of the standard library that stay in images end here: there is no libstdc++ for this processor.
-namespace std {
-[[noreturn]] void __throw_out_of_range_fmt(const char*, ...);
-void __throw_out_of_range_fmt(const char*, ...) {
-  abort();
-  __builtin_unreachable();
-}
-}  // namespace std
-
 using namespace runnel::firmware;
 
 // Look the address up with riscv64-unknown-elf-addr2line.

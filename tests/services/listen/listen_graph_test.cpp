@@ -43,6 +43,16 @@ TEST(ListenGraph, ReplacesTheThresholdOfTheDecision) {
   EXPECT_EQ(none.status().code(), Code::invalid_argument);
 }
 
+TEST(ListenGraph, LowersTheReleaseWithTheThreshold) {
+  const std::string own = "fbank ! infer model=m.rnl ! detect threshold=0.9 release=0.85";
+  const Result<std::string> lower = with_threshold(own, 0.25);
+  ASSERT_TRUE(lower.ok());
+  EXPECT_NE(lower->find("release=0.25"), std::string::npos) << *lower;
+  const Result<std::string> higher = with_threshold(own, 0.95);
+  ASSERT_TRUE(higher.ok());
+  EXPECT_NE(higher->find("0.85"), std::string::npos) << *higher;
+}
+
 TEST(ListenGraph, GivesEventsANameWhereSeveralSinksHearOfThem) {
   ListenOptions options;
   options.from_stdin = true;
