@@ -37,7 +37,11 @@ cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$co
 examples=()
 declare -A brief_of model_of recording_of source_of front_of decision_of flags_of only_on
 # Examples without boards of their own run on all of them; every board links all of them.
-runs_on() { [[ -z ${only_on[$1]:-} || " ${only_on[$1]} " == *" $2 "* ]]; }
+# A processor without floating point gives these bits for networks in integers only: its C library rounds fmaf() in another way.
+in_integers="digits wake vibration"
+runs_on() {
+  [[ $2 != virt-rv32imac || " $in_integers " == *" $1 "* ]] && [[ -z ${only_on[$1]:-} || " ${only_on[$1]} " == *" $2 "* ]]
+}
 example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel embed]...
   local name=$1
   examples+=("$name")
@@ -152,10 +156,10 @@ measure() {
   used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
     "$(number "$out.node" mean)" "$(number "$out.node" most)" "$(rig_of "$folder/${name}_node.map")" >"$work/measured.$board.$name"
-  # From the start, checksums included, to the first hop with a frame: 5 ms at 100 MHz.
+  # From the start, checksums included, to the first hop with a frame: 5 ms at 100 MHz of a Cortex-M.
   local ready
   ready=$(grep -o 'instructions_until_push .*' "$out.node.log" | awk '{print $NF}')
-  [[ $name != digits ]] || ((ready <= 500000)) || failed "$board $name: $ready instructions until the first frame, expected at most 500000"
+  [[ $name != digits || $board == virt-* ]] || ((ready <= 500000)) || failed "$board $name: $ready instructions until the first frame, expected at most 500000"
   # Function calls, or instructions on processors that have them.
   local doubles
   doubles=$(number "$out.node" watched)
