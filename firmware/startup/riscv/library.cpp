@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
-#include <system_error>
 
 namespace std {
 
