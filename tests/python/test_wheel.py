@@ -1,6 +1,7 @@
 """A wheel, made without network, in a fresh virtual environment that sees Debian's NumPy."""
 # needs: setuptools wheel pip venv
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -47,3 +48,6 @@ print(real.usage)
 """
     out = run(python, "-c", code, HOME=str(tmp_path))
     assert "12)" in out
+    # The tutorial from this wheel, where PyTorch is (python.pytorch says when it is not).
+    if importlib.util.find_spec("torch") is not None:
+        assert "rising" in run(python, SOURCE / "examples" / "python" / "pytorch.py", tmp_path / "tutorial", HOME=str(tmp_path))
