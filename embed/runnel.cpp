@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/crc32c.h"
+#include "embed/codes.h"
 #include "embed/gate.h"
 #include "embed/node.h"
 #include "embed/program.h"
@@ -19,44 +20,6 @@ namespace {
 
 constexpr std::size_t kMaxFailure = 160;
 char last_failure[kMaxFailure] = "";
-
-runnel_code c_code(Code code) noexcept {
-  switch (code) {
-    case Code::ok:
-      return RUNNEL_OK;
-    case Code::invalid_argument:
-      return RUNNEL_INVALID_ARGUMENT;
-    case Code::invalid_data:
-      return RUNNEL_INVALID_DATA;
-    case Code::unsupported:
-      return RUNNEL_UNSUPPORTED;
-    case Code::not_found:
-      return RUNNEL_NOT_FOUND;
-    case Code::out_of_memory:
-      return RUNNEL_OUT_OF_MEMORY;
-    case Code::io_error:
-      return RUNNEL_IO_ERROR;
-    case Code::mismatch:
-      return RUNNEL_MISMATCH;
-  }
-  return RUNNEL_INVALID_ARGUMENT;
-}
-
-constexpr const char* kTexts[] = {"ok",
-                                  "invalid argument",
-                                  "invalid data",
-                                  "unsupported",
-                                  "not found",
-                                  "out of memory",
-                                  "input or output failed",
-                                  "mismatch",
-                                  "misaligned memory",
-                                  "made for another processor",
-                                  "made for another version",
-                                  "self-test failed",
-                                  "overrun",
-                                  "stopped"};
-static_assert(std::size(kTexts) == RUNNEL_STOPPED + 1);
 
 }  // namespace
 
@@ -211,10 +174,7 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
 
 }  // namespace
 
-const char* runnel_code_text(runnel_code code) {
-  const auto index = static_cast<std::size_t>(code);
-  return index < std::size(kTexts) ? kTexts[index] : "unknown code";
-}
+const char* runnel_code_text(runnel_code code) { return text_of(code); }
 
 const char* runnel_last_failure(void) { return last_failure; }
 

@@ -179,7 +179,7 @@ TEST_F(Containers, KeysThatAreNone) {
 }
 
 TEST_F(Containers, WithoutMbedTlsTheyAreRefused) {
-  if (crypto::available()) GTEST_SKIP() << "this build has mbedTLS";
+  if (crypto::available()) GTEST_SKIP() << "SKIPPED: this build has mbedTLS";
   write_text(file("digits.espdl"), text_of(digits_));
   refusal({"import", file("digits.espdl"), "-o", file("out.rnl"), "--encrypt", "--key-file", file("key")},
           "this build has no cryptography");

@@ -99,7 +99,7 @@ TEST(Crypto, NoncesAreFresh) {
 }
 
 TEST(Crypto, WithoutMbedTlsEverythingIsRefused) {
-  if (available()) GTEST_SKIP() << "this build has mbedTLS";
+  if (available()) GTEST_SKIP() << "SKIPPED: this build has mbedTLS";
   const Key key = key_of("feffe9928665731c6d6a8f9467308308");
   Bytes data(4);
   EXPECT_EQ(sha256({}).status().code(), Code::unsupported);

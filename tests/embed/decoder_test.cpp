@@ -10,25 +10,11 @@
 
 #include "embed/runnel.h"
 #include "spoken.h"
+#include "tests/embed/sound.h"
 
 namespace {
 
 constexpr std::size_t kRoom = std::size_t{256} << 10;  // hosts pack weights for their vector units
-
-// Tones of changing pitch with pauses, of which the digits model makes something.
-std::vector<std::int16_t> sound() {
-  std::vector<std::int16_t> samples;
-  std::mt19937 random(1);
-  for (int burst = 0; burst < 24; ++burst) {
-    const int step = 200 + static_cast<int>(random() % 3000);
-    std::uint32_t phase = 0;
-    for (int i = 0; i < 4800; ++i, phase += static_cast<std::uint32_t>(step + i / 4))
-      samples.push_back(i < 4000 ? static_cast<std::int16_t>(((phase >> 3) & 0x1FFF) - 0x1000)
-                                 : std::int16_t{0});
-    if (burst % 4 == 3) samples.insert(samples.end(), 9600, std::int16_t{0});
-  }
-  return samples;
-}
 
 struct Decision {
   std::string text;
@@ -53,7 +39,7 @@ class EmbeddedDecoder : public testing::Test {
   template <class Between>
   std::vector<Decision> run(std::size_t block, const Between& between) {
     std::vector<Decision> decisions;
-    const std::vector<std::int16_t> samples = sound();
+    const std::vector<std::int16_t> samples = runnel::test::tones_with_pauses();
     EXPECT_EQ(runnel_reset(node_), RUNNEL_OK);
     for (std::size_t at = 0; at < samples.size(); at += block) {
       between(at / block);

@@ -10,6 +10,7 @@
 #include "compiledtransducer.h"
 #include "compiler/import/load.h"
 #include "embed/program.h"
+#include "tests/embed/sound.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 #include "transduced.h"
@@ -18,21 +19,6 @@ namespace runnel {
 namespace {
 
 constexpr std::size_t kRoom = std::size_t{512} << 10;  // hosts pack weights for their vector units
-
-// Tones of changing pitch with pauses, of which the digits model makes something.
-std::vector<std::int16_t> sound() {
-  std::vector<std::int16_t> samples;
-  std::mt19937 random(1);
-  for (int burst = 0; burst < 24; ++burst) {
-    const int step = 200 + static_cast<int>(random() % 3000);
-    std::uint32_t phase = 0;
-    for (int i = 0; i < 4800; ++i, phase += static_cast<std::uint32_t>(step + i / 4))
-      samples.push_back(i < 4000 ? static_cast<std::int16_t>(((phase >> 3) & 0x1FFF) - 0x1000)
-                                 : std::int16_t{0});
-    if (burst % 4 == 3) samples.insert(samples.end(), 9600, std::int16_t{0});
-  }
-  return samples;
-}
 
 struct Decision {
   std::string text;
@@ -56,7 +42,7 @@ class EmbeddedTransducer : public testing::TestWithParam<const runnel_program*> 
   template <class Between>
   std::vector<Decision> run(std::size_t block, const Between& between) {
     std::vector<Decision> decisions;
-    const std::vector<std::int16_t> samples = sound();
+    const std::vector<std::int16_t> samples = runnel::test::tones_with_pauses();
     EXPECT_EQ(runnel_reset(node_), RUNNEL_OK);
     for (std::size_t at = 0; at < samples.size(); at += block) {
       between(at / block);
@@ -77,7 +63,7 @@ class EmbeddedTransducer : public testing::TestWithParam<const runnel_program*> 
 std::vector<Decision> on_host() {
   test::TemporaryFolder folder;
   const std::string wav = (folder.path() / "a.wav").string(), out = (folder.path() / "out.jsonl").string();
-  pipeline::test::write_recording(wav, sound());
+  pipeline::test::write_recording(wav, runnel::test::tones_with_pauses());
   compiler::FileLoader loader;
   const auto model = compiler::load_model(DIGITS_MODEL, {});
   EXPECT_TRUE(model.ok());

@@ -44,7 +44,7 @@ TEST(Corpus, Pte) {
   replay("pte", 4, [](const fs::path&, const auto& bytes) { return feed_foreign(bytes); });
 }
 TEST(Corpus, Onnx) {
-  if (!compiler::have_onnx()) GTEST_SKIP() << "this build reads no .onnx files";
+  if (!compiler::have_onnx()) GTEST_SKIP() << "SKIPPED: this build reads no .onnx files";
   replay("onnx", 4, [](const fs::path&, const auto& bytes) { return feed_foreign(bytes); });
 }
 TEST(Corpus, Recordings) {

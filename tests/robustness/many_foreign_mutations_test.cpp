@@ -49,7 +49,7 @@ void cut_everywhere(const std::vector<Subject>& all) {
 
 TEST(ManyOnnxMutations, EveryOneIsReadOrRefused) {
   const auto all = subjects(onnx_originals(), "peers/M2_u8.onnx");
-  if (all.empty()) GTEST_SKIP() << "a build without ONNX";
+  if (all.empty()) GTEST_SKIP() << "SKIPPED: a build without ONNX";
   mutate_many(all);
 }
 TEST(ManyOnnxMutations, EveryTruncationIsReadOrRefused) {

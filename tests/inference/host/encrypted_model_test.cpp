@@ -110,7 +110,7 @@ TEST(EncryptedModel, RefusedByWhatOnlyReadsPlainOnes) {
 }
 
 TEST(EncryptedModel, WithoutMbedTlsItIsRefused) {
-  if (crypto::available()) GTEST_SKIP() << "this build has mbedTLS";
+  if (crypto::available()) GTEST_SKIP() << "SKIPPED: this build has mbedTLS";
   EXPECT_EQ(encrypt_model(plain_model(), good_key()).status().code(), Code::unsupported);
 }
 

@@ -42,7 +42,7 @@ TEST(SlowLayers, TakeMuchOfTheTimeAndLittleOfTheMachine) {
 
 TEST(SlowLayers, NoLayerOfTheseModelsIsOnTheReference) {
   RUNNEL_NEEDS_DATA();
-  if (best_isa() < Isa::avx2) GTEST_SKIP() << "kernels of x86-64";
+  if (best_isa() < Isa::avx2) GTEST_SKIP() << "SKIPPED: kernels of x86-64";
   for (const char* file : {
            "espdl/models/esp32p4/cat_detect/espdet_pico_224_224_cat.espdl",
            "espdl/models/esp32p4/human_face_recognition/human_face_feat_mfn_s8_v1.espdl",

@@ -14,8 +14,8 @@ namespace {
 class FrameSessions : public testing::Test {
  protected:
   void SetUp() override {
+    RUNNEL_NEEDS_DATA();
     const auto file = runnel::test::data_folder() / "digits" / "digits_c_s8.espdl";
-    if (!std::filesystem::exists(file)) GTEST_SKIP() << "no test data: " << file;
     auto loaded = compiler::load_model(file);
     ASSERT_TRUE(loaded.ok()) << loaded.status().text();
     owned_ = loaded->model;

@@ -211,7 +211,7 @@ TEST(EspdlPackage, ThirdKindIsSealed) {
 }
 
 TEST(EspdlPackage, ThirdKindNeedsMbedTls) {
-  if (crypto::available()) GTEST_SKIP() << "this build has mbedTLS";
+  if (crypto::available()) GTEST_SKIP() << "SKIPPED: this build has mbedTLS";
   const auto read = read_espdl_package(two_models("PDL3"));
   EXPECT_EQ(read.status().code(), Code::unsupported);
   EXPECT_THAT(std::string(read.status().text()), HasSubstr("checksum of a PDL3 package cannot be checked"));

@@ -141,7 +141,8 @@ TEST(BlockQueue, CountsMayOverflow) {
 }
 
 TEST(BlockQueue, SaysWhenThereIsNoMemory) {
-  if (!runnel::test::allocations_are_counted()) GTEST_SKIP() << "a sanitizer ends the program instead";
+  if (!runnel::test::allocations_are_counted())
+    GTEST_SKIP() << "SKIPPED: a sanitizer ends the program instead";
   Bell bell;
   BlockQueue queue;
   const Status status = queue.make(4, std::size_t{1} << 62, 1, bell);

@@ -359,7 +359,7 @@ TEST_F(GraphThreadsTest, AnyTickGivesTheSameFiles) {
 }
 
 TEST_F(GraphThreadsTest, PlacesHeavyBranchesByThemselves) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor";
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "SKIPPED: one processor";
   fill(16000 * 30);
   const std::string text =
       "lossy name=in ! trouble work=60 name=a ! log number=1 in. ! trouble work=60 name=b ! log number=2";
@@ -377,7 +377,7 @@ TEST_F(GraphThreadsTest, PlacesHeavyBranchesByThemselves) {
 }
 
 TEST_F(GraphThreadsTest, StaysOnOneThreadWhereNothingIsGained) {
-  if (!runnel::test::allocations_are_counted()) GTEST_SKIP() << "a sanitizer makes every node heavy";
+  if (!runnel::test::allocations_are_counted()) GTEST_SKIP() << "SKIPPED: a sanitizer makes every node heavy";
   fill(16000 * 30);
   for (const char* text : {"lossy name=in ! log number=1 in. ! log number=2", "lossy ! log"}) {
     GraphOptions with = options(64);
