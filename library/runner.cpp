@@ -1,6 +1,7 @@
 #include "library/runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "npu/host/simulator/simulated_npu.h"

@@ -1,6 +1,7 @@
 // Functions of one value against the C library in double precision.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 
 #include "kernels/elementwise/functions.h"

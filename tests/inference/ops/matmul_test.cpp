@@ -1,6 +1,8 @@
 // Matrix products and softmax.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/inference/ops/one_operator.h"
 
 namespace runnel::test {

@@ -1,6 +1,7 @@
 // Operators on pairs of elements against plain statements of what they compute.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 
 #include "tests/inference/ops/one_operator.h"

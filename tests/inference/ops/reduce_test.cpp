@@ -1,6 +1,8 @@
 // Reductions of integers and floats against plain statements in long double.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/inference/ops/one_operator.h"
 
 namespace runnel::test {
