@@ -11,7 +11,8 @@
 # RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit). Sanitizers and fuzzers get the rest of them, less
 # RUNNEL_RELEASE_TIME (default: 900) for the tests of the release build: a stage that does not fit is cut off or left
 # out, and named at the end, which is not a failure. RUNNEL_JOBS sets the number of jobs (default: one per processor),
-# RUNNEL_TEST_DATA the folder of test data.
+# RUNNEL_TEST_DATA the folder of test data. With RUNNEL_ONCE_MORE_ALONE=1 up to three tests that failed beside others
+# run once more by themselves; those that pass then are named as UNSTEADY and fail nothing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 all=0
@@ -130,8 +131,23 @@ run_tests() {
   local preset=$1 status=0
   shift
   ctest --preset "$preset" --parallel "$jobs" "$@" || status=$?
-  if [[ $status -ne 0 ]]; then keep_failures "$preset"; fi
+  if [[ $status -ne 0 ]]; then
+    keep_failures "$preset"
+    if [[ -n ${RUNNEL_ONCE_MORE_ALONE:-} ]]; then once_more_alone "$preset" && status=0; fi
+  fi
   return "$status"
+}
+# A few tests that failed beside others run once more by themselves. Those that pass then have a fault, which is
+# named with its output, but say nothing about the program.
+once_more_alone() {
+  local preset=$1 folder list again test
+  folder=$(dirname -- "$(log_of "$preset")")
+  list=$folder/Testing/Temporary/LastTestsFailed.log
+  [[ -f $list && $(wc -l <"$list") -le 3 ]] || return 1
+  mapfile -t again < <(cut -d: -f2- "$list")
+  say "once more, alone: ${again[*]}"
+  ctest --preset "$preset" --parallel 1 --rerun-failed || return 1
+  for test in "${again[@]}"; do say "UNSTEADY: $test ($preset) failed beside other tests and passed alone; its first output is above"; done
 }
 # The last lines of each test that failed in the last run of a preset are kept for the end of a long log, where they are looked for.
 keep_failures() {
