@@ -79,8 +79,9 @@ class BuildWithCMake(build_ext):
         if len(modules) != 1:
             raise SystemExit(f"{tree}: {len(modules)} modules of the Python package, expected 1: configure it with -D RUNNEL_PYTHON=ON "
                              "and build runnel_python_package")
+        models = [each for ending in ("*.rnl", "*.json", "*.txt") for each in (tree / "models").glob(f"*/{ending}")]
         for source, to in [(modules[0], folder), *((each, folder / "lib" / "runnel") for each in (tree / "lib" / "runnel").glob("*.so")),
-                           *((each, folder / "models") for each in (tree / "models").glob("*/*.rnl"))]:
+                           *((each, folder / "models" / each.parent.name) for each in models)]:
             to.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, to / source.name)
         for name in ("LICENSE", "NOTICE"):

@@ -107,7 +107,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${CMAKE_INSTALL_I
 
 if(RUNNEL_HOST)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
-          FILES_MATCHING PATTERN "*.rnl" PATTERN "card.json" PATTERN "catalogue.json" PATTERN "CMakeFiles" EXCLUDE)
+          FILES_MATCHING PATTERN "*.rnl" PATTERN "card.json" PATTERN "catalogue.json" PATTERN "lexicon.txt" PATTERN "grammar.txt" PATTERN "CMakeFiles" EXCLUDE)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/runnel/models
           FILES_MATCHING PATTERN "README.md" PATTERN "labels.txt" PATTERN "*.rnlg")
 endif()

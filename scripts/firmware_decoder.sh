@@ -4,7 +4,8 @@
 # BUILD (default: build): a release build. MODEL: a streaming CTC recogniser, TOKENS: its tokens. Without them: the bundled
 # recogniser if the build has one, else a conformer of 0.9 million parameters with random weights from RUNNEL_TEST_DATA. Its
 # outputs favour no token, so that hypotheses change in every frame, which a trained recogniser does less often.
-# RUNNEL_WORDS: a lexicon other than 100 words of random letters. RUNNEL_RECORDING: a .wav of 16 kHz. RUNNEL_BOARDS: other boards.
+# RUNNEL_WORDS: a lexicon other than that of the bundled recogniser, or 100 words of random letters.
+# RUNNEL_RECORDING: a .wav of 16 kHz. RUNNEL_BOARDS: other boards.
 # Ends with 77 when the compiler, QEMU or the data is missing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${1:-$root/build}")
@@ -28,6 +29,7 @@ if (($# >= 3)); then
   model=$2 tokens=(tokens="'$3'")
 elif [[ -f $bundled ]]; then
   model=$bundled
+  words=${RUNNEL_WORDS:-$root/models/commands/lexicon.txt}   # its tokens are phones
 elif [[ -n $data && -f $data/speech/conformer/c_alibi.onnx ]]; then
   model=$work/conformer.rnl
   say "no bundled recogniser: a conformer with random weights"
@@ -43,7 +45,7 @@ fi
 recording=${RUNNEL_RECORDING:-$data/digits/eval_wav/000_0_george_0.wav}
 [[ -f $recording ]] || die "$recording is missing: RUNNEL_RECORDING names another"
 # The same 100 words on every machine: 3 to 8 letters from a linear congruence.
-[[ -n ${RUNNEL_WORDS:-} ]] || awk 'BEGIN { s = 7; for (w = 0; w < 100; ++w) { word = ""; s = (s * 1103 + 12345) % 65536; n = 3 + int(s / 64) % 6
+[[ $words != "$work/words.txt" ]] || awk 'BEGIN { s = 7; for (w = 0; w < 100; ++w) { word = ""; s = (s * 1103 + 12345) % 65536; n = 3 + int(s / 64) % 6
   for (i = 0; i < n; ++i) { s = (s * 1103 + 12345) % 65536; word = word sprintf("%c", 97 + int(s / 64) % 26) } print word } }' >"$words"
 "$runnel" embed "$model" -o "$work/asr" --name asr ${front[@]+"${front[@]}"} --decision "ctc mode=beam beam=8 partials=0 max_tokens=64 lexicon=$words ${tokens[*]}" >"$work/embed.log" 2>&1 || {
   tail -n 1 "$work/embed.log" >&2

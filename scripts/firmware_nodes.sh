@@ -35,8 +35,8 @@ cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$co
 
 # The examples: name, recording, and the nodes that this machine runs before and after the model.
 examples=()
-declare -A brief_of model_of recording_of source_of front_of decision_of flags_of only_on
-# Examples without boards of their own run on all of them; every board links all of them.
+declare -A brief_of model_of recording_of source_of front_of decision_of flags_of only_on too_large_for
+# Examples without boards of their own run on all of them; every board links all of them, but those that are too large for it.
 # A processor without floating point gives these bits for networks in integers only: its C library rounds fmaf() in another way.
 in_integers="digits wake vibration"
 runs_on() {
@@ -169,7 +169,8 @@ measure() {
 for board in "${boards[@]}"; do
   folder=$build/firmware/$board
   mkdir -p "$folder"
-  list=$(printf ';%s' "${examples[@]/#/$embedded/}")
+  list=""
+  for name in "${examples[@]}"; do [[ " ${too_large_for[$name]:-} " == *" $board "* ]] || list+=";$embedded/$name"; done
   [[ $board != "${boards[0]}" ]] || list+=$(printf ';%s' "${extras[@]/#/$embedded/}")
   if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$(toolchain_of "$board")" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" -D RUNNEL_EMBEDDED="${list:1}" &&
          cmake --build "$folder" --parallel "$jobs" --target node_images; } >"$folder.nodes.log" 2>&1; then

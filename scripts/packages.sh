@@ -27,7 +27,7 @@ packages_for() {
     site) echo "mkdocs mkdocs-material codespell" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
     training) echo "python3-numpy python3-scipy python3-torch libopenblas0" \
-                   "espeak-ng flite festival festvox-kdlpc16k asterisk-core-sounds-en-wav pocketsphinx pocketsphinx-en-us" ;;
+                   "espeak-ng flite festival festvox-kdlpc16k festvox-kallpc16k festvox-us-slt-hts asterisk-core-sounds-en-wav pocketsphinx pocketsphinx-en-us" ;;
     *) return 1 ;;
   esac
 }

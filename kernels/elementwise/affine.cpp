@@ -168,7 +168,8 @@ std::int64_t to_integer(float value, float scale, std::int32_t zero_point, Round
       rounding == Rounding::half_even ? __builtin_nearbyintf(value / scale) : rounded(value / scale);
   constexpr float limit = 1e9f;
   if (!(integer > -limit)) return integer != integer ? zero_point : static_cast<std::int64_t>(-limit);
-  return static_cast<std::int64_t>(integer > limit ? limit : integer) + zero_point;
+  // By way of 32 bits, which hold the limit: small machines make 64 of a float in emulated double precision.
+  return std::int64_t{static_cast<std::int32_t>(integer > limit ? limit : integer)} + zero_point;
 }
 
 std::int32_t lowest(DType type) noexcept {

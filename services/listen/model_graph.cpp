@@ -5,6 +5,7 @@
 #include "inference/model/usage.h"
 #include "pipeline/host/graph.h"
 #include "services/listen/stored_files.h"
+#include "services/models/find.h"
 
 namespace runnel::listen {
 
@@ -17,9 +18,12 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
   const fb::Pipeline* pipeline = model.pipeline();
   const std::string front_end =
       !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
-  const std::string decision = !graph.decision.empty() || pipeline == nullptr
-                                   ? graph.decision
-                                   : files_beside(stored(pipeline->decision()), graph.model);
+  std::string decision = graph.decision;
+  if (decision.empty() && pipeline != nullptr) {
+    // The model may be a name: its files lie beside the file that the name stands for.
+    const auto file = models::find_model(graph.model);
+    decision = files_beside(stored(pipeline->decision()), file.ok() ? *file : graph.model);
+  }
   if (front_end.empty()) {
     return Status(Code::invalid_argument)
            << graph.model

@@ -35,6 +35,14 @@ string(FIND "${output}" "${SCRATCH}/prefix/share/runnel/models/digits/digits.rnl
 if(place EQUAL -1)
   message(FATAL_ERROR "the installed program does not find its own models by name, but\n${output}")
 endif()
+# A model by its name, with the files that its decision names. Without ONNX there is none.
+if(EXISTS ${BUILD}/models/commands/commands.rnl)
+  run("listening with an installed model" ${installed} listen commands --wav ${PROJECT}/../../models/commands.wav)
+  string(FIND "${output}" "\"text\":\"turn on the light\"" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "the installed recogniser of commands does not hear \"turn on the light\", but\n${output}")
+  endif()
+endif()
 run("listing the installed catalogue" ${installed} models available)
 foreach(name share/man/man1/runnel.1 share/man/man1/runnel-listen.1 share/bash-completion/completions/runnel
              share/zsh/site-functions/_runnel share/fish/vendor_completions.d/runnel.fish)

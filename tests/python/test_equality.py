@@ -146,7 +146,18 @@ def test_vibration_hears_the_same(program):
         assert [event.json for event in model.listen(path)] == expected
 
 
-@pytest.mark.parametrize("name", ["digits", "vibration"])
+def test_commands_hears_the_same(program):
+    try:
+        model = runnel.load("commands")
+    except runnel.NotFound:
+        pytest.skip("this build has no model commands")
+    path = pathlib.Path(os.environ["RUNNEL_SOURCE"]) / "tests" / "models" / "commands.wav"
+    expected = records(program("listen", "commands", "--wav", path))
+    assert any("turn on the light" in record for record in expected)
+    assert [event.json for event in model.listen(path)] == expected
+
+
+@pytest.mark.parametrize("name", ["commands", "digits", "vibration"])
 def test_reports_are_the_same(name, program):
     try:
         model = runnel.load(name)

@@ -47,6 +47,9 @@ assert model.path.startswith({str(tmp_path)!r}), model.path
 assert model.check().passed
 noise = (numpy.random.default_rng(1).standard_normal(32000) * 0.01).astype(numpy.float32)
 print(len(list(model.listen(noise))), model.session().whole(runnel.FrontEnd(model.front_end)(noise)).data.shape)
+commands = runnel.load("commands")
+assert commands.check().passed
+list(commands.listen(noise))  # opens its words and its grammar
 real = runnel.load({str(SOURCE / 'models' / 'digits' / 'digits.onnx')!r})
 print(real.usage)
 """

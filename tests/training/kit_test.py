@@ -70,6 +70,28 @@ class Words(unittest.TestCase):
         self.assertIn('call ( <n> )+ ( now )*', g.jsgf())
 
 
+class OtherVoices(unittest.TestCase):
+    def test_a_throat_moves_formants(self):
+        values = np.zeros((3, 40), np.float32)
+        values[:, 20] = 1
+        np.testing.assert_allclose(train.other_throat(values, 1.0), values, atol=1e-5)
+        self.assertGreater(train.other_throat(values, 1.15)[0].argmax(), 20)
+        self.assertLess(train.other_throat(values, 0.87)[0].argmax(), 20)
+        np.testing.assert_allclose(train.other_throat(np.full((2, 40), 3.5), 0.9), 3.5, atol=1e-5)
+
+    def test_a_voice_keeps_about_its_tempo(self):
+        x = np.sin(2 * np.pi * 200 * np.arange(32000) / 16000).astype(np.float32)
+        for seed in range(8):
+            y = augment.voice(x, np.random.default_rng(seed))
+            self.assertTrue(0.75 * len(x) < len(y) < 1.25 * len(x), len(y))
+
+    def test_the_last_rate_falls_to_a_hundredth(self):
+        settings = {'peak_rate': 2.0}
+        self.assertEqual([train.last_rate(left, settings) for left in (1.0, 0.7)], [2.0, 2.0])
+        self.assertAlmostEqual(train.last_rate(1 / 3, settings), 1.0)
+        self.assertAlmostEqual(train.last_rate(0.0, settings), 0.02)
+
+
 class Sound(unittest.TestCase):
     def setUp(self):
         self.random = np.random.default_rng(1)

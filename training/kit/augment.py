@@ -34,6 +34,12 @@ def tempo(x, factor, window=640):
     return y[:(count - 1) * hop + window]
 
 
+def voice(x, random):
+    """Another voice: formants and pitch by 1.25 to 0.8, and a tempo that is drawn apart from them."""
+    step = int(random.integers(16, 26))
+    return tempo(resample_poly(x, step, 20).astype(np.float32), step / 20 * random.uniform(0.85, 1.2))
+
+
 def room(x, random):
     """Direct sound, some early reflections and a tail of noise; it dies by 60 dB in 0.1 to 0.7 s and is darker than the direct sound."""
     seconds = random.uniform(0.1, 0.7)

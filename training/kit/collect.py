@@ -92,14 +92,14 @@ def synthetic(model):
     """The phrases to be spoken for training: (voice, text). Voices that are held out are left out."""
     settings, random = model.settings['synthetic'], np.random.default_rng(model.settings['seed'])
     others = (Path(__file__).parent / 'words.txt').read_text(encoding='utf-8').split()
-    names = [v for v in voices.voices() if (v.split('/')[0], v.split('/')[1]) not in model.held_out and not v.startswith('festival/')]
-    espeak = [v for v in names if v.startswith('espeak/')]
-    flite = [v for v in names if v.startswith('flite/')]
+    names = [v for v in voices.voices() if (v.split('/')[0], v.split('/')[1]) not in model.held_out]
+    espeak, flite, festival = ([v for v in names if v.startswith(program + '/')] for program in ('espeak', 'flite', 'festival'))
 
     commands = range(len(model.grammar.commands))
     out = []
     for _ in range(settings['phrases']):
-        voice = (flite if random.random() < settings['flite'] else espeak)
+        program = random.random() - settings['flite']
+        voice = flite if program < 0 else festival if program < settings['festival'] else espeak
         voice = voice[int(random.integers(len(voice)))]
         if random.random() < settings['other_words']:
             text = ' '.join(others[int(random.integers(len(others)))] for _ in range(int(random.integers(1, 6))))

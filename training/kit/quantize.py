@@ -42,7 +42,7 @@ def main(config, work, onnx, out):
     (out / 'labels.txt').write_text('\n'.join(model.tokens) + '\n')
     for file in ('lexicon', 'grammar'):
         shutil.copyfile(model.folder / model.settings['words'][file], out / f'{file}.txt')
-    decision = f'ctc mode=beam beam={model.settings["decoder"]["beam"]} lexicon=lexicon.txt grammar=grammar.txt'
+    decision = f'ctc mode=beam beam={model.settings["decoder"]["beam"]} silence_after=0.7 lexicon=lexicon.txt grammar=grammar.txt'
     subprocess.run([features.program(), 'quantize', onnx, '--calib', str(recordings(model, work)), '--front-end', model.settings['front_end'], '--scheme', 'affine',
                     '--stream', '--methods', model.settings['quantize']['methods'], '--clips', '32', '--layout', 'frames-first', '--classes', str(out / 'labels.txt'), '--name', name, '--decision', decision,
                     '--save-table', str(out / f'{name}.table.json'), '-o', str(out / f'{name}.rnl'), '--quiet'], check=True)

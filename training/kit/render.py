@@ -1,6 +1,7 @@
 """One pass over the training material with drawn augmentation: features and phones, as a shard for train.py.
 
-usage: render.py MODEL.toml WORK_FOLDER PASS      (PASS: a number, which is part of the seed)"""
+usage: render.py MODEL.toml WORK_FOLDER PASS [synthetic]
+PASS: a number, which is part of the seed; with `synthetic`, the synthetic phrases alone."""
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import features
 from collect import Model, load
 
 LONGEST = 9.0  # seconds of a rendered clip
+RECORDED = ('an4', 'speech_commands', 'fsdd')
 
 
 def floats(utterance):
@@ -50,14 +52,16 @@ def spoken(group, random):
         parts.append(x)
     parts.append(np.zeros(int(random.uniform(0.15, 0.6) * audio.RATE), np.float32))
     x = np.concatenate(parts)
-    if factor:
+    if group[0].source not in RECORDED and random.random() < 0.6:
+        x = augment.voice(x, random)  # synthesizers have few voices
+    elif factor:
         x = augment.tempo(x, factor)
     elif random.random() < 0.6:
         x = augment.speed(x, random)
     return x
 
 
-def clips(model, work, random, limit=None):
+def clips(model, work, random, limit=None, only_synthetic=False):
     """(samples, phones as numbers) of the pass."""
     dictionary = model.dictionary()
     number = {t: i for i, t in enumerate(model.tokens)}
@@ -66,7 +70,7 @@ def clips(model, work, random, limit=None):
     if not (work / 'synthetic.npy').exists():
         print('without synthetic phrases, which are not there yet', file=sys.stderr)
     synthetic = load(work / 'synthetic') if (work / 'synthetic.npy').exists() else []
-    for group in groups(recorded, synthetic, random)[:limit]:
+    for group in groups([] if only_synthetic else recorded, synthetic, random)[:limit]:
         x = spoken(group, random)
         if len(x) > LONGEST * audio.RATE:
             continue
@@ -74,7 +78,7 @@ def clips(model, work, random, limit=None):
         yield augment.way_to_the_model(x, random, noises), phones
 
 
-def main(config, work, number):
+def main(config, work, number, only=''):
     model, work = Model(config), Path(work)
     random = np.random.default_rng([model.settings['seed'], int(number)])
     values, lengths, labels, counts = [], [], [], []
@@ -87,7 +91,7 @@ def main(config, work, number):
             labels.extend(phones)
             counts.append(len(phones))
         waiting.clear()
-    for clip in clips(model, work, random):
+    for clip in clips(model, work, random, only_synthetic=bool(only)):
         waiting.append(clip)
         if len(waiting) == 200:
             flush()
@@ -100,6 +104,6 @@ def main(config, work, number):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5) or sys.argv[4:] not in ([], ['synthetic']):
         raise SystemExit(__doc__)
     main(*sys.argv[1:])

@@ -1,8 +1,8 @@
 """Trains a conformer with CTC on the shards of render.py; goes on from the last checkpoint in WORK_FOLDER, or else from the weights.npz
 beside MODEL.toml, or else from nothing.
 
-usage: train.py MODEL.toml WORK_FOLDER SECONDS
-Stops after so many seconds or when all steps are done; a checkpoint every five minutes and at the end. Shards that are made in
+usage: train.py MODEL.toml WORK_FOLDER SECONDS [finish]
+With `finish` the rate falls to a hundredth within these seconds, whatever steps are left. Stops after so many seconds or when all steps are done; a checkpoint every five minutes and at the end. Shards that are made in
 the meantime are taken as they come. Prints the phone errors of the greedy search on the validation recordings."""
 import os
 import sys
@@ -49,11 +49,26 @@ class Shards:
         return [[self.clips[i] for i in out[b]] for b in (range(len(out)) if by_length else random.permutation(len(out)))]
 
 
+def other_throat(values, factor, low=20.0, high=7600.0):
+    """Log-mel energies as of a speaker whose formants are `factor` times as high (Jaitly and Hinton, 2013: VTLP)."""
+    bands = values.shape[1]
+    first, last = (1127 * np.log1p(f / 700) for f in (low, high))
+    step = (last - first) / (bands + 1)
+    centres = 700 * np.expm1((first + step * np.arange(1, bands + 1)) / 1127)
+    at = np.clip((1127 * np.log1p(centres / factor / 700) - first) / step - 1, 0, bands - 1)
+    below = np.minimum(at.astype(int), bands - 2)
+    part = (at - below).astype(np.float32)
+    return values[:, below] * (1 - part) + values[:, below + 1] * part
+
+
 def tensors(batch, random=None, mean=None):
-    """Features padded with the level of silence of each clip, phones, and their lengths; with `random`, bands and spans are masked."""
+    """Features padded with the level of silence of each clip, phones, and their lengths; with `random`, other throats, and bands and
+    spans masked."""
     longest = max(len(v) for v, _ in batch)
     x = np.zeros((len(batch), longest, batch[0][0].shape[1]), np.float32)
     for row, (values, _) in zip(x, batch):
+        if random is not None and random.random() < 0.5:
+            values = other_throat(values.astype(np.float32), random.uniform(0.86, 1.16))
         row[:len(values)] = values
         row[len(values):] = values[-1]
         if random is not None:
@@ -102,6 +117,11 @@ def rate(step, settings):
     return settings['peak_rate'] * min(1.0, max(0.01, left))
 
 
+def last_rate(left, settings):
+    """The rate of a call that finishes, with this part of its time left: level for a third, then linear to a hundredth."""
+    return settings['peak_rate'] * min(1.0, max(0.01, left * 3 / 2))
+
+
 def weights_of(path):
     """The network's state in a file of weights that export.py wrote."""
     with np.load(path) as z:
@@ -115,8 +135,9 @@ def validation(model, work):
             for v, u in zip(features.of_many(model.settings['front_end'], [floats(u) for u in recordings]), recordings)]
 
 
-def main(config, work, seconds):
-    stop = time.monotonic() + float(seconds)
+def main(config, work, seconds, finish=''):
+    seconds = float(seconds)
+    stop = time.monotonic() + seconds
     model, work = Model(config), Path(work)
     settings = model.settings['training']
     torch.set_num_threads(1)
@@ -146,6 +167,10 @@ def main(config, work, seconds):
     held = validation(model, work)
     judge = Conformer(model.settings['bins'], len(model.tokens), **model.settings['model'])
 
+    def rate_now():
+        left = (stop - time.monotonic()) / seconds
+        return min(rate(step, settings), last_rate(left, settings)) if finish else rate(step, settings)
+
     def save():
         judge.load_state_dict(average)
         errors = phone_errors(judge, held)
@@ -153,7 +178,7 @@ def main(config, work, seconds):
                    f'{checkpoint}.part')
         os.replace(f'{checkpoint}.part', checkpoint)
         print(f'{time.strftime("%H:%M:%S")} step {step} hours {sum(len(v) for v, _ in shards.clips) / 360000:.1f} loss {smooth:.3f} '
-              f'rate {rate(step, settings):.5f} phone errors {errors:.4f} processor {time.process_time():.0f} s', flush=True)
+              f'rate {rate_now():.6f} phone errors {errors:.4f} processor {time.process_time():.0f} s', flush=True)
     saved_at, smooth = time.monotonic(), 0.0
     net.train()
     while step < settings['steps'] and time.monotonic() < stop:
@@ -162,7 +187,7 @@ def main(config, work, seconds):
         short_first = step < settings['short_first']
         for batch in shards.refresh().batches(settings['batch_seconds'], random, by_length=short_first):
             for group in optimizer.param_groups:
-                group['lr'] = rate(step, settings)
+                group['lr'] = rate_now()
             x, labels, frames, counts = tensors(batch, random, mean)
             logits = net(x).log_softmax(-1).transpose(0, 1)
             loss = F.ctc_loss(logits, labels, frames, counts, reduction='sum', zero_infinity=True) / counts.sum()
@@ -188,6 +213,6 @@ def main(config, work, seconds):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5) or sys.argv[4:] not in ([], ['finish']):
         raise SystemExit(__doc__)
     main(*sys.argv[1:])

@@ -8,7 +8,7 @@ ACCENTS = ('en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-
 VARIANTS = ('m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8', 'f1', 'f2', 'f3', 'f4', 'f5', 'klatt2', 'klatt4', 'steph', 'Andrea', 'Alex',
             'Michael', 'adam', 'linda', 'belinda', 'quincy', 'Lee')
 FLITE = ('kal16', 'rms', 'slt', 'awb')
-FESTIVAL = ('ked_diphone',)
+FESTIVAL = ('kal_diphone', 'cmu_us_slt_arctic_hts', 'ked_diphone')
 
 
 def voices():
