@@ -79,6 +79,23 @@ std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const
           y + i, _mm512_permutexvar_epi32(order, _mm512_min_epi8(_mm512_max_epi8(bytes, low), high)));
     }
   }
+#elif defined(__AVX2__)
+  if (spec.y_zero >= -128 && spec.y_zero <= 127) {
+    const __m256i zero = _mm256_set1_epi16(static_cast<std::int16_t>(spec.y_zero)),
+                  low = _mm256_set1_epi8(static_cast<std::int8_t>(lowest)),
+                  high = _mm256_set1_epi8(static_cast<std::int8_t>(highest)),
+                  order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const auto words_at = [&](std::size_t at) __attribute__((always_inline)) {
+      return _mm256_adds_epi16(_mm256_packs_epi32(reinterpret_cast<__m256i>(sum_at(at)),
+                                                  reinterpret_cast<__m256i>(sum_at(at + kIntLanes))),
+                               zero);
+    };
+    for (; i + 4 * kIntLanes <= spec.count; i += 4 * kIntLanes) {
+      const __m256i bytes = _mm256_packs_epi16(words_at(i), words_at(i + 2 * kIntLanes)),
+                    held = _mm256_min_epi8(_mm256_max_epi8(bytes, low), high);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm256_permutevar8x32_epi32(held, order));
+    }
+  }
 #endif
   const I low = lowest - I{}, high = highest - I{};
   for (; i + kIntLanes <= spec.count; i += kIntLanes) {
@@ -121,6 +138,27 @@ void affine_sums(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexc
         const std::int32_t l = left((p - a_zero) * scale), r = right((q - b_zero) * scale);
         return out(kOp == AffinePair::add ? l + r : l - r) + y_zero;
       });
+    }
+    // A shorter operand is repeated, often enough for whole vectors.
+    const std::size_t few = spec.a_count < spec.b_count ? spec.a_count : spec.b_count;
+    if (few > 1 && few < spec.count && (spec.a_count == spec.count || spec.b_count == spec.count)) {
+      const bool left_is_short = spec.a_count == few;
+      constexpr std::size_t kRoom = 256;
+      alignas(64) T repeated[kRoom];
+      const T* again = left_is_short ? a : b;
+      std::size_t block = few;
+      if (few <= kRoom / 4) {
+        block = kRoom / few * few;
+        for (std::size_t i = 0; i < block && i < spec.count; ++i) repeated[i] = again[i % few];
+        again = repeated;
+      }
+      for (std::size_t i = 0; i < spec.count; i += block) {
+        AffinePairSpec part = spec;
+        part.count = spec.count - i < block ? spec.count - i : block;
+        part.a_count = part.b_count = part.count;
+        affine_sums<kOp>(part, left_is_short ? again : a + i, left_is_short ? b + i : again, y + i);
+      }
+      return;
     }
   }
 #endif
