@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace runnel::kernels {
 namespace {
 
@@ -24,6 +28,37 @@ void copy_line(std::int64_t count, const std::byte* x, std::int64_t x_step, std:
                std::int64_t y_step) noexcept {
   for (std::int64_t i = 0; i < count; ++i) std::memcpy(y + i * y_step, x + i * x_step, kSize);
 }
+
+#if defined(__SSE2__)
+// Eight rows of eight bytes become columns.
+void transpose_tile(const std::byte* x, std::int64_t x_step, std::byte* y, std::int64_t y_step) noexcept {
+  __m128i rows[4];
+  for (int i = 0; i < 4; ++i)
+    rows[i] = _mm_unpacklo_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x + 2 * i * x_step)),
+                                _mm_loadl_epi64(reinterpret_cast<const __m128i*>(x + (2 * i + 1) * x_step)));
+  const __m128i low[2] = {_mm_unpacklo_epi16(rows[0], rows[1]), _mm_unpacklo_epi16(rows[2], rows[3])},
+                high[2] = {_mm_unpackhi_epi16(rows[0], rows[1]), _mm_unpackhi_epi16(rows[2], rows[3])};
+  const __m128i pairs[4] = {_mm_unpacklo_epi32(low[0], low[1]), _mm_unpackhi_epi32(low[0], low[1]),
+                            _mm_unpacklo_epi32(high[0], high[1]), _mm_unpackhi_epi32(high[0], high[1])};
+  for (int j = 0; j < 4; ++j) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y + 2 * j * y_step), pairs[j]);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y + (2 * j + 1) * y_step), _mm_srli_si128(pairs[j], 8));
+  }
+}
+// y[j * y_step + i] = x[i * x_step + j].
+void transpose_bytes(std::int64_t rows, std::int64_t columns, const std::byte* x, std::int64_t x_step,
+                     std::byte* y, std::int64_t y_step) noexcept {
+  std::int64_t done = 0;
+  for (; done + 8 <= columns; done += 8) {
+    std::int64_t i = 0;
+    for (; i + 8 <= rows; i += 8)
+      transpose_tile(x + i * x_step + done, x_step, y + done * y_step + i, y_step);
+    for (std::int64_t j = done; j < done + 8; ++j)
+      copy_line<1>(rows - i, x + i * x_step + j, x_step, y + j * y_step + i, 1);
+  }
+  for (; done < columns; ++done) copy_line<1>(rows, x + done, x_step, y + done * y_step, 1);
+}
+#endif
 
 // Copies a box of `dims` elements between two layouts. Merges axes that are dense on both sides first, so
 // that the innermost loop is as long as possible.
@@ -57,9 +92,23 @@ void copy_box(std::size_t element_size, int rank, const Dims& dims, const void* 
     x_step = x_steps[axes];
     y_step = y_steps[axes];
   }
+#if defined(__SSE2__)
+  // Rows of bytes that become columns.
+  std::int64_t columns = 0, column_step = 0;
+  if (size == 1 && axes > 0 && y_step == 1 && x_step != 1 && x_steps[axes - 1] == 1) {
+    --axes;
+    columns = sizes[axes];
+    column_step = y_steps[axes];
+  }
+#endif
   std::array<std::int64_t, kMaxRank> index{};
   while (true) {
-    if (x_step == size && y_step == size) {
+#if defined(__SSE2__)
+    if (columns > 0)
+      transpose_bytes(line, columns, x, x_step, y, column_step);
+    else
+#endif
+        if (x_step == size && y_step == size) {
       std::memcpy(y, x, static_cast<std::size_t>(line * size));
     } else if (size == 1) {
       copy_line<1>(line, x, x_step, y, y_step);

@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/crc32c.h"
 #include "base/host/late_library.h"
+#include "decoding/host/search_tables.h"
 
 using runnel::Code;
 using runnel::DType;
@@ -42,6 +43,13 @@ runnel::Result<std::unique_ptr<runnel_node>> runnel_node::make(
   RUNNEL_ASSIGN(node->graph, program->make_graph());
   node->source = &runnel::library::attach(*node->graph, *node->outbox);
   node->origin = runnel::library::origin_of(*node->graph);
+  for (int i = 0; i < node->graph->size(); ++i) {
+    const auto& stage = node->graph->stage(i);
+    const auto* const decoder = runnel::library::decoder_of(*stage.type, *stage.node);
+    if (decoder == nullptr || decoder->tables == nullptr) continue;
+    const std::uint32_t one = runnel::decoding::fingerprint(*decoder->tables);
+    node->tables = runnel::crc32c(std::as_bytes(std::span(&one, 1)), node->tables);
+  }
   node->outbox->observe(options.on_frames, options.user);
   node->gate.reset();
   return node;
@@ -92,7 +100,7 @@ runnel_node::Header runnel_node::header() const {
   identity = runnel::crc32c(std::as_bytes(std::span(program->text())), identity);
   for (const runnel::Model* const model : program->models().loaded())
     identity = runnel::crc32c(model->bytes(), identity);
-  const std::uint32_t layout[] = {map.fingerprint(), static_cast<std::uint32_t>(runnel::best_isa())};
+  const std::uint32_t layout[] = {map.fingerprint(), static_cast<std::uint32_t>(runnel::best_isa()), tables};
   header.identity = runnel::crc32c(std::as_bytes(std::span(layout)), identity);
   header.graph_bytes = map.bytes();
   header.decision_bytes = outbox->saved_bytes();

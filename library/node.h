@@ -38,6 +38,7 @@ struct runnel_node {
   runnel::library::PushedSamples* source = nullptr;
   runnel::embed::EnergyGate gate;
   std::uint64_t gated = 0;
+  std::uint32_t tables = 0;  // of its decoders of speech, which files may have changed
   bool ended = false;
 
  private:

@@ -7,6 +7,7 @@
 #include "library/outbox.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/decode/decoder.h"
 #include "pipeline/nodes/host/model/live_infer.h"
 
 namespace runnel::library {
@@ -80,6 +81,10 @@ class SharedModelInfer final : public pipeline::LiveInfer {
 
 // Connects the sinks of a graph to what waits for the application. Returns its source.
 PushedSamples& attach(pipeline::Graph& graph, Outbox& outbox);
+
+// The node as a decoder of speech, or null. Its tables lie elsewhere; they are the same in all graphs of a
+// program as long as its files are.
+const pipeline::Decoder* decoder_of(const pipeline::NodeType& type, const pipeline::Node& node) noexcept;
 
 // What a graph of the library may have: every node with an input and an output, and the ends above.
 pipeline::NodeTable library_nodes();

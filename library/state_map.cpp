@@ -67,7 +67,7 @@ bool in_library(Word word) noexcept {
 // The source of a graph of the library.
 PushedSamples& source_of(pipeline::Graph& graph) { return static_cast<PushedSamples&>(*graph.stage(0).node); }
 
-// Marks the words of the buffers between nodes.
+// Marks the words of the buffers between nodes, and of what decoders point to in them.
 template <class Mark>
 void for_each_buffer_word(pipeline::Graph& graph, const Mark& mark) {
   const std::span<const std::byte> piece = graph.memory_piece();
@@ -79,6 +79,15 @@ void for_each_buffer_word(pipeline::Graph& graph, const Mark& mark) {
     const std::size_t bytes = static_cast<std::size_t>(edge.output.capacity) * edge.format.frame_bytes();
     // A word that is shared with other things is not marked.
     for (std::size_t word = (first + 7) / 8; (word + 1) * 8 <= first + bytes; ++word) mark(word);
+  }
+  for (int i = 0; i < graph.size(); ++i) {
+    const pipeline::Decoder* const decoder = decoder_of(*graph.stage(i).type, *graph.stage(i).node);
+    if (decoder == nullptr) continue;
+    for (const std::span<const std::byte> memory : decoder->passing_memory()) {
+      if (memory.empty()) continue;
+      const auto first = static_cast<std::size_t>(memory.data() - piece.data());
+      for (std::size_t word = (first + 7) / 8; (word + 1) * 8 <= first + memory.size(); ++word) mark(word);
+    }
   }
 }
 

@@ -33,7 +33,7 @@ elif [[ -f $bundled ]]; then
 elif [[ -n $data && -f $data/speech/conformer/c_alibi.onnx ]]; then
   model=$work/conformer.rnl
   say "no bundled recogniser: a conformer with random weights"
-  "$runnel" quantize "$data/speech/conformer/c_alibi.onnx" -o "$model" --time-axis 1 --attention-window 16 --stream --calib "$data/speech/set" --clips 8 \
+  "$runnel" quantize "$data/speech/conformer/c_alibi.onnx" -o "$model" --time-axis 1 --attention-window 16 --stream --calib "$data/speech/zipformer/speech_66s.flac" --clips 8 \
     --front-end "fbank num_mel_bins=80" --methods none --quiet >"$work/quantize.log" 2>&1 || die "the conformer cannot be quantized ($work/quantize.log)"
   front=(--front-end "fbank num_mel_bins=80")
   { echo "<blk>"; printf '%s\n' {a..z}; printf 'x%s\n' 1 2 3 4 5; } >"$work/tokens.txt"

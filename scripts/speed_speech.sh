@@ -79,6 +79,11 @@ END
     printf '| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %s |\n' "${what[$one]}" "$(middle "$one" '$1')" "$(column "$one" '$1' | head -n 1)" "$(middle "$one" '$2')" "$(column "$one" '$2' | head -n 1)" "$ratio" "${most[$one]}"
     awk -v a="$ratio" -v b="${most[$one]}" 'BEGIN { exit !(a <= b) }' || missed=$((missed + 1))
   done
+  # The section of scripts/speed_conformers.sh stays.
+  if [[ -f $page ]] && grep -q '^## Conformers$' "$page"; then
+    echo
+    sed -n '/^## Conformers$/,$p' "$page"
+  fi
 } >"$work/page.md"
 cp "$work/page.md" "$page"
 cat "$page"

@@ -32,6 +32,9 @@ struct Tensor {
   std::optional<std::vector<std::byte>> data;  // constants: dense, little endian
 };
 
+// All of a tensor but the values of a constant, which are not copied on the way.
+Tensor without_data(const Tensor& tensor);
+
 // Number of elements of a shape, 1 for a scalar.
 std::size_t element_count(const std::vector<std::int32_t>& shape) noexcept;
 

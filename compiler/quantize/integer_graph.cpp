@@ -32,8 +32,15 @@ void store_all(const std::vector<std::int32_t>& integers, DType type, Tensor& te
 class Emission {
  public:
   Emission(const Graph& graph, const Plan& plan)
-      : from_(graph), plan_(plan), types_(tensor_types(graph, plan)), graph_(graph) {
-    graph_.nodes.clear();
+      : from_(graph), plan_(plan), types_(tensor_types(graph, plan)) {
+    graph_.name = graph.name;
+    graph_.inputs = graph.inputs;
+    graph_.outputs = graph.outputs;
+    graph_.time_axes = graph.time_axes;
+    graph_.time_axis_reason = graph.time_axis_reason;
+    graph_.metadata = graph.metadata;
+    graph_.pipeline = graph.pipeline;
+    for (const Tensor& tensor : graph.tensors) graph_.tensors.push_back(without_data(tensor));
   }
 
   Result<Graph> run() {
@@ -42,7 +49,7 @@ class Emission {
       number_ = static_cast<int>(n);
       RUNNEL_TRY(emit(from_.nodes[n]));
     }
-    graph_.vectors.clear();
+    keep_constants();
     mark_non_negative(graph_);
     return std::move(graph_);
   }
@@ -59,6 +66,16 @@ class Emission {
   void quantize_tensor(TensorId id) {
     const DType type = types_[static_cast<std::size_t>(id)];
     if (before(id).dtype == DType::float32 && type != DType::float32) set_grid(at(id), grid(id, type));
+  }
+
+  // Those that stay as they were: most do not.
+  void keep_constants() {
+    std::vector<TensorId> used = graph_.outputs;
+    for (const Node& node : graph_.nodes) used.insert(used.end(), node.inputs.begin(), node.inputs.end());
+    for (const TensorId id : used) {
+      if (id < 0 || static_cast<std::size_t>(id) >= from_.tensors.size() || at(id).data) continue;
+      at(id).data = before(id).data;
+    }
   }
 
   TensorId add(Tensor tensor) {
@@ -268,10 +285,13 @@ class Emission {
     const TensorId x = node.inputs[0];
     const Grid in = grid(x, type), out = grid(node.outputs[0], type);
     const auto decided = plan_.layers.find(number_);
-    const Layer layer = decided != plan_.layers.end()
-                            ? decided->second
-                            : nearest_layer(from_, from_.nodes[static_cast<std::size_t>(number_)], plan_, in);
-    Tensor weights = before(node.inputs[1]);
+    const std::shared_ptr<const Layer> kept =
+        decided != plan_.layers.end()
+            ? decided->second
+            : std::make_shared<const Layer>(
+                  nearest_layer(from_, from_.nodes[static_cast<std::size_t>(number_)], plan_, in));
+    const Layer& layer = *kept;
+    Tensor weights = without_data(before(node.inputs[1]));
     weights.dtype = type;
     weights.channel_axis = layer.steps.size() > 1 ? 0 : -1;
     if (affine()) {

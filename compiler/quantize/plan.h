@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,13 +29,14 @@ struct Layer {
 struct Plan {
   TargetRules target;
   Scheme scheme = Scheme::pow2;
-  std::vector<Role> roles;            // per node
-  std::vector<DType> types;           // per node: int8, int16, float32 (as it is)
-  std::vector<TensorId> groups;       // per tensor: whose range it shares
-  std::vector<Range> ranges;          // per tensor; that of its group counts
-  std::vector<bool> shares;           // per tensor; that of its group counts: parts of 1, with their own grid
-  std::map<TensorId, int> stated;     // exponents of groups that were stated: nothing changes them
-  std::map<int, Layer> layers;        // per node: weights that were decided; others are rounded to nearest
+  std::vector<Role> roles;         // per node
+  std::vector<DType> types;        // per node: int8, int16, float32 (as it is)
+  std::vector<TensorId> groups;    // per tensor: whose range it shares
+  std::vector<Range> ranges;       // per tensor; that of its group counts
+  std::vector<bool> shares;        // per tensor; that of its group counts: parts of 1, with their own grid
+  std::map<TensorId, int> stated;  // exponents of groups that were stated: nothing changes them
+  // Per node: weights that were decided; others are rounded to nearest. Plans that are tried share them.
+  std::map<int, std::shared_ptr<const Layer>> layers;
   std::map<int, int> gate_exponents;  // of recurrent nodes
   std::map<std::pair<int, int>, Layer>
       matrices;  // of recurrent nodes, by node and place of the input (1, 2); others are rounded to nearest

@@ -1,5 +1,6 @@
 #include "decoding/host/search_tables.h"
 
+#include "base/crc32c.h"
 #include "base/host/small_file.h"
 #include "decoding/host/tokens_file.h"
 
@@ -73,6 +74,59 @@ Result<std::unique_ptr<const OwnedSearchTables>> OwnedSearchTables::read(const S
                        self->hotwords_.whole_words};
   }
   return std::unique_ptr<const OwnedSearchTables>(std::move(self));
+}
+
+namespace {
+
+// Numbers and texts in order, texts with their lengths.
+class Fingerprint {
+ public:
+  void add(std::int64_t number) noexcept { crc_ = crc32c(std::as_bytes(std::span(&number, 1)), crc_); }
+  void add(std::span<const std::string_view> texts) noexcept {
+    add(static_cast<std::int64_t>(texts.size()));
+    for (const std::string_view text : texts) {
+      add(static_cast<std::int64_t>(text.size()));
+      crc_ = crc32c(std::as_bytes(std::span(text)), crc_);
+    }
+  }
+  [[nodiscard]] std::uint32_t value() const noexcept { return crc_; }
+
+ private:
+  std::uint32_t crc_ = crc32c({});
+};
+
+}  // namespace
+
+std::uint32_t fingerprint(const SearchTables& tables) noexcept {
+  Fingerprint all;
+  all.add(tables.vocabulary.pieces);
+  all.add(tables.vocabulary.blank);
+  all.add(static_cast<std::int64_t>(tables.vocabulary.units));
+  all.add(static_cast<std::int64_t>(tables.graph.nodes.size()));
+  for (const WordNode& node : tables.graph.nodes) {
+    for (const std::int32_t number : {node.first_arc, node.arcs, node.word, node.after}) all.add(number);
+    all.add(node.accepts ? 1 : 0);
+  }
+  for (const WordArc& arc : tables.graph.arcs) {
+    all.add(arc.token);
+    all.add(arc.node);
+  }
+  all.add(tables.graph.words);
+  all.add(tables.graph.start);
+  all.add(static_cast<std::int64_t>(tables.hotwords.states.size()));
+  for (const HotwordState& state : tables.hotwords.states) {
+    for (const std::int64_t number :
+         {std::int64_t{state.first_arc}, std::int64_t{state.arcs}, std::int64_t{state.fail},
+          static_cast<std::int64_t>(state.credit), static_cast<std::int64_t>(state.completed)})
+      all.add(number);
+  }
+  for (const HotwordArc& arc : tables.hotwords.arcs) {
+    all.add(arc.token);
+    all.add(arc.state);
+  }
+  all.add(tables.hotwords.start);
+  all.add(tables.hotwords.whole_words ? 1 : 0);
+  return all.value();
 }
 
 }  // namespace runnel::decoding

@@ -1,6 +1,7 @@
 // The tables of a search, made from text: what a decoder reads in its node, and what firmware has in flash.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,5 +68,8 @@ class OwnedSearchTables {
   HotwordsText hotwords_;
   SearchTables tables_;
 };
+
+// Of all that a search with these tables depends on.
+std::uint32_t fingerprint(const SearchTables& tables) noexcept;
 
 }  // namespace runnel::decoding

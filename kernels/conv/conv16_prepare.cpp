@@ -76,8 +76,7 @@ bool split_runs(const ConvSpec& spec, const Pieces& pieces, std::int64_t* sums, 
 
 // Per channel the bias, the shift, and where results are only shifted (`wide.shifts`) the mask of the bits
 // that the shift drops, half of it added to the bias. False without memory.
-bool set_sums(const ConvSpec& spec, std::int64_t lanes, bool in_vectors, Memory& memory,
-              Wide& wide) noexcept {
+bool set_sums(const ConvSpec& spec, std::int64_t lanes, Memory& memory, Wide& wide) noexcept {
   const std::int64_t padded = ceil_div(spec.out_channels, lanes) * lanes;
   auto* table = static_cast<std::int64_t*>(
       memory.allocate(static_cast<std::size_t>(3 * padded) * sizeof(std::int64_t), 64));
@@ -85,7 +84,7 @@ bool set_sums(const ConvSpec& spec, std::int64_t lanes, bool in_vectors, Memory&
   std::int64_t *bias = table, *shift = table + padded, *mask = table + 2 * padded;
   const Requant& how = spec.requant;
   wide.even = how.rounding == Rounding::half_even;
-  wide.shifts = in_vectors && how.multiplier == nullptr && how.zero_point == 0;
+  wide.shifts = how.multiplier == nullptr && how.zero_point == 0;
   for (std::int32_t i = 0; i < how.count; ++i) wide.shifts = wide.shifts && how.shift[i] >= 0;
   for (std::int64_t c = 0; c < padded; ++c) {
     const bool real = c < spec.out_channels;
@@ -134,7 +133,7 @@ Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept {
     return exhausted;
   *plan = ConvPlan{};
   *wide = Wide{};
-  if (!set_sums(spec, kernels.lanes, isa != Isa::avx2, memory, *wide)) return exhausted;
+  if (!set_sums(spec, kernels.lanes, memory, *wide)) return exhausted;
   set_geometry(spec, *plan);
   const std::int64_t piece_elements = 2 * pieces.pairs();
   std::int64_t *const patch_tap = offsets + places, *const patch_run = patch_tap + taps;

@@ -48,18 +48,12 @@ struct ShiftedLanes {
   [[gnu::always_inline]] IntLanes operator()(IntLanes d) const noexcept { return scale(d << up); }
 };
 
-// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results. left,
-// right: the operands' parts of the sum.
-template <AffinePair kOp, class Left, class Right>
-std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const Right& right,
-                             const std::int8_t* a, const std::int8_t* b, std::int8_t* y) noexcept {
+// Whole vectors of results, each `value_at` of its place plus the zero point; returns their number.
+template <class ValueAt>
+[[gnu::always_inline]] inline std::size_t store_lanes(const AffinePairSpec& spec, std::int8_t* y,
+                                                      const ValueAt& value_at) noexcept {
   using I = IntLanes;
-  const MultiplierLanes out(spec.y);
   const std::int32_t lowest = spec.low < -128 ? -128 : spec.low, highest = spec.high > 127 ? 127 : spec.high;
-  const auto sum_at = [&](std::size_t i) __attribute__((always_inline)) {
-    const I l = left(widened(a + i) - spec.a_zero), r = right(widened(b + i) - spec.b_zero);
-    return out(kOp == AffinePair::add ? l + r : l - r);
-  };
   std::size_t i = 0;
 #if defined(__AVX512BW__)
   // Packing saturates to 16 bits before the zero point is added: beyond every byte it stays beyond.
@@ -69,8 +63,8 @@ std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const
                   high = _mm512_set1_epi8(static_cast<std::int8_t>(highest)),
                   order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const auto words_at = [&](std::size_t at) __attribute__((always_inline)) {
-      return _mm512_adds_epi16(_mm512_packs_epi32(reinterpret_cast<__m512i>(sum_at(at)),
-                                                  reinterpret_cast<__m512i>(sum_at(at + kIntLanes))),
+      return _mm512_adds_epi16(_mm512_packs_epi32(reinterpret_cast<__m512i>(value_at(at)),
+                                                  reinterpret_cast<__m512i>(value_at(at + kIntLanes))),
                                zero);
     };
     for (; i + 4 * kIntLanes <= spec.count; i += 4 * kIntLanes) {
@@ -79,14 +73,54 @@ std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const
           y + i, _mm512_permutexvar_epi32(order, _mm512_min_epi8(_mm512_max_epi8(bytes, low), high)));
     }
   }
+#elif defined(__AVX2__)
+  if (spec.y_zero >= -128 && spec.y_zero <= 127) {
+    const __m256i zero = _mm256_set1_epi16(static_cast<std::int16_t>(spec.y_zero)),
+                  low = _mm256_set1_epi8(static_cast<std::int8_t>(lowest)),
+                  high = _mm256_set1_epi8(static_cast<std::int8_t>(highest)),
+                  order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const auto words_at = [&](std::size_t at) __attribute__((always_inline)) {
+      return _mm256_adds_epi16(_mm256_packs_epi32(reinterpret_cast<__m256i>(value_at(at)),
+                                                  reinterpret_cast<__m256i>(value_at(at + kIntLanes))),
+                               zero);
+    };
+    for (; i + 4 * kIntLanes <= spec.count; i += 4 * kIntLanes) {
+      const __m256i bytes = _mm256_packs_epi16(words_at(i), words_at(i + 2 * kIntLanes)),
+                    held = _mm256_min_epi8(_mm256_max_epi8(bytes, low), high);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm256_permutevar8x32_epi32(held, order));
+    }
+  }
 #endif
   const I low = lowest - I{}, high = highest - I{};
   for (; i + kIntLanes <= spec.count; i += kIntLanes) {
-    I sum = sum_at(i) + spec.y_zero;
+    I sum = value_at(i) + spec.y_zero;
     sum = sum < low ? low : sum;
     narrow(sum > high ? high : sum, y + i);
   }
   return i;
+}
+
+// Whole vectors of affine_sums() of bytes, operands of full length; returns the number of results. left,
+// right: the operands' parts of the sum.
+template <AffinePair kOp, class Left, class Right>
+std::size_t affine_sum_lanes(const AffinePairSpec& spec, const Left& left, const Right& right,
+                             const std::int8_t* a, const std::int8_t* b, std::int8_t* y) noexcept {
+  using I = IntLanes;
+  const MultiplierLanes out(spec.y);
+  return store_lanes(
+      spec, y, [&](std::size_t i) __attribute__((always_inline)) {
+        const I l = left(widened(a + i) - spec.a_zero), r = right(widened(b + i) - spec.b_zero);
+        return out(kOp == AffinePair::add ? l + r : l - r);
+      });
+}
+// The same of products.
+inline std::size_t affine_product_lanes(const AffinePairSpec& spec, const std::int8_t* a,
+                                        const std::int8_t* b, std::int8_t* y) noexcept {
+  const MultiplierLanes out(spec.y);
+  return store_lanes(
+      spec, y, [&](std::size_t i) __attribute__((always_inline)) {
+        return out((widened(a + i) - spec.a_zero) * (widened(b + i) - spec.b_zero));
+      });
 }
 template <AffinePair kOp>
 std::size_t affine_sum_vectors(const AffinePairSpec& spec, const std::int8_t* a, const std::int8_t* b,
@@ -122,6 +156,27 @@ void affine_sums(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexc
         return out(kOp == AffinePair::add ? l + r : l - r) + y_zero;
       });
     }
+    // A shorter operand is repeated, often enough for whole vectors.
+    const std::size_t few = spec.a_count < spec.b_count ? spec.a_count : spec.b_count;
+    if (few > 1 && few < spec.count && (spec.a_count == spec.count || spec.b_count == spec.count)) {
+      const bool left_is_short = spec.a_count == few;
+      constexpr std::size_t kRoom = 256;
+      alignas(64) T repeated[kRoom];
+      const T* again = left_is_short ? a : b;
+      std::size_t block = few;
+      if (few <= kRoom / 4) {
+        block = kRoom / few * few;
+        for (std::size_t i = 0; i < block && i < spec.count; ++i) repeated[i] = again[i % few];
+        again = repeated;
+      }
+      for (std::size_t i = 0; i < spec.count; i += block) {
+        AffinePairSpec part = spec;
+        part.count = spec.count - i < block ? spec.count - i : block;
+        part.a_count = part.b_count = part.count;
+        affine_sums<kOp>(part, left_is_short ? again : a + i, left_is_short ? b + i : again, y + i);
+      }
+      return;
+    }
   }
 #endif
   for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
@@ -151,7 +206,18 @@ void affine_typed(const AffinePairSpec& spec, const T* a, const T* b, T* y) noex
     }
     default: {
       const Multiplier32<sizeof(T) == 1> out(spec.y);
-      return for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+      AffinePairSpec rest = spec;
+#if defined(__AVX512F__) || defined(__AVX2__)
+      if constexpr (sizeof(T) == 1) {
+        if (spec.op == AffinePair::mul && spec.a_count == spec.count && spec.b_count == spec.count) {
+          const std::size_t done = affine_product_lanes(spec, a, b, y);
+          if (done == spec.count) return;
+          a += done, b += done, y += done;
+          rest.count = rest.a_count = rest.b_count = spec.count - done;
+        }
+      }
+#endif
+      return for_each(rest, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
         return out((p - a_zero) * (q - b_zero)) + y_zero;
       });
     }

@@ -72,6 +72,23 @@ TYPED_TEST(Movement, TransposeMovesEveryElement) {
   }
 }
 
+// Bytes move in tiles of eight by eight where there are as many.
+TYPED_TEST(Movement, RowsBecomeColumns) {
+  for (const int rows : {1, 7, 8, 9, 16, 17, 24, 31}) {
+    for (const int columns : {1, 7, 8, 9, 16, 17, 24, 31}) {
+      const Dims x_dims = {2, rows, columns};
+      const std::vector<std::uint8_t> perm = {0, 2, 1};
+      const auto x = this->numbers(elements(3, x_dims));
+      std::vector<TypeParam> y(x.size());
+      transpose(sizeof(TypeParam), 3, x_dims, perm, x.data(), y.data());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto r = static_cast<std::size_t>(rows), c = static_cast<std::size_t>(columns);
+        ASSERT_EQ(y[i / (r * c) * r * c + i % c * r + i / c % r], x[i]) << rows << " x " << columns;
+      }
+    }
+  }
+}
+
 TYPED_TEST(Movement, SliceTakesStepsInBothDirections) {
   for (int repeat = 0; repeat < 300; ++repeat) {
     const int rank = this->pick(1, kMaxRank);

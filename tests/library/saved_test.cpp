@@ -41,6 +41,15 @@ struct Handle {
 void fetch(runnel_node* node, std::string& all) {
   runnel_event event;
   while (runnel_poll(node, &event) == 1) all += std::string(runnel_line(node)) + "\n";
+  runnel_text text;
+  while (runnel_poll_text(node, &text) == 1) {
+    all += std::string(text.is_final != 0 ? "final " : "partial ") + text.text + " " +
+           std::to_string(text.segment) + " " + std::to_string(text.begin) + " " + std::to_string(text.end) +
+           " " + std::to_string(text.stable) + "\n";
+    for (std::size_t i = 0; i < text.token_count; ++i)
+      all += std::string(text.tokens[i].text) + " " + std::to_string(text.tokens[i].begin) + " " +
+             std::to_string(text.tokens[i].confidence) + "\n";
+  }
   for (const runnel_stage stage : {RUNNEL_FEATURES, RUNNEL_OUTPUT}) {
     runnel_frames frames;
     while (runnel_poll_frames(node, stage, &frames) == 1) {
@@ -73,12 +82,11 @@ std::string rest(runnel_node* node, const std::vector<float>& samples, std::size
   for (volatile std::uintptr_t& word : words) word = reinterpret_cast<std::uintptr_t>(&runnel_save);
 }
 
-class Saved : public testing::TestWithParam<std::string> {};
-
-TEST_P(Saved, GoesOnWhereItWas) {
+// Stops a graph's streams at several places and lets others go on with their states. `expected`: what the
+// last one gave from there on.
+void expect_it_goes_on(const std::string& graph, std::string& expected) {
   runnel_program* program = nullptr;
-  ASSERT_EQ(runnel_load_graph(GetParam().c_str(), "frames=1000000", &program), RUNNEL_OK)
-      << runnel_last_failure();
+  ASSERT_EQ(runnel_load_graph(graph.c_str(), "frames=1000000", &program), RUNNEL_OK) << runnel_last_failure();
   const std::vector<float> samples = noise(48000);
   for (const std::size_t half : {0u, 1u, 7321u, 16000u, 30001u}) {
     SCOPED_TRACE(half);
@@ -106,7 +114,7 @@ TEST_P(Saved, GoesOnWhereItWas) {
     std::string dropped;
     fetch(other.node, dropped);
     ASSERT_EQ(runnel_restore(other.node, saved.data(), bytes), RUNNEL_OK) << runnel_last_failure();
-    const std::string expected = rest(one.node, samples, half, 160);
+    expected = rest(one.node, samples, half, 160);
     ASSERT_FALSE(expected.empty());
     EXPECT_EQ(rest(copy.node, samples, half, 1111), rest(other.node, samples, half, 1111));
     // The one that was saved goes back, too.
@@ -116,6 +124,81 @@ TEST_P(Saved, GoesOnWhereItWas) {
     EXPECT_EQ(rest(fresh.node, samples, half, 160), expected);
   }
   runnel_release(program);
+}
+
+class Saved : public testing::TestWithParam<std::string> {};
+
+TEST_P(Saved, GoesOnWhereItWas) {
+  std::string expected;
+  expect_it_goes_on(GetParam(), expected);
+}
+
+// Decoders of speech, in the middle of a word. Noise is silence to the digits model, or nothing it knows:
+// here both are words.
+class SavedDecoders : public testing::Test {
+ protected:
+  // With the words of a lexicon, so that other tables have another place.
+  std::string file(const std::string& name, const std::string& text) const {
+    const std::string path = (folder_.path() / name).string();
+    std::ofstream(path) << text;
+    return path;
+  }
+  static void expect_texts(const std::string& graph) {
+    std::string expected;
+    expect_it_goes_on(graph, expected);
+    EXPECT_THAT(expected, HasSubstr("partial "));
+    EXPECT_THAT(expected, HasSubstr("final "));
+  }
+  runnel::test::TemporaryFolder folder_;
+};
+
+constexpr const char* kOften = " units=words partials=0.02 silence_after=0.3 longest=0.7 max_tokens=6 ";
+
+TEST_F(SavedDecoders, GreedySearchGoesOn) {
+  for (const char* const blank : {"unknown", "7"})
+    expect_texts(kInfer + " ! ctc" + kOften + "blank=" + blank);
+}
+
+TEST_F(SavedDecoders, BeamSearchGoesOn) {
+  const std::string lexicon =
+                        file("words", "nothing silence\nsomething unknown\nboth silence unknown\none 1\n"),
+                    phrases = file("phrases", "unknown silence :1.5\n");
+  expect_texts(kInfer + " ! ctc mode=beam blank=7" + kOften);
+  expect_texts(kInfer + " ! ctc mode=beam blank=7 reset_decoder=no lexicon='" + lexicon + "'" + kOften);
+  expect_texts(kInfer + " ! ctc mode=beam blank=7 hotwords='" + phrases + "'" + kOften);
+}
+
+// With random weights, of which every frame has a token.
+TEST_F(SavedDecoders, TransducersGoOn) {
+  RUNNEL_NEEDS_DATA();
+  std::string tokens;
+  for (int i = 0; i < 500; ++i) tokens += "t" + std::to_string(i) + "\n";
+  const std::string parts = (runnel::test::data_folder() / "speech/conformer").string();
+  const std::string models = " joiner='" + parts + "/join.onnx' decoder='" + parts + "/dec.onnx' tokens='" +
+                             file("tokens", tokens) +
+                             "' blank=t0 units=words partials=0.02 longest=0.7 max_tokens=6";
+  for (const char* const mode : {"greedy", "beam beam=3"})
+    expect_texts("fbank num_mel_bins=80 ! stack frames=4 ! transducer mode=" + std::string(mode) + models);
+}
+
+TEST_F(SavedDecoders, OtherWordsAreRefused) {
+  const std::string lexicon = file("words", "nothing silence\nsomething unknown\n"),
+                    graph = kInfer + " ! ctc mode=beam blank=7 lexicon='" + lexicon + "'" + kOften;
+  runnel_program *program = nullptr, *later = nullptr;
+  ASSERT_EQ(runnel_load_graph(graph.c_str(), nullptr, &program), RUNNEL_OK) << runnel_last_failure();
+  Handle node, other;
+  ASSERT_EQ(runnel_prepare(program, nullptr, &node.node), RUNNEL_OK);
+  const std::vector<float> samples = noise(16000);
+  ASSERT_EQ(runnel_push_float(node.node, samples.data(), samples.size()), RUNNEL_OK);
+  std::vector<std::byte> saved(runnel_saved_bytes(node.node));
+  ASSERT_EQ(runnel_save(node.node, saved.data(), saved.size()), RUNNEL_OK) << runnel_last_failure();
+  file("words", "nothing silence\nsomething unknown silence\n");
+  ASSERT_EQ(runnel_load_graph(graph.c_str(), nullptr, &later), RUNNEL_OK) << runnel_last_failure();
+  ASSERT_EQ(runnel_prepare(later, nullptr, &other.node), RUNNEL_OK);
+  EXPECT_EQ(runnel_restore(other.node, saved.data(), saved.size()), RUNNEL_MISMATCH);
+  EXPECT_EQ(runnel_restore(node.node, saved.data(), saved.size()), RUNNEL_OK) << runnel_last_failure();
+  runnel_release(program);
+  runnel_release(later);
 }
 
 // Chains that have every device node with a state.
@@ -133,9 +216,10 @@ INSTANTIATE_TEST_SUITE_P(
         "stft ! istft"));
 
 // Another process may go on: its addresses differ.
-TEST(SavedState, MovesToAnotherProcess) {
+// `test`: the caller. `waiting`: with the decisions that wait; texts do not move.
+void expect_it_moves(const std::string& decision, const std::string& test, bool waiting) {
   runnel_program* program = nullptr;
-  const std::string settings = "decision='detect threshold=0.2 release=0.1 smoothing_frames=5 ignore=\"\"'";
+  const std::string settings = "decision='" + decision + "'";
   ASSERT_EQ(runnel_load_file(kModel.c_str(), settings.c_str(), &program), RUNNEL_OK) << runnel_last_failure();
   const std::vector<float> samples = noise(48000);
   const runnel::test::TemporaryFolder folder;
@@ -156,14 +240,14 @@ TEST(SavedState, MovesToAnotherProcess) {
   ASSERT_EQ(runnel_prepare(program, nullptr, &node.node), RUNNEL_OK);
   std::string before;
   ASSERT_EQ(runnel_push_float(node.node, samples.data(), 20000), RUNNEL_OK);
-  std::vector<std::byte> saved(runnel_saved_bytes(node.node));  // with the decisions that wait
+  if (!waiting) fetch(node.node, before);
+  std::vector<std::byte> saved(runnel_saved_bytes(node.node));
   ASSERT_EQ(runnel_save(node.node, saved.data(), saved.size()), RUNNEL_OK) << runnel_last_failure();
   std::ofstream(file, std::ios::binary)
       .write(reinterpret_cast<const char*>(saved.data()), static_cast<std::streamsize>(saved.size()));
   setenv("RUNNEL_SAVED_STATE", file.c_str(), 1);
-  const runnel::test::Output child =
-      runnel::test::run_program({std::filesystem::read_symlink("/proc/self/exe").string(),
-                                 "--gtest_filter=SavedState.MovesToAnotherProcess"});
+  const runnel::test::Output child = runnel::test::run_program(
+      {std::filesystem::read_symlink("/proc/self/exe").string(), "--gtest_filter=" + test});
   unsetenv("RUNNEL_SAVED_STATE");
   ASSERT_EQ(child.exit_code, 0) << child.out << child.err;
   const std::vector<std::byte> there = runnel::test::read_file(file + ".rest");
@@ -171,6 +255,15 @@ TEST(SavedState, MovesToAnotherProcess) {
   ASSERT_FALSE(here.empty());
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(there.data()), there.size()), here);
   runnel_release(program);
+}
+
+TEST(SavedState, MovesToAnotherProcess) {
+  expect_it_moves("detect threshold=0.2 release=0.1 smoothing_frames=5 ignore=\"\"",
+                  "SavedState.MovesToAnotherProcess", true);
+}
+TEST(SavedState, OfADecoderMovesToAnotherProcess) {
+  expect_it_moves("ctc mode=beam blank=7" + std::string(kOften), "SavedState.OfADecoderMovesToAnotherProcess",
+                  false);
 }
 
 TEST(SavedState, RefusesOtherBytesAndStaysAsItWas) {

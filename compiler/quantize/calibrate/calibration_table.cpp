@@ -224,7 +224,7 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
     json["gates"][nodes[static_cast<std::size_t>(gate.first)]] = gate.second;
   for (const auto& layer : plan.layers)
     json["layers"][nodes[static_cast<std::size_t>(layer.first)]] =
-        json_of(real, plan, layer.first, 1, layer.second);
+        json_of(real, plan, layer.first, 1, *layer.second);
   for (const auto& [place, layer] : plan.matrices)
     json["matrices"][nodes[static_cast<std::size_t>(place.first)]][std::to_string(place.second)] =
         json_of(real, plan, place.first, static_cast<std::size_t>(place.second), layer);
@@ -386,7 +386,7 @@ Status CalibrationTable::decide_layer(const std::string& name, const LayerEntry&
     }
   }
   if (role == Role::weighted)
-    plan.layers[static_cast<int>(number)] = std::move(layer);
+    plan.layers[static_cast<int>(number)] = std::make_shared<const Layer>(std::move(layer));
   else
     plan.matrices[{static_cast<int>(number), static_cast<int>(input)}] = std::move(layer);
   return {};

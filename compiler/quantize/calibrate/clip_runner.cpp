@@ -13,12 +13,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-Tensor without_data(const Tensor& tensor) {
-  Tensor out = tensor;
-  out.data.reset();
-  return out;
-}
-
 // An engine for the whole clip at once.
 Result<std::shared_ptr<const Engine>> engine_of(const Graph& graph) {
   Numbering numbering(graph);

@@ -76,23 +76,61 @@ Result<ReferenceOutputs> ReferenceOutputs::make(const Graph& graph, const Clips&
   return made;
 }
 
+namespace {
+
+// The noise of outputs, whoever computes them.
+class NoiseSum {
+ public:
+  NoiseSum(const std::vector<std::size_t>& which, std::size_t outputs) : outputs_(outputs) {
+    for (std::size_t i = 0; i < which.size(); ++i) place_[which[i]] = i;
+    slices_.fill(std::vector<QuantizationNoise>(outputs));
+  }
+  void add(const std::vector<std::vector<std::vector<float>>>& all, std::size_t clip, std::size_t slice,
+           const ClipRunner::Outputs& outputs) {
+    const auto& expected = all[place_.at(clip)];
+    for (std::size_t o = 0; o < outputs[0].size(); ++o)
+      slices_[slice][o].add(quantization_noise(expected[o], outputs[0][o]));
+  }
+  [[nodiscard]] double ratio() const {
+    double sum = 0;
+    for (const QuantizationNoise& noise : total(slices_, outputs_)) sum += noise.ratio();
+    return sum / static_cast<double>(outputs_);
+  }
+
+ private:
+  std::size_t outputs_;
+  std::map<std::size_t, std::size_t> place_;
+  Slices slices_;
+};
+
+}  // namespace
+
 Result<double> ReferenceOutputs::error(const Graph& quantized) const {
   const Graph* const forms[] = {&quantized};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads_));
-  std::map<std::size_t, std::size_t> place;
-  for (std::size_t i = 0; i < which_.size(); ++i) place[which_[i]] = i;
-  Slices slices;
-  slices.fill(std::vector<QuantizationNoise>(quantized.outputs.size()));
+  NoiseSum sum(which_, quantized.outputs.size());
   RUNNEL_TRY(runner.run(*clips_, which_,
                         [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
-                          const auto& expected = expected_[place.at(clip)];
-                          for (std::size_t o = 0; o < outputs[0].size(); ++o)
-                            slices[slice][o].add(quantization_noise(expected[o], outputs[0][o]));
+                          sum.add(expected_, clip, slice, outputs);
                         }));
-  double sum = 0;
-  const std::vector<QuantizationNoise> noises = total(slices, quantized.outputs.size());
-  for (const QuantizationNoise& noise : noises) sum += noise.ratio();
-  return sum / static_cast<double>(noises.size());
+  return sum.ratio();
+}
+
+Result<double> RepeatedErrors::error(Graph quantized, bool becomes_base) {
+  const ReferenceOutputs& reference = reference_;
+  if (!runs_ && keeps_) {
+    keeps_ = RepeatedRuns::can_keep(quantized, reference.which_.size(), RepeatedRuns::Keep::all);
+    if (keeps_)
+      runs_.emplace(*reference.clips_, reference.which_, reference.threads_, RepeatedRuns::Keep::all);
+  }
+  if (!runs_) return reference.error(quantized);
+  NoiseSum sum(reference.which_, quantized.outputs.size());
+  const std::vector<TensorId> wanted = quantized.outputs;
+  RUNNEL_TRY(runs_->run(std::move(quantized), wanted, becomes_base,
+                        [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
+                          sum.add(reference.expected_, clip, slice, outputs);
+                        }));
+  return sum.ratio();
 }
 
 }  // namespace runnel::compiler::quantizer

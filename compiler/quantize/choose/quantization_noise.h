@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "compiler/quantize/calibrate/clip_runner.h"
+#include "compiler/quantize/calibrate/repeated_runs.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -45,10 +47,25 @@ class ReferenceOutputs {
   Result<double> error(const Graph& quantized) const;
 
  private:
+  friend class RepeatedErrors;
   const Clips* clips_ = nullptr;
   std::vector<std::size_t> which_;
   std::vector<std::vector<std::vector<float>>> expected_;  // per entry of which_, per output
   int threads_ = 1;
+};
+
+// The same for many forms that begin alike (RepeatedRuns), with the same results.
+class RepeatedErrors {
+ public:
+  // `reference` must stay.
+  explicit RepeatedErrors(const ReferenceOutputs& reference) : reference_(reference) {}
+  // `becomes_base`: the forms that follow begin as this one does.
+  Result<double> error(Graph quantized, bool becomes_base);
+
+ private:
+  const ReferenceOutputs& reference_;
+  std::optional<RepeatedRuns> runs_;
+  bool keeps_ = true;
 };
 
 }  // namespace runnel::compiler::quantizer

@@ -4,7 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "compiler/quantize/choose/integer_forms.h"
+#include "compiler/quantize/integer_forms.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -43,7 +43,7 @@ void avoid_left_shifts(const Graph& graph, Plan& plan) {
     const Grid x = plan.grid(node.inputs[0], plan.types[n]);
     const auto decided = plan.layers.find(static_cast<int>(n));
     const std::vector<int> exponents = decided != plan.layers.end()
-                                           ? decided->second.exponents
+                                           ? decided->second->exponents
                                            : nearest_layer(graph, node, plan, x).exponents;
     const int least = x.exponent + *std::max_element(exponents.begin(), exponents.end());
     Range& range = plan.range(node.outputs[0]);
@@ -56,20 +56,22 @@ void avoid_left_shifts(const Graph& graph, Plan& plan) {
 Result<double> search_ranges(const Graph& graph, const ReferenceOutputs& reference, int passes,
                              const Progress& progress, Plan& plan) {
   IntegerForms forms(graph);
-  const auto error_of = [&](const Plan& candidate) -> Result<double> {
-    RUNNEL_ASSIGN(const Graph form, forms.of(candidate));
-    return reference.error(form);
+  RepeatedErrors errors(reference);
+  const auto error_of = [&](const Plan& candidate, bool becomes_base) -> Result<double> {
+    RUNNEL_ASSIGN(Graph form, forms.of(candidate));
+    return errors.error(std::move(form), becomes_base);
   };
-  RUNNEL_ASSIGN(double best, error_of(plan));
+  RUNNEL_ASSIGN(double best, error_of(plan, true));
   const auto keep_if_better = [&](Plan candidate) -> Result<bool> {
     avoid_left_shifts(graph, candidate);
-    auto error = error_of(candidate);
+    auto error = error_of(candidate, false);
     // What cannot be represented is no candidate.
     if (!error.ok() && error.status().code() == Code::unsupported) return false;
     if (!error.ok()) return error.status();
     if (!(*error < best * (1 - kGain))) return false;
     best = *error;
     plan = std::move(candidate);
+    RUNNEL_TRY(error_of(plan, true).status());
     return true;
   };
   const std::vector<TensorId> groups = groups_of(graph, plan);

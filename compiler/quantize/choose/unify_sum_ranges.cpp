@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/quantize/choose/integer_forms.h"
 #include "compiler/quantize/choose/search_ranges.h"
+#include "compiler/quantize/integer_forms.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -53,9 +53,10 @@ Result<int> unify_sum_ranges(const Graph& graph, const ReferenceOutputs& referen
                              const Progress& progress, Plan& plan) {
   if (plan.scheme != Scheme::pow2) return 0;
   IntegerForms forms(graph);
-  const auto error_of = [&](const Plan& candidate) -> Result<double> {
-    RUNNEL_ASSIGN(const Graph form, forms.of(candidate));
-    return reference.error(form);
+  RepeatedErrors errors(reference);
+  const auto error_of = [&](const Plan& candidate, bool becomes_base = false) -> Result<double> {
+    RUNNEL_ASSIGN(Graph form, forms.of(candidate));
+    return errors.error(std::move(form), becomes_base);
   };
   int count = 0;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -66,7 +67,7 @@ Result<int> unify_sum_ranges(const Graph& graph, const ReferenceOutputs& referen
       continue;
     }
     if (progress) progress("sums", static_cast<double>(n) / static_cast<double>(graph.nodes.size()));
-    RUNNEL_ASSIGN(const double before, error_of(plan));
+    RUNNEL_ASSIGN(const double before, error_of(plan, true));
     double least = std::numeric_limits<double>::infinity();
     Plan best;
     for (const double factor : {1.0, 0.5}) {

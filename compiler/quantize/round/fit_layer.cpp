@@ -1,6 +1,7 @@
 #include "compiler/quantize/round/fit_layer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,58 +13,56 @@ namespace {
 
 constexpr int kSweeps = 30;
 
+// Channels that are solved and rounded together: each sum takes its summands in order, and sums of several
+// channels do not wait for each other.
+constexpr std::size_t kLanes = 8;
+using Lanes = std::array<double, kLanes>;
+
 // min over integers of w' h w - 2 c' w, w = step * integers; h symmetric and positive definite.
 class Quadratic {
  public:
-  Quadratic(std::vector<double> h, std::size_t size) : h_(std::move(h)), factor_(h_), size_(size) {
-    for (std::size_t j = 0; j < size; ++j) {
-      double sum = factor_[j * size + j];
-      for (std::size_t k = 0; k < j; ++k) sum -= factor_[j * size + k] * factor_[j * size + k];
-      const double diagonal = std::sqrt(std::max(sum, 1e-30));
-      factor_[j * size + j] = diagonal;
-      for (std::size_t i = j + 1; i < size; ++i) {
-        double rest = factor_[i * size + j];
-        for (std::size_t k = 0; k < j; ++k) rest -= factor_[i * size + k] * factor_[j * size + k];
-        factor_[i * size + j] = rest / diagonal;
-      }
-    }
-    // The sums below run over columns of the factor: as rows they are read in order.
-    upper_.resize(size * size);
+  Quadratic(std::vector<double> h, std::size_t size) : h_(std::move(h)), upper_(size * size), size_(size) {
+    factorize();
     shares_.resize(size * size);
     for (std::size_t i = 0; i < size; ++i) {
-      for (std::size_t k = i; k < size; ++k) {
-        upper_[i * size + k] = factor_[k * size + i];
-        shares_[i * size + k] = factor_[k * size + i] / factor_[i * size + i];
-      }
+      for (std::size_t k = i; k < size; ++k)
+        shares_[i * size + k] = upper_[i * size + k] / upper_[i * size + i];
     }
   }
 
-  // The real w of least error.
-  [[nodiscard]] std::vector<double> solve(std::vector<double> c) const {
-    for (std::size_t i = 0; i < size_; ++i) {
-      for (std::size_t k = 0; k < i; ++k) c[i] -= factor_[i * size_ + k] * c[k];
-      c[i] /= factor_[i * size_ + i];
+  // The real w of least error, for c in place of it.
+  void solve(std::vector<Lanes>& c) const {
+    for (std::size_t k = 0; k < size_; ++k) {
+      for (double& value : c[k]) value /= upper_[k * size_ + k];
+      for (std::size_t i = k + 1; i < size_; ++i) subtract(c[i], upper_[k * size_ + i], c[k]);
     }
     for (std::size_t i = size_; i-- > 0;) {
-      for (std::size_t k = i + 1; k < size_; ++k) c[i] -= upper_[i * size_ + k] * c[k];
-      c[i] /= factor_[i * size_ + i];
+      Lanes sum = c[i];
+      for (std::size_t k = i + 1; k < size_; ++k) subtract(sum, upper_[i * size_ + k], c[k]);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) c[i][lane] = sum[lane] / upper_[i * size_ + i];
     }
-    return c;
   }
 
-  // Rounds in order, each time moving the rest to make up for it; then changes single integers as
-  // long as that helps.
-  [[nodiscard]] std::vector<std::int32_t> round(const std::vector<double>& best, const std::vector<double>& c,
-                                                double step, double low, double high) const {
-    std::vector<double> off(size_);  // integer * step - best
-    std::vector<std::int32_t> integers(size_);
+  // Rounds in order, each time moving the rest to make up for it.
+  [[nodiscard]] std::vector<Lanes> round_in_order(const std::vector<Lanes>& best, const Lanes& step,
+                                                  double low, double high) const {
+    std::vector<Lanes> off(size_);  // integer * step - best
+    std::vector<Lanes> integers(size_);
     for (std::size_t k = size_; k-- > 0;) {
-      double centre = best[k];
-      for (std::size_t j = k + 1; j < size_; ++j) centre -= shares_[k * size_ + j] * off[j];
-      const double integer = std::clamp(std::nearbyint(centre / step), low, high);
-      integers[k] = static_cast<std::int32_t>(integer);
-      off[k] = integer * step - best[k];
+      Lanes centre = best[k];
+      for (std::size_t j = k + 1; j < size_; ++j) subtract(centre, shares_[k * size_ + j], off[j]);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const double integer = std::clamp(std::nearbyint(centre[lane] / step[lane]), low, high);
+        integers[k][lane] = integer;
+        off[k][lane] = integer * step[lane] - best[k][lane];
+      }
     }
+    return integers;
+  }
+
+  // Changes single integers of one channel as long as that helps.
+  void improve(const std::vector<double>& c, double step, double low, double high,
+               std::vector<std::int32_t>& integers) const {
     std::vector<double> gradient(size_);  // h w - c
     for (std::size_t i = 0; i < size_; ++i) gradient[i] = -c[i];
     add_product(integers, step, gradient);
@@ -80,7 +79,6 @@ class Quadratic {
       }
       if (!changed) break;
     }
-    return integers;
   }
 
   [[nodiscard]] double error(const std::vector<std::int32_t>& integers, const std::vector<double>& c,
@@ -93,6 +91,37 @@ class Quadratic {
   }
 
  private:
+  static void subtract(Lanes& from, double factor, const Lanes& values) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) from[lane] -= factor * values[lane];
+  }
+
+  // h = u' u (Cholesky), a few rows of u at a time, so that those above are read less often.
+  void factorize() {
+    constexpr std::size_t kRows = 8;
+    for (std::size_t first = 0; first < size_; first += kRows) {
+      const std::size_t end = std::min(first + kRows, size_);
+      for (std::size_t j = first; j < end; ++j) {
+        for (std::size_t i = j; i < size_; ++i) upper_[j * size_ + i] = h_[i * size_ + j];
+      }
+      for (std::size_t k = 0; k < first; ++k) {
+        for (std::size_t j = first; j < end; ++j) subtract_row(k, j);
+      }
+      for (std::size_t j = first; j < end; ++j) {
+        for (std::size_t k = first; k < j; ++k) subtract_row(k, j);
+        double* const row = &upper_[j * size_];
+        const double diagonal = std::sqrt(std::max(row[j], 1e-30));
+        row[j] = diagonal;
+        for (std::size_t i = j + 1; i < size_; ++i) row[i] /= diagonal;
+      }
+    }
+  }
+  void subtract_row(std::size_t k, std::size_t j) {
+    const double* const above = &upper_[k * size_];
+    double* const row = &upper_[j * size_];
+    const double factor = above[j];
+    for (std::size_t i = j; i < size_; ++i) row[i] -= above[i] * factor;
+  }
+
   // Adds h w to `to`. Each element takes its summands in order; those of different ones do not wait for each
   // other, as they would in a sum over a row, and h is symmetric.
   void add_product(const std::vector<std::int32_t>& integers, double step, std::vector<double>& to) const {
@@ -110,8 +139,8 @@ class Quadratic {
     }
   }
 
-  std::vector<double> h_, factor_;
-  std::vector<double> upper_;   // factor_, transposed
+  std::vector<double> h_;
+  std::vector<double> upper_;   // u, by rows
   std::vector<double> shares_;  // the same, each row over its diagonal
   std::size_t size_;
 };
@@ -154,17 +183,31 @@ void round_rows(const GramMatrix& gram, const std::vector<float>& weights, const
   for (std::size_t g = 0; g < gram.shape().groups; ++g) {
     const double hold = hold_of(gram, g, hold_share);
     const Quadratic quadratic(quadratic_of(gram, g, free_bias, hold), row);
-    for (std::size_t n = g * per_group; n < (g + 1) * per_group; ++n) {
-      std::vector<double> c(row);
-      for (std::size_t i = 0; i < row; ++i)
-        c[i] =
-            gram.cross(n)[i] - shifts[n] * gram.sums(g)[i] + hold * static_cast<double>(weights[n * row + i]);
-      const std::vector<double> best = quadratic.solve(c);
+    for (std::size_t first = g * per_group; first < (g + 1) * per_group; first += kLanes) {
+      const std::size_t lanes = std::min(kLanes, (g + 1) * per_group - first);
+      std::vector<std::vector<double>> c(lanes, std::vector<double>(row));
+      std::vector<Lanes> best(row);
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const std::size_t n = first + lane;
+        for (std::size_t i = 0; i < row; ++i)
+          best[i][lane] = c[lane][i] = gram.cross(n)[i] - shifts[n] * gram.sums(g)[i] +
+                                       hold * static_cast<double>(weights[n * row + i]);
+      }
+      quadratic.solve(best);
       for (std::size_t s = 0; s < shares.size(); ++s) {
-        const double step = layer.steps[entries == 1 ? 0 : n] * shares[s];
-        const std::vector<std::int32_t> found = quadratic.round(best, c, step, low, high);
-        errors[s][entries == 1 ? 0 : n] += quadratic.error(found, c, step);
-        std::copy(found.begin(), found.end(), integers[s].begin() + static_cast<std::ptrdiff_t>(n * row));
+        Lanes steps;
+        steps.fill(1);
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+          steps[lane] = layer.steps[entries == 1 ? 0 : first + lane] * shares[s];
+        const std::vector<Lanes> rounded = quadratic.round_in_order(best, steps, low, high);
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+          const std::size_t n = first + lane;
+          std::vector<std::int32_t> found(row);
+          for (std::size_t i = 0; i < row; ++i) found[i] = static_cast<std::int32_t>(rounded[i][lane]);
+          quadratic.improve(c[lane], steps[lane], low, high, found);
+          errors[s][entries == 1 ? 0 : n] += quadratic.error(found, c[lane], steps[lane]);
+          std::copy(found.begin(), found.end(), integers[s].begin() + static_cast<std::ptrdiff_t>(n * row));
+        }
       }
     }
   }

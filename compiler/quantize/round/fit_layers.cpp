@@ -1,9 +1,14 @@
 // All layers in order, on inputs as the integer model gives them.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <optional>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
 #include "compiler/quantize/calibrate/extract_subgraph.h"
+#include "compiler/quantize/calibrate/repeated_runs.h"
+#include "compiler/quantize/integer_forms.h"
 #include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/round/fit_layer.h"
 
@@ -19,38 +24,81 @@ void drop_activation(Node& node) {
   if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) dense->activation = Activation::none;
 }
 
-Result<GramMatrix> sums_of(const Graph& graph, int number, const Plan& plan, const Clips& clips,
-                           std::span<const std::size_t> which, const Options& options) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(number)];
+// Runs of the float model and of integer forms, layer by layer: each begins as the one before did.
+class LayerRuns {
+ public:
+  LayerRuns(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
+            const Options& options)
+      : graph_(graph), clips_(clips), which_(which), options_(options), forms_(graph) {
+    constexpr auto kKeep = RepeatedRuns::Keep::following;
+    if (!RepeatedRuns::can_keep(graph, 2 * which.size(), kKeep)) return;
+    real_.emplace(clips, which, options.threads, kKeep);
+    integer_.emplace(clips, which, options.threads, kKeep);
+  }
+
+  Result<GramMatrix> sums_of(int number, const Plan& plan);
+
+ private:
+  // The layer's results in floats and its inputs in integers, to `visit` as outputs[0][0] and outputs[1][0].
+  Status run(Graph linear, TensorId y, Graph whole, TensorId x, const ClipRunner::Visit& visit);
+
+  const Graph& graph_;
+  const Clips& clips_;
+  std::span<const std::size_t> which_;
+  const Options& options_;
+  IntegerForms forms_;
+  std::optional<RepeatedRuns> real_, integer_;
+};
+
+Status LayerRuns::run(Graph linear, TensorId y, Graph whole, TensorId x, const ClipRunner::Visit& visit) {
+  const TensorId results[] = {y}, inputs[] = {x};
+  if (!real_) {
+    const Graph real = extract_subgraph(linear, results), integer = extract_subgraph(whole, inputs);
+    const Graph* const forms[] = {&real, &integer};
+    RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options_.threads));
+    return runner.run(clips_, which_, visit);
+  }
+  std::map<std::size_t, std::vector<float>> found;
+  for (const std::size_t clip : which_) found[clip];  // no other place changes while threads write
+  RUNNEL_TRY(integer_->run(std::move(whole), inputs, true,
+                           [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
+                             found.at(clip).assign(outputs[0][0].begin(), outputs[0][0].end());
+                           }));
+  return real_->run(std::move(linear), results, true,
+                    [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
+                      const std::span<const float> inputs_of_layer = found.at(clip);
+                      visit(clip, slice,
+                            {ClipRunner::Outputs::value_type{outputs[0][0]},
+                             ClipRunner::Outputs::value_type{inputs_of_layer}});
+                    });
+}
+
+Result<GramMatrix> LayerRuns::sums_of(int number, const Plan& plan) {
+  const Node& node = graph_.nodes[static_cast<std::size_t>(number)];
   const DType type = plan.types[static_cast<std::size_t>(number)];
-  Graph linear = graph;
+  Graph linear = graph_;
   drop_activation(linear.nodes[static_cast<std::size_t>(number)]);
-  const TensorId results[] = {node.outputs[0]}, inputs[] = {node.inputs[0]};
-  const Graph real = extract_subgraph(linear, results);
-  RUNNEL_ASSIGN(const Graph whole, emit_integer_graph(graph, plan));
-  const Graph integer = extract_subgraph(whole, inputs);
-  const Graph* const forms[] = {&real, &integer};
-  RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options.threads));
-  const LayerShape shape = LayerShape::of(graph, node);
+  RUNNEL_ASSIGN(Graph whole, forms_.of(plan));
+  const LayerShape shape = LayerShape::of(graph_, node);
   const double work = static_cast<double>(shape.groups * shape.row * shape.row) +
                       static_cast<double>(shape.channels * shape.row);
-  const double positions = std::max(4.0, kMaxWork / work / static_cast<double>(which.size()));
+  const double positions = std::max(4.0, kMaxWork / work / static_cast<double>(which_.size()));
   std::array<GramMatrix, ClipRunner::kSlices> slices;
   slices.fill(GramMatrix(shape));
-  const DType has = tensor_types(graph, plan)[static_cast<std::size_t>(node.inputs[0])];
+  const DType has = tensor_types(graph_, plan)[static_cast<std::size_t>(node.inputs[0])];
   const Grid grid = plan.grid(node.inputs[0], type);
-  RUNNEL_TRY(
-      runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
-        std::vector<float> changed;
-        std::span<const float> x = outputs[1][0];
-        if (has != type) {
-          for (const float value : x)
-            changed.push_back(
-                static_cast<float>(rounded(grid, plan.target.rounding, static_cast<double>(value))));
-          x = changed;
-        }
-        slices[slice].add(graph, node, x, outputs[0][0], static_cast<std::size_t>(positions));
-      }));
+  RUNNEL_TRY(run(std::move(linear), node.outputs[0], std::move(whole), node.inputs[0],
+                 [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
+                   std::vector<float> changed;
+                   std::span<const float> x = outputs[1][0];
+                   if (has != type) {
+                     for (const float value : x)
+                       changed.push_back(static_cast<float>(
+                           rounded(grid, plan.target.rounding, static_cast<double>(value))));
+                     x = changed;
+                   }
+                   slices[slice].add(graph_, node, x, outputs[0][0], static_cast<std::size_t>(positions));
+                 }));
   for (std::size_t s = 1; s < slices.size(); ++s) slices[0].add(slices[s]);
   return std::move(slices[0]);
 }
@@ -150,6 +198,7 @@ Status fit_recurrent(const Graph& graph, int number, const Clips& clips, std::sp
 Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
                   const Methods& methods, const Options& options, Plan& plan) {
   if (!methods.round && !methods.correct_bias) return {};
+  LayerRuns runs(graph, clips, which, options);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     if (options.progress)
@@ -160,8 +209,9 @@ Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::s
                       node.code != OpCode::transposed_conv;
     if (!fits || LayerShape::of(graph, node).row > kMaxRow) continue;
     plan.layers.erase(static_cast<int>(n));
-    RUNNEL_ASSIGN(const GramMatrix gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));
-    plan.layers[static_cast<int>(n)] = fit_layer(graph, node, plan, gram, methods);
+    RUNNEL_ASSIGN(const GramMatrix gram, runs.sums_of(static_cast<int>(n), plan));
+    plan.layers[static_cast<int>(n)] =
+        std::make_shared<const Layer>(fit_layer(graph, node, plan, gram, methods));
   }
   return {};
 }

@@ -121,7 +121,7 @@ void BlockNet::add_step(std::size_t n) {
       place.node = n;
       const auto decided = plan_.layers.find(static_cast<int>(n));
       place.start = decided != plan_.layers.end()
-                        ? decided->second
+                        ? *decided->second
                         : nearest_layer(graph_, node, plan_, plan_.grid(node.inputs[0], type));
       place.count = place.start.integers.size();
       place.entries = place.start.steps.size();
@@ -388,7 +388,7 @@ void BlockNet::store(std::span<const float> parameters, Plan& plan) const {
           static_cast<double>(now.layers[l].rows[i]) / layer.steps[i / (place.count / place.entries)]));
     layer.bias.assign(parameters.begin() + static_cast<std::ptrdiff_t>(place.bias),
                       parameters.begin() + static_cast<std::ptrdiff_t>(place.bias + place.channels));
-    plan.layers[static_cast<int>(place.node)] = std::move(layer);
+    plan.layers[static_cast<int>(place.node)] = std::make_shared<const Layer>(std::move(layer));
   }
   for (std::size_t g = 0; g < grids_.size(); ++g) {
     if (grids_[g].place < 0) continue;

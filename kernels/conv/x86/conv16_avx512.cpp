@@ -13,7 +13,6 @@ struct Avx512 {
     __m512i low, high;  // lanes 0 to 7, 8 to 15
   };
   static constexpr int kLanes = 16;
-  static constexpr bool kShifts = true;
 
   RUNNEL_VECTOR Int zero() noexcept { return _mm512_setzero_si512(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm512_loadu_si512(from); }

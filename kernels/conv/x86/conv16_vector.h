@@ -50,12 +50,9 @@ struct Dense16 {
 
   [[gnu::always_inline]] static void finish(const Conv& conv, const Wide& wide, typename V::Sum total,
                                             std::int32_t first, std::int32_t count, Element* y) noexcept {
-    if constexpr (V::kShifts) {
-      if (wide.shifts) {
-        V::store(V::shift(total, wide, first), conv.spec.requant.low, conv.spec.requant.high, y + first,
-                 count);
-        return;
-      }
+    if (wide.shifts) {
+      V::store(V::shift(total, wide, first), conv.spec.requant.low, conv.spec.requant.high, y + first, count);
+      return;
     }
     alignas(64) std::int64_t sums[V::kLanes];
     V::store_sum(sums, total);

@@ -1,6 +1,8 @@
 // What decoders of speech share: utterances, their ends, partial and final results.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -37,6 +39,11 @@ class Decoder : public Node {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
+
+  // Of its memory, what has no contents between two blocks (of host programs that save the rest).
+  [[nodiscard]] std::array<std::span<const std::byte>, 4> passing_memory() const noexcept {
+    return writer_.passing_memory();
+  }
 
  protected:
   // Reads the files that parameters name; programs without files refuse them. Sets `tables`, with as many

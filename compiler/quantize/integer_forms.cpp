@@ -1,4 +1,4 @@
-#include "compiler/quantize/choose/integer_forms.h"
+#include "compiler/quantize/integer_forms.h"
 
 #include "compiler/quantize/integer_graph.h"
 
@@ -14,7 +14,11 @@ Result<Graph> IntegerForms::of(const Plan& plan) {
     const Grid x = plan.grid(node.inputs[0], plan.types[n]);
     auto found = nearest_.find(number);
     if (found == nearest_.end() || !(found->second.first == x))
-      found = nearest_.insert_or_assign(number, std::pair{x, nearest_layer(graph_, node, plan, x)}).first;
+      found =
+          nearest_
+              .insert_or_assign(
+                  number, std::pair{x, std::make_shared<const Layer>(nearest_layer(graph_, node, plan, x))})
+              .first;
     filled.layers.emplace(number, found->second.second);
   }
   return emit_integer_graph(graph_, filled);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "base/status.h"
@@ -19,7 +20,8 @@ class IntegerForms {
 
  private:
   const Graph& graph_;
-  std::map<int, std::pair<Grid, Layer>> nearest_;  // per node: the last grid of its input, and its weights
+  std::map<int, std::pair<Grid, std::shared_ptr<const Layer>>>
+      nearest_;  // per node: the last grid of its input, and its weights
 };
 
 }  // namespace runnel::compiler::quantizer
