@@ -12,6 +12,7 @@
 #   PkgConfig::HTTPLIB    when RUNNEL_HAVE_HTTPLIB  (RUNNEL_HTTPLIB = AUTO | ON | OFF)
 #   PkgConfig::LIBCURL    when RUNNEL_HAVE_CURL     (RUNNEL_CURL = AUTO | ON | OFF)
 #   Python3::Module, RUNNEL_PYBIND11_HEADERS, RUNNEL_PYTHON_EXECUTABLE  when RUNNEL_HAVE_PYTHON  (RUNNEL_PYTHON = AUTO | ON | OFF)
+#   PkgConfig::GSTREAMER  when RUNNEL_HAVE_GSTREAMER  (RUNNEL_GSTREAMER = AUTO | ON | OFF); PkgConfig::GSTREAMER_CHECK where tests can use it
 #   XNNPACK::XNNPACK      when RUNNEL_HAVE_XNNPACK  (benchmarks only, when found)
 #   GTest::*, benchmark::*  when RUNNEL_TESTS, RUNNEL_BENCH
 # docs/dependencies.md has the purpose and licence of each.
@@ -66,6 +67,7 @@ endif()
 set(RUNNEL_HAVE_ALSA FALSE)
 set(RUNNEL_HAVE_CURL FALSE)
 set(RUNNEL_HAVE_FFTW FALSE)
+set(RUNNEL_HAVE_GSTREAMER FALSE)
 set(RUNNEL_HAVE_HTTPLIB FALSE)
 set(RUNNEL_HAVE_MBEDTLS FALSE)
 set(RUNNEL_HAVE_ONNX FALSE)
@@ -148,7 +150,24 @@ if(RUNNEL_HOST)
       endif()
     endif()
   endif()
+  runnel_switch(RUNNEL_GSTREAMER wanted)
+  if(wanted AND PKG_CONFIG_FOUND)
+    # 1.20 has metadata of one's own for buffers.
+    pkg_check_modules(GSTREAMER QUIET IMPORTED_TARGET gstreamer-1.0>=1.20 gstreamer-base-1.0 gstreamer-audio-1.0 gstreamer-app-1.0)
+    set(RUNNEL_HAVE_GSTREAMER ${GSTREAMER_FOUND})
+    pkg_check_modules(GSTREAMER_CHECK QUIET IMPORTED_TARGET gstreamer-check-1.0)
+    foreach(package GSTREAMER GSTREAMER_CHECK)
+      if(TARGET PkgConfig::${package})
+        # -pthread there would make precompiled headers useless.
+        set_target_properties(PkgConfig::${package} PROPERTIES INTERFACE_COMPILE_OPTIONS "")
+      endif()
+    endforeach()
+  endif()
   # AUTO takes what is found; ON requires it.
+  if(NOT RUNNEL_GSTREAMER STREQUAL "AUTO" AND RUNNEL_GSTREAMER)
+    runnel_require(RUNNEL_HAVE_GSTREAMER "GStreamer 1.20 or later, asked for with RUNNEL_GSTREAMER=${RUNNEL_GSTREAMER},"
+                   "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev")
+  endif()
   if(NOT RUNNEL_CURL STREQUAL "AUTO" AND RUNNEL_CURL)
     runnel_require(RUNNEL_HAVE_CURL "libcurl, asked for with RUNNEL_CURL=${RUNNEL_CURL}," "libcurl4-openssl-dev")
   endif()

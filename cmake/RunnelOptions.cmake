@@ -25,6 +25,8 @@ set(RUNNEL_CURL AUTO CACHE STRING "Fetching models by name or address, with libc
 set_property(CACHE RUNNEL_CURL PROPERTY STRINGS AUTO ON OFF)
 set(RUNNEL_PYTHON AUTO CACHE STRING "The Python package runnel, with pybind11: ON, OFF or AUTO (when found)")
 set_property(CACHE RUNNEL_PYTHON PROPERTY STRINGS AUTO ON OFF)
+set(RUNNEL_GSTREAMER AUTO CACHE STRING "The GStreamer element runnel and the node gst, with GStreamer 1.20 or later: ON, OFF or AUTO (when found)")
+set_property(CACHE RUNNEL_GSTREAMER PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_HTTPLIB PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)
