@@ -69,7 +69,7 @@ class Worker {
   GstAudioInfo info_{};
   GstSegment segment_;           // of the stream, in GST_FORMAT_TIME or undefined
   GstBuffer* buffer_ = nullptr;  // during take()
-  bool changed_ = false;  // under the element's lock: since load()
+  bool changed_ = false;         // under the element's lock: since load()
   bool messages_ = true, warned_ = false;
   GstFlowReturn text_flow_ = GST_FLOW_OK;
 };
