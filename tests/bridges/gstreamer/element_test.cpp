@@ -189,7 +189,8 @@ TEST(GstElement, WhatCannotBeLoadedIsASentenceBeforeAnySound) {
   EXPECT_THAT(refused({{"model", "dgits"}}), HasSubstr("did you mean 'digits'"));
   EXPECT_THAT(refused({{"model", "/no/such/model.rnl"}}), HasSubstr("/no/such/model.rnl"));
   EXPECT_THAT(refused({{"decision", "detekt"}}), HasSubstr("did you mean 'detect'"));
-  EXPECT_THAT(refused({{"decision", ""}, {"graph", "wav path=a.wav ! fbank"}}), HasSubstr("wav has no place"));
+  EXPECT_THAT(refused({{"decision", ""}, {"graph", "wav path=a.wav ! fbank"}}),
+              HasSubstr("wav has no place"));
 }
 
 TEST(GstElement, SettingsOfTheReadyStateCount) {
