@@ -85,6 +85,13 @@ PYTHON
 elif ls /given/python3-runnel*.deb >/dev/null 2>&1; then
   python3 -c 'import runnel'
 fi
+# 5. GStreamer's element, in a pipeline that is a source of the program's. (A registry is kept where nothing is looked for.)
+if ls /given/gstreamer1.0-runnel*.deb >/dev/null 2>&1; then
+  GST_REGISTRY=/tmp/registry.bin runnel run \
+    "gst pipeline='audiotestsrc num-buffers=50 ! audio/x-raw,rate=16000,channels=1 ! runnel model=digits' ! wav path=gst.wav" >gst.txt
+  grep '"failures":0' gst.txt
+  test -s gst.wav
+fi
 # The units are where systemd looks for them.
 test -f /lib/systemd/system/runnel-serve.service
 test -f /lib/systemd/system/runnel-listen@.service
