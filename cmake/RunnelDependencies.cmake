@@ -13,6 +13,7 @@
 #   PkgConfig::LIBCURL    when RUNNEL_HAVE_CURL     (RUNNEL_CURL = AUTO | ON | OFF)
 #   Python3::Module, RUNNEL_PYBIND11_HEADERS, RUNNEL_PYTHON_EXECUTABLE  when RUNNEL_HAVE_PYTHON  (RUNNEL_PYTHON = AUTO | ON | OFF)
 #   PkgConfig::GSTREAMER  when RUNNEL_HAVE_GSTREAMER  (RUNNEL_GSTREAMER = AUTO | ON | OFF); PkgConfig::GSTREAMER_CHECK where tests can use it
+#   PkgConfig::PIPEWIRE   when RUNNEL_HAVE_PIPEWIRE  (RUNNEL_PIPEWIRE = AUTO | ON | OFF)
 #   XNNPACK::XNNPACK      when RUNNEL_HAVE_XNNPACK  (benchmarks only, when found)
 #   GTest::*, benchmark::*  when RUNNEL_TESTS, RUNNEL_BENCH
 # docs/dependencies.md has the purpose and licence of each.
@@ -72,6 +73,7 @@ set(RUNNEL_HAVE_HTTPLIB FALSE)
 set(RUNNEL_HAVE_MBEDTLS FALSE)
 set(RUNNEL_HAVE_ONNX FALSE)
 set(RUNNEL_HAVE_MQTT FALSE)
+set(RUNNEL_HAVE_PIPEWIRE FALSE)
 set(RUNNEL_HAVE_PNG FALSE)
 set(RUNNEL_HAVE_PYTHON FALSE)
 set(RUNNEL_HAVE_XNNPACK FALSE)
@@ -163,7 +165,19 @@ if(RUNNEL_HOST)
       endif()
     endforeach()
   endif()
+  runnel_switch(RUNNEL_PIPEWIRE wanted)
+  if(wanted AND PKG_CONFIG_FOUND)
+    # 0.3.44 finds nodes by their names.
+    pkg_check_modules(PIPEWIRE QUIET IMPORTED_TARGET libpipewire-0.3>=0.3.44)
+    set(RUNNEL_HAVE_PIPEWIRE ${PIPEWIRE_FOUND})
+    if(TARGET PkgConfig::PIPEWIRE)
+      set_target_properties(PkgConfig::PIPEWIRE PROPERTIES INTERFACE_COMPILE_OPTIONS "")
+    endif()
+  endif()
   # AUTO takes what is found; ON requires it.
+  if(NOT RUNNEL_PIPEWIRE STREQUAL "AUTO" AND RUNNEL_PIPEWIRE)
+    runnel_require(RUNNEL_HAVE_PIPEWIRE "PipeWire 0.3.44 or later, asked for with RUNNEL_PIPEWIRE=${RUNNEL_PIPEWIRE}," "libpipewire-0.3-dev")
+  endif()
   if(NOT RUNNEL_GSTREAMER STREQUAL "AUTO" AND RUNNEL_GSTREAMER)
     runnel_require(RUNNEL_HAVE_GSTREAMER "GStreamer 1.20 or later, asked for with RUNNEL_GSTREAMER=${RUNNEL_GSTREAMER},"
                    "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev")

@@ -18,12 +18,15 @@ class SoundInput {
  public:
   struct Settings {
     std::string what;                         // to open
+    std::string name;                         // by which it is known to others, where it has one
+    bool monitor = false;                     // what a sink plays
     std::int32_t rate = 0, channels = 0;      // 0: those of the sound
     const std::atomic<bool>* stop = nullptr;  // ends waiting; may be null
   };
   struct Shape {
     std::int32_t rate = 0, channels = 0;
     SampleCode code = SampleCode::float32;
+    std::int32_t period = 0;  // frames that come at once; 0: not a device, they come at any time
   };
   // Samples that follow each other. `lost` samples are missing before them.
   struct Piece {
