@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/host/late_library.h"
+#include "bridges/pipewire/devices.h"
 #include "pipeline/host/live/capture_ring.h"
 #include "pipeline/host/live/sound_input.h"
 #include "pipeline/host/live/wake.h"
@@ -44,9 +46,7 @@ class Input final : public SoundInput {
 
   Result<Shape> open(const Settings& settings) override {
     settings_ = settings;
-    // Never undone: others in this process may use PipeWire too.
-    static std::once_flag once;
-    std::call_once(once, [] { pw_init(nullptr, nullptr); });
+    begin();
     RUNNEL_TRY(connect());
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (shape_.rate == 0 || ring_.filled() == 0) {
@@ -62,6 +62,11 @@ class Input final : public SoundInput {
     }
     shape_.period = period_.load(std::memory_order_relaxed);
     return shape_;
+  }
+
+  Result<std::vector<pipeline::CaptureDevice>> devices() override {
+    begin();
+    return list_devices();
   }
 
   Result<Piece> next(int milliseconds) override {
@@ -84,6 +89,12 @@ class Input final : public SoundInput {
   }
 
  private:
+  // Never undone: others in this process may use PipeWire too.
+  static void begin() {
+    static std::once_flag once;
+    std::call_once(once, [] { pw_init(nullptr, nullptr); });
+  }
+
   [[nodiscard]] std::size_t frame_bytes() const {
     return sizeof(float) * static_cast<std::size_t>(shape_.channels);
   }
@@ -150,7 +161,8 @@ class Input final : public SoundInput {
     if (settings_.what != "none") flags |= static_cast<unsigned>(PW_STREAM_FLAG_AUTOCONNECT);
     const int result = pw_stream_connect(stream_, PW_DIRECTION_INPUT, PW_ID_ANY,
                                          static_cast<pw_stream_flags>(flags), formats, 1);
-    if (result < 0) return failed(Code::io_error) << "cannot be captured from: " << spa_strerror(result);
+    if (result < 0)
+      return Status(Code::io_error) << "PipeWire: cannot connect to the daemon: " << spa_strerror(result);
     if (pw_thread_loop_start(loop_) < 0) return Status(Code::io_error) << "PipeWire: cannot start a thread";
     return {};
   }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "pipeline/host/live/capture_devices.h"
 #include "pipeline/host/live/sample_code.h"
 
 namespace runnel::pipeline {
@@ -45,6 +47,8 @@ class SoundInput {
   virtual Result<Shape> open(const Settings& settings) = 0;
   // Waits up to `milliseconds`. Errors: io_error.
   virtual Result<Piece> next(int milliseconds) = 0;
+  // What could be opened, where there is a list; without open(). Errors: io_error.
+  virtual Result<std::vector<CaptureDevice>> devices() { return std::vector<CaptureDevice>{}; }
 
  protected:
   SoundInput() = default;
