@@ -146,9 +146,14 @@ bool Worker::set_format(const GstAudioInfo& info) {
 void Worker::stop() {
   stream_.close();
   warned_ = false;
-  gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
+  forget_segment();
   const Lock lock(element_);
   program_.reset();
+}
+
+void Worker::forget_segment() {
+  const Lock lock(element_);
+  gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
 }
 
 GstFlowReturn Worker::take(GstBuffer* buffer) {
@@ -229,7 +234,10 @@ void Worker::new_segment(const GstSegment& segment) {
   // The stream goes on only where its times do.
   if (!same_mapping(segment, segment_) && !stream_.finish()) failed();
   count();
-  segment_ = segment;
+  {
+    const Lock lock(element_);
+    segment_ = segment;
+  }
   if (const auto pad = text(); pad != nullptr) pad->set_segment(segment);
 }
 
@@ -246,7 +254,7 @@ void Worker::before(GstEvent* event) {
     case GST_EVENT_FLUSH_STOP:
       stream_.abandon();
       // The segment that follows has times of its own.
-      gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
+      forget_segment();
       if (pad != nullptr) pad->send(gst_event_ref(event));
       break;
     case GST_EVENT_EOS:
@@ -288,8 +296,8 @@ GstPad* Worker::request_text_pad(GstPadTemplate* from) {
   gst_pad_set_active(pad, TRUE);
   gst_element_add_pad(GST_ELEMENT(element_), pad);
   auto made = std::make_shared<TextPad>(GST_ELEMENT(element_), pad);
-  if (segment_.format == GST_FORMAT_TIME) made->set_segment(segment_);
   const Lock lock(element_);
+  if (segment_.format == GST_FORMAT_TIME) made->set_segment(segment_);
   text_ = std::move(made);
   return pad;
 }

@@ -58,6 +58,7 @@ class Worker {
   void failed();
   void count();
   void new_segment(const GstSegment& segment);
+  void forget_segment();
   [[nodiscard]] std::shared_ptr<TextPad> text() const;
 
   GstBaseTransform* element_;
@@ -67,7 +68,7 @@ class Worker {
   std::uint64_t events_ = 0, lost_ = 0;              // under the element's lock
   SoundStream stream_;
   GstAudioInfo info_{};
-  GstSegment segment_;           // of the stream, in GST_FORMAT_TIME or undefined
+  GstSegment segment_;  // of the stream, in GST_FORMAT_TIME or undefined; written under the element's lock
   GstBuffer* buffer_ = nullptr;  // during take()
   bool changed_ = false;         // under the element's lock: since load()
   bool messages_ = true, warned_ = false;
