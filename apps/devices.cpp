@@ -24,6 +24,15 @@ Status list_devices(const std::vector<std::string>& names) {
     }
     std::printf("%s\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   }
+  if (!names.empty()) return {};
+  // Where PipeWire runs; where it does not, ALSA's devices are all there are.
+  if (const auto nodes = pipeline::pipewire_devices(); nodes.ok()) {
+    for (const pipeline::CaptureDevice& node : *nodes) {
+      const nlohmann::ordered_json record = {
+          {"type", "device"}, {"api", "pipewire"}, {"name", node.name}, {"description", node.description}};
+      std::printf("%s\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    }
+  }
   return {};
 }
 

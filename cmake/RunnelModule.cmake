@@ -22,9 +22,14 @@ set(RUNNEL_MODULE_PLACES "\"${RUNNEL_MODULE_FROM_PROGRAM}\", \"lib/runnel\", \"$
 # runnel_module(NAME CLIENT ... LIBRARY ... SOURCES ...): the shared object lib/runnel/NAME.so of SOURCES, one file that exports the constant
 # runnel_module (base/host/late_library.h), and of the library that it stands for. Programs link LIBRARY itself; those with the target
 # property RUNNEL_MODULES, as the program runnel, link CLIENT instead, which has the same functions and opens the module.
+# COMPONENT: of the installation, where its package is not that of the shared library (RunnelPackages). Without CLIENT and LIBRARY the module
+# is opened by every program.
 # Sets RUNNEL_LINK_<NAME> to what libraries that call these functions link.
 function(runnel_module name)
-  cmake_parse_arguments(ARG "" "CLIENT;LIBRARY" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "CLIENT;LIBRARY;COMPONENT" "SOURCES" ${ARGN})
+  if(NOT ARG_COMPONENT)
+    set(ARG_COMPONENT library)
+  endif()
   set(target runnel_module_${name})
   add_library(${target} MODULE ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/runnel
@@ -33,7 +38,10 @@ function(runnel_module name)
   # Its copies of runnel's functions are its own.
   target_link_options(${target} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed LINKER:--gc-sections)
   # The program and the shared library open the same ones.
-  install(TARGETS ${target} LIBRARY DESTINATION ${RUNNEL_MODULE_FOLDER} COMPONENT library)
+  install(TARGETS ${target} LIBRARY DESTINATION ${RUNNEL_MODULE_FOLDER} COMPONENT ${ARG_COMPONENT})
   set_property(GLOBAL APPEND PROPERTY RUNNEL_MODULES ${target})
+  if(NOT ARG_CLIENT)
+    return()
+  endif()
   set(RUNNEL_LINK_${name} "$<IF:$<BOOL:$<TARGET_PROPERTY:RUNNEL_MODULES>>,$<TARGET_NAME:${ARG_CLIENT}>,$<TARGET_NAME:${ARG_LIBRARY}>>" PARENT_SCOPE)
 endfunction()

@@ -1,4 +1,5 @@
-# Debian packages by CPack, one for each component: runnel, librunnel0, librunnel-dev, and python3-runnel where that part is built.
+# Debian packages by CPack, one for each component: runnel, librunnel0, librunnel-dev, and python3-runnel,
+# gstreamer1.0-runnel and runnel-pipewire where these parts are built.
 # scripts/package.sh makes them; docs/packages.md describes them. A package is made for the prefix /usr only: that is where Debian's tools
 # look, and where the program looks for its modules and models.
 if(NOT PROJECT_IS_TOP_LEVEL OR NOT TARGET runnel_program OR NOT TARGET runnel_shared)
@@ -10,6 +11,16 @@ set(CPACK_COMPONENTS_ALL program library development)
 if(TARGET runnel_python)
   list(APPEND RUNNEL_PACKAGES python3-runnel)
   list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
+
+if(TARGET runnel_gstreamer)
+  list(APPEND RUNNEL_PACKAGES gstreamer1.0-runnel)
+  list(APPEND CPACK_COMPONENTS_ALL gstreamer)
+endif()
+
+if(TARGET runnel_module_pipewire)
+  list(APPEND RUNNEL_PACKAGES runnel-pipewire)
+  list(APPEND CPACK_COMPONENTS_ALL pipewire)
 endif()
 
 # Every package says where it comes from; lintian asks for both files.
@@ -118,5 +129,22 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/de
 set(CPACK_COMPONENT_PYTHON_DESCRIPTION "streaming inference of audio and sensor models, Python package
 Models, front ends, the quantizer and graphs of runnel between arrays of
 NumPy: import runnel.")
+
+# Both need GStreamer; neither is needed by what works without it.
+set(CPACK_DEBIAN_GSTREAMER_PACKAGE_NAME gstreamer1.0-runnel)
+set(CPACK_DEBIAN_GSTREAMER_PACKAGE_SECTION sound)
+set(CPACK_DEBIAN_GSTREAMER_PACKAGE_DEPENDS "librunnel0 ${same_version}, gstreamer1.0-plugins-base")
+set(CPACK_DEBIAN_GSTREAMER_PACKAGE_RECOMMENDS "runnel")
+set(CPACK_COMPONENT_GSTREAMER_DESCRIPTION "streaming inference of audio models, GStreamer plugin
+The element runnel, which passes sound on and says what a trained model hears
+in it, and what lets runnel take the sound of a GStreamer pipeline.")
+
+set(CPACK_DEBIAN_PIPEWIRE_PACKAGE_NAME runnel-pipewire)
+set(CPACK_DEBIAN_PIPEWIRE_PACKAGE_SECTION sound)
+set(CPACK_DEBIAN_PIPEWIRE_PACKAGE_DEPENDS "librunnel0 ${same_version}")
+set(CPACK_DEBIAN_PIPEWIRE_PACKAGE_RECOMMENDS "runnel, pipewire")
+set(CPACK_COMPONENT_PIPEWIRE_DESCRIPTION "streaming inference of audio models, PipeWire module
+What lets runnel listen to the nodes of PipeWire, as a stream that can be
+linked and moved while it runs.")
 
 include(CPack)

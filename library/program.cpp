@@ -74,6 +74,20 @@ void add_ends(GraphText& text) {
     text.nodes.push_back(observed(end, RUNNEL_OUTPUT));
 }
 
+// What stands in for a rate that is to be found, and for that of a front end that takes any.
+constexpr std::int64_t kUsualRate = 16000;
+
+// The rate that the front end of a graph wants: that of the conversion which had to be inserted before it.
+std::int64_t wanted_rate(const Graph& graph) {
+  const auto resamples = [](const std::string& what) { return what.starts_with("put `resample"); };
+  if (std::any_of(graph.inserted().begin(), graph.inserted().end(), resamples)) {
+    for (int i = 1; i < graph.size(); ++i) {
+      if (graph.stage(i).type->name == "resample") return graph.format(i).clock.rate();
+    }
+  }
+  return graph.format(0).clock.rate();
+}
+
 }  // namespace
 
 pipeline::GraphOptions Program::graph_options(Models& models) const {
@@ -101,13 +115,22 @@ Status Program::make_models() {
   return {};
 }
 
-Status Program::build(const std::string& around) {
+Result<std::unique_ptr<Graph>> Program::convert(const std::string& around) {
   pipeline::GraphOptions options = graph_options(*models_);
   options.insert_conversions = true;
   options.amend = add_ends;
   const std::string text = "samples rate=" + std::to_string(settings_.rate) +
                            " channels=" + std::to_string(settings_.channels) + " ! " + around;
-  RUNNEL_ASSIGN(const std::unique_ptr<Graph> graph, Graph::build(text, options));
+  return Graph::build(text, options);
+}
+
+Status Program::build(const std::string& around) {
+  if (settings_.rate == 0) {
+    settings_.rate = kUsualRate;
+    RUNNEL_ASSIGN(const std::unique_ptr<Graph> trial, convert(around));
+    settings_.rate = wanted_rate(*trial);
+  }
+  RUNNEL_ASSIGN(const std::unique_ptr<Graph> graph, convert(around));
   text_ = to_text(graph->text());
   memory_bytes_ = graph->packed_bytes();
   for (int i = 0; i < graph->size(); ++i) {

@@ -43,6 +43,8 @@ class Program {
   explicit Program(Settings settings) : settings_(std::move(settings)) {}
   Status make_models();
   Status load(const std::string& model);
+  // The graph with source, ends and the conversions that it needs.
+  Result<std::unique_ptr<pipeline::Graph>> convert(const std::string& around);
   Status build(const std::string& around);
   [[nodiscard]] pipeline::GraphOptions graph_options(Models& models) const;
 

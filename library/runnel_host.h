@@ -42,7 +42,8 @@ const char* runnel_version(void);
  * `settings` is text of the form "key=value key=value", as in graphs; null or empty: the defaults. Values
  * with blanks are quoted. The keys:
  *
- *   rate       Hz, of the pushed samples (16000). Resampled where the front end wants another rate
+ *   rate       Hz, of the pushed samples (16000). Resampled where the front end wants another rate; 0: the
+ *              rate that the front end wants, which runnel_facts_of() then gives (16000 if it takes any)
  *   channels   of the pushed samples, interleaved (1). Mixed down where the front end wants one
  *   threshold  posterior, 0 .. 1, at which a decision is made (the model's own)
  *   front_end  graph text before the model (the model's own)

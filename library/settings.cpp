@@ -23,7 +23,7 @@ class Sheet final : public pipeline::Node {
 using pipeline::parameter;
 using pipeline::text_parameter;
 constexpr pipeline::Parameter kParameters[] = {
-    parameter<&Sheet::rate>("rate", "Hz", 1, 768000, "of the pushed samples"),
+    parameter<&Sheet::rate>("rate", "Hz", 0, 768000, "of the pushed samples; 0: that of the front end"),
     parameter<&Sheet::channels>("channels", "", 1, 1024, "of the pushed samples"),
     parameter<&Sheet::threshold>("threshold", "", 0, 1, "posterior at which a decision is made"),
     text_parameter<&Sheet::front_end>("front_end", "", "graph text before the model"),

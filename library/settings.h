@@ -10,7 +10,8 @@
 namespace runnel::library {
 
 struct Settings {
-  std::int64_t rate = 16000, channels = 1, chunk = 0, events = 1024, frames = 0;
+  std::int64_t rate = 16000;  // 0: that of the front end
+  std::int64_t channels = 1, chunk = 0, events = 1024, frames = 0;
   double threshold = -1;  // negative: the decision's own
   bool zeros_in_gaps = false;
   std::string front_end, decision, key_file;

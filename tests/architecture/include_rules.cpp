@@ -22,6 +22,7 @@ constexpr std::array kLayers = {
     Layer{"npu", 3, true},      Layer{"pipeline", 4, true},  Layer{"compiler", 4, false},
     Layer{"embed", 5, true},    Layer{"services", 6, false}, Layer{"library", 7, false},
     Layer{"apps", 7, false},    Layer{"python", 7, false},   Layer{"firmware", 7, true},
+    Layer{"bridges", 8, false},
 };
 // Read for #pragma once only: tests and the like may include what they want.
 constexpr std::array kFreeFolders = {"tests", "bench", "examples"};

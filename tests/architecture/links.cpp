@@ -13,9 +13,9 @@ namespace {
 
 // Beside these, what lies in the root is made by builds and tools.
 constexpr std::array kFolders = {
-    ".ci",      "apps",     "base",     "bench",     "cmake",     "compiler", "decoding", "docs", "embed",
-    "examples", "features", "firmware", "inference", "kernels",   "library",  "models",   "npu",  "packaging",
-    "pipeline", "python",   "scripts",  "services",  "streaming", "tests",    "training"};
+    ".ci",       "apps",     "base",     "bench",    "bridges",   "cmake",     "compiler", "decoding", "docs",
+    "embed",     "examples", "features", "firmware", "inference", "kernels",   "library",  "models",   "npu",
+    "packaging", "pipeline", "python",   "scripts",  "services",  "streaming", "tests",    "training"};
 
 struct Tree {
   std::vector<std::string> files;  // every file, relative to the root

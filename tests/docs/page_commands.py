@@ -74,7 +74,9 @@ class Missing(Exception):
 class Page:
     def __init__(self, entry, folder, build, data):
         self.entry, self.folder, self.build, self.data = entry, folder, build, data
-        self.environment = {**os.environ, "PATH": f"{build}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TMPDIR": str(folder)}
+        self.environment = {**os.environ, "PATH": f"{build}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TMPDIR": str(folder),
+                            # The build's own element, and a registry that nobody else uses.
+                            "GST_PLUGIN_PATH": str(build / "lib/gstreamer-1.0"), "GST_REGISTRY": str(folder / "gstreamer.registry")}
         self.environment.pop("RUNNEL_KEY", None)
         self.missing = set()  # names on the page whose files are not there
         self.failures = []

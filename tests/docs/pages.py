@@ -8,7 +8,8 @@ import shlex
 PROGRAMS = ("runnel", "cmake", "ctest", "git", "python3", "pip", "sudo", "apt", "dpkg", "ssh", "scp", "nc", "curl", "parallel", "sbatch", "srun",
             "mpirun", "qemu-system-arm", "openssl", "arecord", "aplay", "ffmpeg", "sox", "mosquitto_sub", "systemctl", "journalctl", "export",
             "clang-format-14", "clang-tidy-14", "unzip", "cp", "ls", "cmp", "mkdir", "cd", "tail", "head", "cat", "echo", "man", "arm-none-eabi-gcc", "idf.py",
-            "west", "docker", "gh", "awk", "cc", "gcc", "g++", "perf", "taskset")
+            "west", "docker", "gh", "awk", "cc", "gcc", "g++", "perf", "taskset", "gst-launch-1.0",
+            "gst-inspect-1.0", "pw-link")
 ASSIGNMENT = re.compile(r"^[A-Z_]+=\S+ +")
 SYNOPSIS = re.compile(r"\b[A-Z]{4,}\b|\.\.\.")
 

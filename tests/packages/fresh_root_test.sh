@@ -85,6 +85,13 @@ PYTHON
 elif ls /given/python3-runnel*.deb >/dev/null 2>&1; then
   python3 -c 'import runnel'
 fi
+# 5. GStreamer's element, in a pipeline that is a source of the program's. (A registry is kept where nothing is looked for.)
+if ls /given/gstreamer1.0-runnel*.deb >/dev/null 2>&1; then
+  GST_REGISTRY=/tmp/registry.bin runnel run \
+    "gst pipeline='audiotestsrc num-buffers=50 ! audio/x-raw,rate=16000,channels=1 ! runnel model=digits' ! wav path=gst.wav" >gst.txt
+  grep '"failures":0' gst.txt
+  test -s gst.wav
+fi
 # The units are where systemd looks for them.
 test -f /lib/systemd/system/runnel-serve.service
 test -f /lib/systemd/system/runnel-listen@.service
@@ -118,8 +125,12 @@ chroot "$root" sh /given/files.sh >"$WORK/after"
 diff "$WORK/before" "$WORK/after" || { echo "the packages left something behind, or took it away (above)"; exit 1; }
 HOOK
 export WORK=$work
+# What the bridges need is there before, so that what is left afterwards is runnel's own.
+included=gcc,libc6-dev,make,cmake,pkg-config
+if compgen -G "$work/packages/gstreamer1.0-runnel_*.deb" >/dev/null; then included+=,gstreamer1.0-plugins-base; fi
+if compgen -G "$work/packages/runnel-pipewire_*.deb" >/dev/null; then included+=,libpipewire-0.3-0; fi
 step "a fresh root, in which they are installed, used and removed" \
-  mmdebstrap --variant=apt --include=gcc,libc6-dev,make,cmake,pkg-config --aptopt='Apt::Install-Recommends "false"' \
+  mmdebstrap --variant=apt --include="$included" --aptopt='Apt::Install-Recommends "false"' \
   --customize-hook="sh '$work/hook.sh' \"\$1\"" "$suite" "$root" "${sources[@]}"
 cat "$work/steps"
 echo "all: $((SECONDS - begun)) s"

@@ -18,7 +18,12 @@ struct CaptureDevice {
   std::vector<std::string> formats;  // as the parameter `format` of the node alsa
 };
 
-// `names`: the devices to list; empty: all that the system lists. Error: unsupported in a build without ALSA.
+// The nodes that the node `pipewire` can hear, without rates, channels and formats: PipeWire converts.
+// Errors: not_found where PipeWire is not installed, io_error where its daemon does not run.
+Result<std::vector<CaptureDevice>> pipewire_devices();
+
+// Those of ALSA. `names`: the devices to list; empty: all that the system lists. Error: unsupported in a
+// build without ALSA.
 Result<std::vector<CaptureDevice>> capture_devices(const std::vector<std::string>& names);
 
 }  // namespace runnel::pipeline

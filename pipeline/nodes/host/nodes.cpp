@@ -11,7 +11,9 @@
 #include "pipeline/nodes/host/decode/host_ctc.h"
 #include "pipeline/nodes/host/decode/host_transducer.h"
 #include "pipeline/nodes/host/file/jsonl.h"
+#include "pipeline/nodes/host/live/gst.h"
 #include "pipeline/nodes/host/live/iio.h"
+#include "pipeline/nodes/host/live/pipewire.h"
 #include "pipeline/nodes/host/model/live_infer.h"
 #include "pipeline/nodes/host/table/csv_source.h"
 #ifdef RUNNEL_HAVE_MQTT
@@ -36,7 +38,7 @@ NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
     std::vector<const NodeType*> all = {&WavSource::type,   &CsvSource::type, &NpySource::type,
                                         &StdinSource::type, &TcpSource::type, &Sensor::type,
-                                        &Iio::type};
+                                        &Iio::type,         &Gst::type,       &PipeWire::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif

@@ -1,0 +1,9 @@
+#include <gtest/gtest.h>
+
+#include "tests/bridges/gstreamer/own_gstreamer.h"
+
+int main(int count, char** arguments) {
+  testing::InitGoogleTest(&count, arguments);
+  runnel::bridges::test::use_own_gstreamer();
+  return RUN_ALL_TESTS();
+}
