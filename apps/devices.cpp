@@ -13,8 +13,10 @@ Status list_devices(const std::vector<std::string>& names) {
   RUNNEL_ASSIGN(const std::vector<pipeline::CaptureDevice> devices, pipeline::capture_devices(names));
   if (devices.empty()) say("the system names no sound device to listen to");
   for (const pipeline::CaptureDevice& device : devices) {
-    nlohmann::ordered_json record = {
-        {"type", "device"}, {"name", device.name}, {"description", device.description}};
+    nlohmann::ordered_json record = {{"type", "device"},
+                                     {"node", device.node},
+                                     {"name", device.name},
+                                     {"description", device.description}};
     if (device.unavailable.empty()) {
       record["rates"] = {device.least_rate, device.most_rate};
       record["channels"] = {device.least_channels, device.most_channels};
