@@ -42,7 +42,7 @@ void bring_block(FakeStream& stream) {
     position += device.sleep;
     device.sleep_at = -1;
   }
-  if (device.unplug_at >= 0 && position < device.unplug_at && position + stream.frames > device.unplug_at) {
+  if (device.unplug_at >= 0 && position <= device.unplug_at && position + stream.frames > device.unplug_at) {
     position = device.unplug_at;
     stream.active = false;
     return;

@@ -54,13 +54,15 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_F(BuildSystems, EveryWordOfATemplateIsFilledIn) {
   for (const std::string& system : kSystems) {
     for (const auto& [path, text] : files_of(request(system))) {
-      if (path.starts_with("src/") && path.find('/', 4) != std::string::npos) continue;  // runnel's own sources
+      if (path.starts_with("src/") && path.find('/', 4) != std::string::npos)
+        continue;  // runnel's own sources
       for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1)) {
         const std::size_t end = text.find('@', at + 1);
         const std::string word = end == std::string::npos ? "" : text.substr(at + 1, end - at - 1);
-        EXPECT_TRUE(word.empty() || std::any_of(word.begin(), word.end(), [](char letter) {
-          return (letter < 'A' || letter > 'Z') && letter != '_';
-        })) << system << ": " << path << ": @" << word << '@';
+        EXPECT_TRUE(word.empty() ||
+                    std::any_of(word.begin(), word.end(),
+                                [](char letter) { return (letter < 'A' || letter > 'Z') && letter != '_'; }))
+            << system << ": " << path << ": @" << word << '@';
       }
       EXPECT_FALSE(has(path, "@") || path.ends_with(".in")) << path;
     }
@@ -104,7 +106,8 @@ TEST_F(BuildSystems, TheCopyIsWhole) {
     for (std::size_t at = text.find("\n#include \""); at != std::string::npos;
          at = text.find("\n#include \"", at + 1)) {
       const std::size_t begin = at + 11, end = text.find('"', begin);
-      EXPECT_TRUE(files.contains("src/" + text.substr(begin, end - begin))) << path << ": " << text.substr(begin, end - begin);
+      EXPECT_TRUE(files.contains("src/" + text.substr(begin, end - begin)))
+          << path << ": " << text.substr(begin, end - begin);
     }
     EXPECT_FALSE(has(path, "/host/") || has(path, "/x86/")) << path;
     if (!path.ends_with(".cpp") || path.starts_with("src/digits")) continue;
@@ -126,7 +129,8 @@ TEST_F(BuildSystems, ManifestsAreInTheirForm) {
   EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(mbed.at("examples/microphone/mbed_app.json"))));
   EXPECT_TRUE(has(mbed.at(".mbedignore"), "examples/*\n"));
   const std::string properties = files_of(request("arduino")).at("library.properties");
-  for (const char* line : {"name=digits\n", "\nincludes=digits.h\n", "\ndot_a_linkage=true\n", "\narchitectures=*\n"})
+  for (const char* line :
+       {"name=digits\n", "\nincludes=digits.h\n", "\ndot_a_linkage=true\n", "\narchitectures=*\n"})
     EXPECT_TRUE(has(properties, line)) << properties;
 }
 
