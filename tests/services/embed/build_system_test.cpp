@@ -125,8 +125,8 @@ TEST_F(BuildSystems, ManifestsAreInTheirForm) {
   EXPECT_EQ(library.at("name"), "runnel-digits");
   EXPECT_EQ(library.at("config").at("hops").at("value"), 2);
   const Files mbed = files_of(request("mbed"));
-  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(mbed.at("cxx20.json"))));
-  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(mbed.at("examples/microphone/mbed_app.json"))));
+  for (const char* path : {"cxx20.json", "examples/microphone/mbed_app.json"})
+    EXPECT_TRUE(nlohmann::json::accept(mbed.at(path))) << path;
   EXPECT_TRUE(has(mbed.at(".mbedignore"), "examples/*\n"));
   const std::string properties = files_of(request("arduino")).at("library.properties");
   for (const char* line :

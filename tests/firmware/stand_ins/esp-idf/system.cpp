@@ -1,5 +1,6 @@
 // ESP-IDF's functions that the example calls: the recording is what the I2S peripheral receives.
 #include <cstddef>
+#include <cstdint>
 
 #include "driver/i2s_pdm.h"
 #include "driver/i2s_std.h"

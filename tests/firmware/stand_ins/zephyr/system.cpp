@@ -1,5 +1,6 @@
 // Zephyr's functions that the sample calls: the recording is what the microphone's driver receives.
 #include <cstddef>
+#include <cstdint>
 
 #include "stand_in.h"
 #include "zephyr/audio/dmic.h"

@@ -25,5 +25,6 @@ void HAL_SAI_RxCpltCallback(SAI_HandleTypeDef* sai);
 void HAL_SAI_ErrorCallback(SAI_HandleTypeDef* sai);
 }
 
+#define printf stand_in_printf
 #define main mbed_main
 int mbed_main();
