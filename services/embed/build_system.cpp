@@ -100,22 +100,20 @@ Result<std::vector<compiler::EmbeddedFile>> files_for(BuildSystem system,
   if (needs_copy(system) && !program.npu.empty())
     return Status(Code::unsupported) << "--build-system " << name << ": parts of the model run on "
                                      << program.npu << ", expected cmake, esp-idf or zephyr for them";
-  std::vector<compiler::EmbeddedFile> out;
-  for (compiler::EmbeddedFile& file : sources) {
-    if (file.path == "CMakeLists.txt") continue;
-    if (needs_copy(system)) file.path.insert(0, "src/");
-    out.push_back(std::move(file));
+  std::erase_if(sources, [](const compiler::EmbeddedFile& file) { return file.path == "CMakeLists.txt"; });
+  std::vector<compiler::EmbeddedFile> copied;
+  if (needs_copy(system)) {
+    RUNNEL_ASSIGN(copied, device_copy(program.runnel_folder, sources));
+  }
+  std::vector<compiler::EmbeddedFile> out = std::move(sources);
+  for (compiler::EmbeddedFile& file : copied) out.push_back(std::move(file));
+  if (needs_copy(system)) {
+    for (compiler::EmbeddedFile& file : out) file.path.insert(0, "src/");
   }
   const Words words = words_of(program);
   for (const SystemTemplate& one : system_templates()) {
     if (one.system != name || (is_example(one.path) && !suits_a_microphone(program))) continue;
     out.push_back({fill_in(one.path, words), fill_in(one.text, words)});
-  }
-  if (!needs_copy(system)) return out;
-  RUNNEL_ASSIGN(std::vector<compiler::EmbeddedFile> copied, device_copy(program.runnel_folder));
-  for (compiler::EmbeddedFile& file : copied) {
-    file.path.insert(0, "src/");
-    out.push_back(std::move(file));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include "services/embed/device_copy.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -109,8 +110,15 @@ class Copy {
 
 }  // namespace
 
-Result<std::vector<compiler::EmbeddedFile>> device_copy(const std::string& runnel) {
+Result<std::vector<compiler::EmbeddedFile>> device_copy(const std::string& runnel,
+                                                        const std::vector<compiler::EmbeddedFile>& program) {
   Copy copy(runnel);
+  for (const compiler::EmbeddedFile& file : program) {
+    for (const std::string& one : includes_of(file.text)) {
+      const auto is_it = [&](const compiler::EmbeddedFile& other) { return other.path == one; };
+      if (std::none_of(program.begin(), program.end(), is_it)) RUNNEL_TRY(copy.add(one));
+    }
+  }
   for (const std::string_view path : kDeviceSources) RUNNEL_TRY(copy.add(std::string(path)));
   for (const SpecialSource& one : kSpecial) RUNNEL_TRY(copy.add(std::string(one.path)));
   return copy.take();

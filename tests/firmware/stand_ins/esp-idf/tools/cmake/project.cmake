@@ -66,7 +66,7 @@ endmacro()
 macro(idf_project name)
   add_library(idf_interface INTERFACE)
   target_include_directories(idf_interface INTERFACE ${IDF_STAND_IN}/../../include ${STAND_IN_COMMON} ${CMAKE_BINARY_DIR}/config)
-  target_compile_definitions(idf_interface INTERFACE printf=stand_in_printf)
+  target_compile_definitions(idf_interface INTERFACE $<$<COMPILE_LANGUAGE:C>:printf=stand_in_printf>)
   # Components: main, and those that its manifest says.
   set(components ${CMAKE_CURRENT_SOURCE_DIR}/main)
   file(STRINGS main/idf_component.yml manifest)

@@ -1,8 +1,9 @@
 # A stand-in of Mbed OS's build system, as its documentation describes what an application and a library see of it: the library's
 # mbed_lib.json, checked, as macros; mbed-core-flags, mbed-os and mbed_set_post_build().
-include(${CMAKE_CURRENT_LIST_DIR}/../../../../common/board.cmake)
+file(REAL_PATH ${CMAKE_CURRENT_LIST_DIR} here)   # the folder is a link
+include(${here}/../../../../common/board.cmake)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-set(MBED_STAND_IN ${CMAKE_CURRENT_LIST_DIR}/../..)
+set(MBED_STAND_IN ${here}/../..)
 set(STAND_IN_CPU -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -mthumb)
 
 # Keys of an object, each of which has to be in the list.
