@@ -116,15 +116,13 @@ TEST_F(BuildSystems, TheCopyIsWhole) {
   }
   EXPECT_GT(sources, 150);
   EXPECT_EQ(files.count("src/kernels/conv/arm/conv_dsp.cpp"), 1U);
-  // The library's version is this one's.
-  EXPECT_TRUE(has(files.at("src/base/version.h"), "kVersion"));
 }
 
 TEST_F(BuildSystems, ManifestsAreInTheirForm) {
-  const nlohmann::json library = nlohmann::json::parse(files_of(request("mbed")).at("mbed_lib.json"));
+  const Files mbed = files_of(request("mbed"));
+  const nlohmann::json library = nlohmann::json::parse(mbed.at("mbed_lib.json"));
   EXPECT_EQ(library.at("name"), "runnel-digits");
   EXPECT_EQ(library.at("config").at("hops").at("value"), 2);
-  const Files mbed = files_of(request("mbed"));
   for (const char* path : {"cxx20.json", "examples/microphone/mbed_app.json"})
     EXPECT_TRUE(nlohmann::json::accept(mbed.at(path))) << path;
   EXPECT_TRUE(has(mbed.at(".mbedignore"), "examples/*\n"));
@@ -136,7 +134,7 @@ TEST_F(BuildSystems, ManifestsAreInTheirForm) {
 
 // A program whose samples no microphone gives has no example for one.
 TEST_F(BuildSystems, ExamplesAreForSound) {
-  for (const std::string& system : kSystems) {
+  for (const std::string system : {"esp-idf", "zephyr", "arduino"}) {
     EmbedRequest call = request(system);
     call.samples = "float32";
     for (const auto& [path, text] : files_of(call))
