@@ -13,8 +13,8 @@ namespace {
 
 using namespace runnel::firmware;
 
-constexpr int kHeader = 44;  // of a plain .wav file
-HostFile recording;
+constexpr int kHeader = 44;     // of a plain .wav file
+HostFile* recording = nullptr;  // while the image runs: nothing is destroyed at its end
 
 void print_number(long value) {
   std::array<char, 24> text{};
@@ -25,7 +25,7 @@ void print_number(long value) {
 }  // namespace
 
 int stand_in_samples(int16_t* to, int count) {
-  const std::size_t bytes = recording.read(to, static_cast<std::size_t>(count) * sizeof *to);
+  const std::size_t bytes = recording->read(to, static_cast<std::size_t>(count) * sizeof *to);
   return static_cast<int>(bytes / sizeof *to);
 }
 
@@ -54,8 +54,10 @@ int runnel::firmware::image_main() noexcept {
   static std::array<char, 512> buffer;
   std::array<const char*, 2> words{};
   std::array<char, kHeader> header{};
-  if (command_line(buffer, words) < 2 || !recording.open_to_read(words[1]) ||
-      recording.read(header.data(), header.size()) != header.size()) {
+  HostFile file;
+  recording = &file;
+  if (command_line(buffer, words) < 2 || !file.open_to_read(words[1]) ||
+      file.read(header.data(), header.size()) != header.size()) {
     print("no recording\n");
     return 1;
   }
