@@ -9,30 +9,30 @@
 namespace runnel::apps {
 namespace {
 
+void print(const pipeline::CaptureDevice& device) {
+  nlohmann::ordered_json record = {{"type", "device"},
+                                   {"node", device.node},
+                                   {"name", device.name},
+                                   {"description", device.description}};
+  if (!device.unavailable.empty()) {
+    record["unavailable"] = device.unavailable;
+  } else if (device.most_rate > 0) {
+    record["rates"] = {device.least_rate, device.most_rate};
+    record["channels"] = {device.least_channels, device.most_channels};
+    record["formats"] = device.formats;
+  }
+  std::printf("%s\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
 Status list_devices(const std::vector<std::string>& names) {
   RUNNEL_ASSIGN(const std::vector<pipeline::CaptureDevice> devices, pipeline::capture_devices(names));
   if (devices.empty()) say("the system names no sound device to listen to");
-  for (const pipeline::CaptureDevice& device : devices) {
-    nlohmann::ordered_json record = {
-        {"type", "device"}, {"name", device.name}, {"description", device.description}};
-    if (device.unavailable.empty()) {
-      record["rates"] = {device.least_rate, device.most_rate};
-      record["channels"] = {device.least_channels, device.most_channels};
-      record["formats"] = device.formats;
-    } else {
-      record["unavailable"] = device.unavailable;
-    }
-    std::printf("%s\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  }
+  for (const pipeline::CaptureDevice& device : devices) print(device);
   if (!names.empty()) return {};
-  // Where PipeWire runs; where it does not, ALSA's devices are all there are.
-  if (const auto nodes = pipeline::pipewire_devices(); nodes.ok()) {
-    for (const pipeline::CaptureDevice& node : *nodes) {
-      const nlohmann::ordered_json record = {
-          {"type", "device"}, {"api", "pipewire"}, {"name", node.name}, {"description", node.description}};
-      std::printf("%s\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-    }
-  }
+  // Where PipeWire runs; where it does not, the devices above are all there are.
+  const auto nodes = pipeline::pipewire_devices();
+  if (!nodes.ok()) return {};
+  for (const pipeline::CaptureDevice& node : *nodes) print(node);
   return {};
 }
 

@@ -33,8 +33,12 @@ void add_embed(Verb verb, int& exit_code) {
   auto call = std::make_shared<EmbedCall>();
   verb.positional("MODEL", call->request.model, kWholeModel).required();
   verb.option("-o,--output", call->request.output,
-              "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
+              "Folder to write: sources, header, and the files of the build system")
       .required();
+  verb.option("--build-system", call->request.build_system,
+              "What the folder is: a CMake library, a component of ESP-IDF, a module of Zephyr, a library of "
+              "Arduino or of Mbed OS (default: cmake)")
+      .choices({"cmake", "esp-idf", "zephyr", "arduino", "mbed"});
   verb.option("--name", call->request.name,
               "Name of the library and of runnel_NAME in C (default: the file's name)");
   verb.option("--front-end", call->request.front_end,

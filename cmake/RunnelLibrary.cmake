@@ -43,6 +43,12 @@ function(runnel_library name)
   target_compile_features(runnel_${name} PUBLIC cxx_std_20)
   target_link_libraries(runnel_${name} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:runnel_flags> ${ARG_PRIVATE_DEPENDS})
   set_property(GLOBAL APPEND PROPERTY RUNNEL_LIBRARIES runnel_${name})
+  # Of what every program for a microcontroller may link, on any processor (services/embed/device_copy.h).
+  if(ARG_CLASS STREQUAL "device" AND NOT name MATCHES "npu")
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    list(TRANSFORM ARG_SOURCES PREPEND ${folder}/)
+    set_property(GLOBAL APPEND PROPERTY RUNNEL_DEVICE_SOURCES ${ARG_SOURCES})
+  endif()
 endfunction()
 
 # runnel_test(NAME SOURCES ... [DEPENDS ...] [LABELS ...]): one GoogleTest program; each TEST becomes a CTest entry.

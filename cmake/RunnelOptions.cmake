@@ -16,6 +16,8 @@ option(RUNNEL_EXAMPLES "Build the examples (host builds)" ${PROJECT_IS_TOP_LEVEL
 option(RUNNEL_FUZZ "Build the fuzzers (needs Clang with libFuzzer, and the tests; the preset fuzz sets all that)" OFF)
 set(RUNNEL_FFTW AUTO CACHE STRING "FFTW single precision as a second FFT back end: ON, OFF or AUTO (when found). FFTW is GPL")
 set(RUNNEL_ALSA AUTO CACHE STRING "Live capture through ALSA: ON, OFF or AUTO (when found)")
+set(RUNNEL_PORTAUDIO AUTO CACHE STRING "Live capture and playback through PortAudio: ON, OFF or AUTO (when found)")
+set_property(CACHE RUNNEL_PORTAUDIO PROPERTY STRINGS AUTO ON OFF)
 set(RUNNEL_MBEDTLS AUTO CACHE STRING "mbedTLS for encrypted models and for the checksums of PDL3 packages: ON, OFF or AUTO (when found)")
 set(RUNNEL_ONNX AUTO CACHE STRING "Reading .onnx files, with protobuf and ONNX's classes: ON, OFF or AUTO (when found)")
 set(RUNNEL_MQTT AUTO CACHE STRING "Publishing events to an MQTT broker, with libmosquitto: ON, OFF or AUTO (when found)")

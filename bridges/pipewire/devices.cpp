@@ -28,6 +28,7 @@ void add(void* to, std::uint32_t, std::uint32_t, const char* type, std::uint32_t
   const bool source = media.starts_with("Audio/Source") || media == "Audio/Duplex";
   if (!source && media != "Audio/Sink" && media != "Stream/Output/Audio") return;
   pipeline::CaptureDevice& device = static_cast<Listing*>(to)->found.emplace_back();
+  device.node = "pipewire";
   device.name = text_of(properties, PW_KEY_NODE_NAME);
   device.description = text_of(properties, PW_KEY_NODE_DESCRIPTION);
   if (device.description.empty()) device.description = text_of(properties, PW_KEY_NODE_NICK);

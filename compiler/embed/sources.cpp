@@ -219,38 +219,6 @@ target_compile_options({1} PRIVATE -Os)   # what is hot lies in runnel's kernels
                      p.origin, p.name, kMade, p.runnel_folder, p.npu.empty() ? "embed" : "embed_npu");
 }
 
-std::vector<EmbeddedFile> glue(const EmbeddedProgram& p) {
-  std::vector<EmbeddedFile> out;
-  const std::string note = fmt::format(
-      "# {} Written for the system's documented interface; NOT built or tested by runnel, which has no copy "
-      "of it.\n",
-      kMade);
-  out.push_back(
-      {"zephyr/module.yml",
-       note + fmt::format("name: runnel_{}\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n", p.name)});
-  out.push_back({"zephyr/Kconfig",
-                 note + fmt::format("config RUNNEL_{}\n\tbool \"The model {} with runnel\"\n\tdepends on CPP "
-                                    "&& REQUIRES_FULL_LIBCPP\n\tdefault y\n",
-                                    upper(p.name), p.name)});
-  out.push_back(
-      {"zephyr/CMakeLists.txt",
-       note + fmt::format("if(CONFIG_RUNNEL_{1})\n  add_subdirectory(.. ${{CMAKE_CURRENT_BINARY_DIR}}/{0})\n "
-                          " foreach(library {0} {2}runnel_embed runnel_pipeline runnel_inference "
-                          "runnel_features runnel_streaming runnel_kernels runnel_base)\n"
-                          "    target_link_libraries(${{library}} PRIVATE zephyr_interface)\n  "
-                          "endforeach()\n  zephyr_link_libraries({0})\nendif()\n",
-                          p.name, upper(p.name),
-                          p.npu.empty() ? "" : "runnel_embed_npu runnel_npu_delegate runnel_npu ")});
-  out.push_back({"esp-idf/CMakeLists.txt",
-                 note + fmt::format("idf_component_register(INCLUDE_DIRS ..)\nadd_subdirectory(.. "
-                                    "${{CMAKE_CURRENT_BINARY_DIR}}/"
-                                    "{0})\ntarget_link_libraries(${{COMPONENT_LIB}} INTERFACE {0})\n",
-                                    p.name)});
-  out.push_back({"esp-idf/idf_component.yml",
-                 note + fmt::format("version: \"0.1.0\"\ndescription: The model {} with runnel\n", p.name)});
-  return out;
-}
-
 }  // namespace
 
 std::string quoted(std::string_view text) {
@@ -324,12 +292,10 @@ Result<std::vector<EmbeddedFile>> write_sources(const EmbeddedProgram& program) 
   if (!is_identifier(program.name))
     return Status(Code::invalid_argument) << "the name \"" << program.name
                                           << "\", expected letters, digits and _: it becomes part of C names";
-  std::vector<EmbeddedFile> out = {{program.name + ".h", header(program)},
+  return std::vector<EmbeddedFile>{{program.name + ".h", header(program)},
                                    {program.name + ".cpp", program_source(program)},
                                    {program.name + "_model.cpp", model_source(program)},
                                    {"CMakeLists.txt", cmake_source(program)}};
-  for (EmbeddedFile& file : glue(program)) out.push_back(std::move(file));
-  return out;
 }
 
 }  // namespace runnel::compiler

@@ -257,6 +257,7 @@ py::dict embed(const py::dict& given, const py::dict& options) {
       .to("step", request.step)
       .to("self_test", request.self_test)
       .to("runnel", request.runnel)
+      .to("build_system", request.build_system)
       .to("target", request.target);
   settings.done();
   const compiler::LoadOptions load = load_options_of(options);

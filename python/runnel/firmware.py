@@ -48,7 +48,7 @@ class Embedded:
 def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", decision: str = "", target: str = "",
           sample_rate: int = 0, channels: int = 1, samples: str = "", hop: int = 0, events: int = 4, memory: int = 0,
           fast: int = 0, step: bool = False, self_test: bool = False, runnel: Path | None = None,
-          **options: Any) -> Embedded:
+          build_system: str = "", **options: Any) -> Embedded:
     """Writes a model with its front end and decision as C++ source for firmware, as `runnel embed` (docs/firmware.md).
 
     model: name or file; folder: to write, made where it is missing.
@@ -63,6 +63,7 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
     step: compiles the model into constants and calls of the kernels that it uses; for streaming models.
     self_test: keeps the model's test vectors; not with step.
     runnel: source tree of runnel that the folder builds with (None: the one that this package was built from).
+    build_system: what the folder is: "cmake", "esp-idf", "zephyr", "arduino" or "mbed" ("": cmake).
     options: how the model is read, as in load().
 
     Everything is checked before a file is written. Calls from several threads take turns.
@@ -71,6 +72,6 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
         "model": os.fspath(model), "output": os.fspath(folder), "name": name, "front_end": front_end,
         "decision": decision, "target": target, "sample_rate": sample_rate, "channels": channels, "samples": samples,
         "hop": hop, "events": events, "memory": memory, "fast": fast, "step": step, "self_test": self_test,
-        "runnel": None if runnel is None else os.fspath(runnel),
+        "runnel": None if runnel is None else os.fspath(runnel), "build_system": build_system,
     }
     return Embedded(os.fspath(folder), _runnel.embed(request, options))

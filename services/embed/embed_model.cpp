@@ -19,6 +19,7 @@
 #include "compiler/ir/model_graph.h"
 #include "embed/runnel.h"
 #include "pipeline/host/text.h"
+#include "services/embed/build_system.h"
 #include "services/embed/compiled_node.h"
 #include "services/embed/dry_device.h"
 #include "services/embed/dry_run.h"
@@ -220,12 +221,14 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
   return {};
 }
 
-void say_done(const EmbedRequest& request, const EmbedOutcome& made) {
-  request.say(fmt::format(
-      "{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}/CMakeLists.txt makes the "
-      "library {}",
-      request.model, made.operators, made.kinds.size(), made.model_bytes, made.hop, made.sample_rate,
-      request.output, made.name));
+void say_done(const EmbedRequest& request, BuildSystem system, const EmbedOutcome& made) {
+  const std::string library =
+      system == BuildSystem::cmake
+          ? fmt::format("{}/CMakeLists.txt makes the library {}", request.output, made.name)
+          : fmt::format("{} is {}, {}", request.output, kind_of(system), made.name);
+  request.say(fmt::format("{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}",
+                          request.model, made.operators, made.kinds.size(), made.model_bytes, made.hop,
+                          made.sample_rate, library));
   if (!made.npu.empty())
     request.say(fmt::format(
         "parts run on {}: runnel_npu_add() in embed/npu/runnel_npu.h gives it to the program", made.npu));
@@ -236,6 +239,7 @@ void say_done(const EmbedRequest& request, const EmbedOutcome& made) {
 Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions load) {
   if (!request.say) request.say = [](std::string_view) {};
   RUNNEL_TRY(check_request(request));
+  RUNNEL_ASSIGN(const BuildSystem system, build_system(request.build_system));
   load.target = names_processor(request.target) ? "" : request.target;
   RUNNEL_ASSIGN(const auto owned, load_noted(request.model, load, request.say));
   const Model& model = owned->model();
@@ -279,7 +283,8 @@ Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions loa
   program.memory_bytes = (request.memory > 0 ? static_cast<std::size_t>(request.memory) : dry->memory_bytes) +
                          RUNNEL_ALIGNMENT - 1;
   program.memory_bytes -= program.memory_bytes % RUNNEL_ALIGNMENT;
-  RUNNEL_ASSIGN(const auto files, compiler::write_sources(program));
+  RUNNEL_ASSIGN(auto sources, compiler::write_sources(program));
+  RUNNEL_ASSIGN(const auto files, files_for(system, program, std::move(sources)));
   RUNNEL_TRY(write_folder(request.output, files));
 
   made.name = program.name;
@@ -293,7 +298,7 @@ Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions loa
   made.memory_bytes = program.memory_bytes;
   made.fast_bytes = program.fast_bytes;
   made.npu = program.npu;
-  say_done(request, made);
+  say_done(request, system, made);
   return made;
 }
 

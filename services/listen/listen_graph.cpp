@@ -5,6 +5,7 @@
 
 #include "base/number_text.h"
 #include "pipeline/host/graph.h"
+#include "pipeline/nodes/host/nodes.h"
 #include "services/listen/model_graph.h"
 
 namespace runnel::listen {
@@ -34,14 +35,25 @@ std::string sinks_of(const ListenOptions& options) {
 
 }  // namespace
 
-std::string source_text(const ListenOptions& options) {
+std::string_view device_node() noexcept {
+  std::string_view found = "alsa";
+  for (const pipeline::NodeType* type : pipeline::host_nodes()) {
+    if (type->name == "alsa") return "alsa";
+    if (type->name == "portaudio") found = "portaudio";
+  }
+  return found;
+}
+
+std::string source_text(const ListenOptions& options, std::string_view node) {
   if (!options.wav.empty()) return wav_text(options.wav, options.tail);
   const std::string shape = with("rate", options.rate) + with("channels", options.channels);
   if (options.from_stdin) return "stdin" + with("format", options.stdin_format) + shape;
   if (!options.tcp.empty())
     return "tcp" + with("address", options.tcp) + with("format", options.stdin_format) + shape;
-  return "alsa" + with("device", options.device) + shape + with("period", options.period) +
-         with("buffer", options.buffer) + with("overload", options.overload) +
+  // PortAudio's thread must not wait: what finds no room is lost there, as in the buffer of a device.
+  const bool waits = options.overload == "block" && node == "portaudio";
+  return std::string(node) + with("device", options.device) + shape + with("period", options.period) +
+         with("buffer", options.buffer) + with("overload", waits ? "drop-newest" : options.overload) +
          with("replug", options.replug) + with("duration", options.duration);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -11,7 +12,7 @@ namespace runnel::listen {
 
 // The first source given is used: wav, from_stdin, tcp, else the device.
 struct ListenOptions {
-  std::string device = "default";    // ALSA
+  std::string device = "default";    // of ALSA, or of PortAudio in builds without it
   std::string wav;                   // path of a recording
   std::string tcp;                   // address to listen on for bare samples: tcp:HOST:PORT or unix:PATH
   std::string stdin_format = "s16";  // of bare samples: s16, s32, s24, s24_3, float
@@ -39,8 +40,10 @@ struct ListenOptions {
 // when `around` has no `detect`. Thread-safe.
 Result<std::string> graph_text(const ListenOptions& options, const std::string& around);
 
-// Its source alone: "wav path=...", "alsa device=... rate=...".
-std::string source_text(const ListenOptions& options);
+// The node that captures from sound devices in this build: alsa, or portaudio where there is no ALSA.
+std::string_view device_node() noexcept;
+// Its source alone: "wav path=...", "alsa device=... rate=...". `node`: the one for devices.
+std::string source_text(const ListenOptions& options, std::string_view node = device_node());
 // `around` with another threshold of its last `detect`, whose release is at most as high; unchanged for a
 // negative one. Errors: as above.
 Result<std::string> with_threshold(const std::string& around, double threshold);

@@ -5,7 +5,7 @@
 
 #include "pipeline/host/live/alsa_library.h"
 #include "pipeline/host/live/alsa_open.h"
-#include "pipeline/host/live/capture_devices.h"
+#include "pipeline/host/live/device_lists.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -51,7 +51,7 @@ void look_at(CaptureDevice& device) {
 
 }  // namespace
 
-Result<std::vector<CaptureDevice>> capture_devices(const std::vector<std::string>& names) {
+Result<std::vector<CaptureDevice>> alsa_devices(const std::vector<std::string>& names) {
   if (const auto& opened = late<AlsaLibrary>(); !opened.ok()) return opened.status();
   std::vector<CaptureDevice> devices;
   for (const std::string& name : names) devices.emplace_back().name = name;
@@ -66,7 +66,10 @@ Result<std::vector<CaptureDevice>> capture_devices(const std::vector<std::string
     }
     alsa().snd_device_name_free_hint(hints);
   }
-  for (CaptureDevice& device : devices) look_at(device);
+  for (CaptureDevice& device : devices) {
+    device.node = "alsa";
+    look_at(device);
+  }
   alsa().snd_lib_error_set_handler(nullptr);
   return devices;
 }

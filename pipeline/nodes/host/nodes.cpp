@@ -6,6 +6,10 @@
 #include "pipeline/nodes/host/live/alsa.h"
 #include "pipeline/nodes/host/live/alsa_sink.h"
 #endif
+#ifdef RUNNEL_HAVE_PORTAUDIO
+#include "pipeline/nodes/host/live/portaudio.h"
+#include "pipeline/nodes/host/live/portaudio_sink.h"
+#endif
 #include "pipeline/nodes/host/act/command.h"
 #include "pipeline/nodes/host/act/history.h"
 #include "pipeline/nodes/host/decode/host_ctc.h"
@@ -42,6 +46,9 @@ NodeTable host_nodes() noexcept {
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif
+#ifdef RUNNEL_HAVE_PORTAUDIO
+    all.push_back(&PortAudio::type);
+#endif
     const NodeTable device = device_nodes();
     // Where a host can do more than a device, another class has the name.
     const auto on_host = [](const NodeType* type) {
@@ -54,6 +61,9 @@ NodeTable host_nodes() noexcept {
                            &Record::type, &Command::type, &Send::type, &Watch::type});
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&AlsaSink::type);
+#endif
+#ifdef RUNNEL_HAVE_PORTAUDIO
+    all.push_back(&PortAudioSink::type);
 #endif
 #ifdef RUNNEL_HAVE_MQTT
     all.push_back(&Mqtt::type);

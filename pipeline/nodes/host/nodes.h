@@ -5,7 +5,7 @@
 
 namespace runnel::pipeline {
 
-// The device nodes and the host nodes; alsa and mqtt only in builds that have them.
+// The device nodes and the host nodes; alsa, portaudio and mqtt only in builds that have them.
 NodeTable host_nodes() noexcept;
 
 }  // namespace runnel::pipeline

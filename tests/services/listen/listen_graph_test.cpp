@@ -21,6 +21,17 @@ TEST(ListenGraph, TakesADeviceAndWritesJsonByDefault) {
   EXPECT_TRUE(text.ends_with(" ! " + kAround + " ! jsonl")) << text;
 }
 
+// As builds without ALSA do it. Its thread cannot wait for room.
+TEST(ListenGraph, TakesADeviceThroughPortAudio) {
+  ListenOptions options;
+  options.device = "ALSA: Mic";
+  EXPECT_EQ(source_text(options, "portaudio"),
+            R"(portaudio device="ALSA: Mic" rate="16000" channels="1" period="10" buffer="200" )"
+            R"(overload="drop-newest" replug="0" duration="0")");
+  options.overload = "skip-inference";
+  EXPECT_NE(source_text(options, "portaudio").find(R"(overload="skip-inference")"), std::string::npos);
+}
+
 TEST(ListenGraph, TakesARecordingBeforeAllOtherSources) {
   ListenOptions options;
   options.wav = "a b.wav";

@@ -1,0 +1,2 @@
+#pragma once
+#define portMAX_DELAY 0xffffffffu

@@ -1,0 +1,52 @@
+# A stand-in of Mbed OS's build system, as its documentation describes what an application and a library see of it: the library's
+# mbed_lib.json, checked, as macros; mbed-core-flags, mbed-os and mbed_set_post_build().
+file(REAL_PATH ${CMAKE_CURRENT_LIST_DIR} here)   # the folder is a link
+include(${here}/../../../../common/board.cmake)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(MBED_STAND_IN ${here}/../..)
+set(STAND_IN_CPU -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -mthumb)
+
+# Keys of an object, each of which has to be in the list.
+function(check_keys json what out)
+  string(JSON count LENGTH "${json}")
+  set(keys "")
+  if(count GREATER 0)
+    math(EXPR last "${count} - 1")
+    foreach(i RANGE ${last})
+      string(JSON key MEMBER "${json}" ${i})
+      if(ARGN AND NOT key IN_LIST ARGN)
+        message(FATAL_ERROR "${what}: \"${key}\" is unknown")
+      endif()
+      list(APPEND keys ${key})
+    endforeach()
+  endif()
+  set(${out} ${keys} PARENT_SCOPE)
+endfunction()
+
+# Macros of a library's settings.
+file(READ ${CMAKE_CURRENT_SOURCE_DIR}/../../mbed_lib.json library)
+check_keys("${library}" mbed_lib.json keys name macros requires config target_overrides)
+string(JSON library_name GET "${library}" name)
+if(NOT library_name MATCHES "^[A-Za-z][A-Za-z0-9_-]*$")
+  message(FATAL_ERROR "mbed_lib.json: the name is \"${library_name}\"")
+endif()
+string(JSON config GET "${library}" config)
+check_keys("${config}" "mbed_lib.json: config" settings)
+set(MBED_MACROS "")
+foreach(setting IN LISTS settings)
+  string(JSON one GET "${config}" ${setting})
+  check_keys("${one}" "mbed_lib.json: ${setting}" keys help value macro_name required accepted_values)
+  string(JSON value GET "${one}" value)
+  string(TOUPPER "MBED_CONF_${library_name}_${setting}" macro)
+  string(REPLACE "-" "_" macro ${macro})
+  list(APPEND MBED_MACROS ${macro}=${value})
+endforeach()
+# The application may set what exists.
+file(READ ${CMAKE_CURRENT_SOURCE_DIR}/mbed_app.json application)
+check_keys("${application}" mbed_app.json keys config macros requires target_overrides)
+string(JSON overrides GET "${application}" target_overrides "*")
+check_keys("${overrides}" "mbed_app.json: target_overrides" keys platform.stdio-baud-rate rtos.main-thread-stack-size)
+
+function(mbed_set_post_build target)
+  stand_in_image(${target} mps2 ${STAND_IN_CPU})
+endfunction()
