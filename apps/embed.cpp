@@ -69,6 +69,12 @@ void add_embed(Verb verb, int& exit_code) {
   verb.flag("--step", call->request.step,
             "Compile the model into constants and calls of the kernels that it uses: no model file is "
             "read on the device; for streaming models");
+  verb.flag("--counters", call->request.counters,
+            "Times by node and operator, marks of memory and stack, lateness, for runnel_measure() and "
+            "runnel_tell()");
+  verb.option("--cores", call->request.cores,
+              "Split heavy operators for this many cores, which runnel_use_cores() gives to the program")
+      .range(1, 8);
   verb.flag("--self-test", call->request.self_test, "Keep the model's test vectors, for runnel_self_test()");
   verb.option("--runnel", call->request.runnel, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);

@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/npu/npu_cycles.h"
+#include "apps/profile_device.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "inference/model/usage.h"
 #include "npu/host/simulator/simulated_npu.h"
+#include "services/device/beside.h"
+#include "services/device/read_report.h"
 
 namespace runnel::apps {
 namespace {
@@ -22,6 +26,7 @@ struct ProfileCall {
   std::int64_t chunk = 0, runs = 1000;
   std::int64_t fast_bytes = -1;  // no limit
   int threads = 1;
+  device::Source from_device;  // without a path: none
   bool whole = false, sort = false, json = false, param_copy = false;
 };
 
@@ -104,10 +109,29 @@ void print_table(const Profile& profile, const Model& model) {
   print_memory(profile);
 }
 
+// Runs as the device does.
+Status run_like(const device::Report& report, const Model& model, ProfileOptions& options) {
+  if (options.mode == RunMode::stream) {
+    RUNNEL_ASSIGN(const ModelUsage usage, usage_of(model));
+    if (usage.stepped()) options.mode = RunMode::whole;
+  }
+  if (model.plan() != nullptr) options.frames = static_cast<std::int64_t>(report.block);
+  return {};
+}
+
 Status run_profile(const ProfileCall& call) {
   if (call.whole && call.chunk > 0)
     return Status(Code::invalid_argument) << "--whole and --chunk, expected one of them";
+  if (!call.from_device.path.empty() && (call.whole || call.chunk > 0))
+    return Status(Code::invalid_argument)
+           << "--from-device with --whole or --chunk: the run is as long as on the device";
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
+  std::optional<device::Received> received;
+  if (!call.from_device.path.empty()) {
+    RUNNEL_ASSIGN(received, device::read_report(call.from_device));
+    if (const Status status = device::check_model(received->report, owned->model()); !status.ok())
+      return status.at(call.from_device.path == "-" ? "stdin" : call.from_device.path);
+  }
   ProfileOptions options;
   options.mode = call.whole || owned->model().plan() == nullptr ? RunMode::whole : RunMode::stream;
   if (options.mode == RunMode::whole && call.chunk > 0)
@@ -118,13 +142,16 @@ Status run_profile(const ProfileCall& call) {
   options.param_copy = call.param_copy;
   options.operators = npu::simulating_operators();
   if (call.fast_bytes >= 0) options.fast_bytes = static_cast<std::size_t>(call.fast_bytes);
+  if (received) RUNNEL_TRY(run_like(received->report, owned->model(), options));
   RUNNEL_ASSIGN(Profile profile, profile_model(owned, options));
-  if (call.sort)
+  if (call.sort && !received)
     std::stable_sort(
         profile.steps.begin(), profile.steps.end(),
         [](const StepProfile& a, const StepProfile& b) { return a.microseconds > b.microseconds; });
   RUNNEL_ASSIGN(const auto npu, npu::estimate_segments(owned->model(), options.mode == RunMode::stream));
-  if (call.json) {
+  if (received) {
+    print_beside(*received, profile, call.model, npu, call.sort, call.json);
+  } else if (call.json) {
     std::printf("%s\n", to_json(call, profile, npu).dump().c_str());
   } else {
     print_table(profile, owned->model());
@@ -147,6 +174,12 @@ void add_profile(Verb verb, int& exit_code) {
           "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
       .non_negative();
   verb.flag("--param-copy", call->param_copy, "Copy constants that are read at run time into memory");
+  verb.option("--from-device", call->from_device.path,
+              "Lines that a board printed with runnel_tell(): a file, - for stdin, or a serial line; their "
+              "figures beside those of this machine");
+  verb.option("--baud", call->from_device.baud, "Bits per second of the serial line").positive();
+  verb.option("--timeout", call->from_device.seconds, "Seconds to wait for the serial line's report")
+      .range(1, 86400);
   verb.flag("--sort", call->sort, "Slowest first, instead of in order");
   verb.flag("--json", call->json, "One JSON object");
   add_model_flags(verb, call->flags);

@@ -15,10 +15,12 @@
 #include "pipeline/executor.h"
 #include "pipeline/format.h"
 
+struct runnel_cores;
+
 namespace runnel::embed {
 
 // Changes with the struct below and the meaning of its members.
-inline constexpr std::uint32_t kProgramVersion = 4;
+inline constexpr std::uint32_t kProgramVersion = 5;
 
 // The processor that the planned memory and the kernels rely on. `any` runs everywhere.
 enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55, rv32imac, rv32imafc, rv64gc };
@@ -53,6 +55,19 @@ struct NpuLink {
   Status (*take_failure)() noexcept;
 };
 
+class OperatorTimes;
+
+// What --counters and --cores of `runnel embed` add to a program. `node`: that of the inference.
+struct InferLink {
+  // Identifies the model (services/device/model_sum.h).
+  std::uint32_t model_sum = 0;
+  // Null: without --counters.
+  OperatorTimes& (*times)(pipeline::Node& node) noexcept = nullptr;
+  // runnel_use_cores(). Null: without --cores.
+  void (*use)(pipeline::Node& node, const runnel_cores* cores) noexcept = nullptr;
+  int cores = 1;  // that operators are split for
+};
+
 }  // namespace runnel::embed
 
 struct runnel_program {
@@ -67,6 +82,7 @@ struct runnel_program {
   runnel::ModelLoader* (*make_loader)(runnel::Memory& memory,
                                       const runnel_program& program) noexcept = nullptr;
   bool compiled = false;            // `model` is no file
+  bool plain_kernels = false;       // use plain kernels on every machine, as on a device
   runnel::OperatorTable operators;  // of the model files
   std::span<const char* const> labels;
   // Type of pushed samples: int16 or float32.
@@ -83,8 +99,8 @@ struct runnel_program {
   int event_room = 4;                          // maximum number of waiting decisions
   // Null: the model has no parts for an NPU.
   const runnel::embed::NpuLink* npu = nullptr;
-  // Use plain kernels on every machine, as on a device.
-  bool plain_kernels = false;
+  // Null: without --counters and --cores.
+  const runnel::embed::InferLink* infer = nullptr;
   // Maximum memory for runnel_prepare().
   std::size_t memory_bytes = 0, fast_bytes = 0;
 };

@@ -20,16 +20,40 @@ const fb::VectorTensor* find(const flatbuffers::Vector<flatbuffers::Offset<fb::V
   return nullptr;
 }
 
-bool same(DType type, const std::byte* expected, const std::byte* found, std::size_t bytes) noexcept {
-  if (type != DType::float32) return std::memcmp(expected, found, bytes) == 0;
-  for (std::size_t at = 0; at < bytes; at += sizeof(float)) {
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+// The byte at which the first value that differs begins; kNone: there is none.
+std::size_t first_difference(DType type, const std::byte* expected, const std::byte* found,
+                             std::size_t bytes) noexcept {
+  const std::size_t size = size_of(type);
+  for (std::size_t at = 0; at + size <= bytes; at += size) {
+    if (type != DType::float32) {
+      if (std::memcmp(expected + at, found + at, size) != 0) return at;
+      continue;
+    }
     float a = 0, b = 0;
     std::memcpy(&a, expected + at, sizeof a);
     std::memcpy(&b, found + at, sizeof b);
-    const float difference = a < b ? b - a : a - b, size = a < 0 ? -a : a;
-    if (!(difference <= kTolerance * (size > 1 ? size : 1))) return false;
+    const float difference = a < b ? b - a : a - b, magnitude = a < 0 ? -a : a;
+    if (!(difference <= kTolerance * (magnitude > 1 ? magnitude : 1))) return at;
   }
-  return true;
+  return kNone;
+}
+
+template <class Integer>
+std::int64_t integer_at(const std::byte* at) noexcept {
+  Integer value = 0;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<std::int64_t>(value);
+}
+// ": 7, expected 5" for integers; nothing for floats, whose digits a device does not print.
+void append_values(Status& status, DType type, const std::byte* expected, const std::byte* found) noexcept {
+  std::int64_t (*const value)(const std::byte*) noexcept = type == DType::int8    ? integer_at<std::int8_t>
+                                                           : type == DType::uint8 ? integer_at<std::uint8_t>
+                                                           : type == DType::int16 ? integer_at<std::int16_t>
+                                                           : type == DType::int32 ? integer_at<std::int32_t>
+                                                                                  : nullptr;
+  if (value != nullptr) status << ": " << value(found) << ", expected " << value(expected);
 }
 
 // As run_vectors() prepared it: can_stream() below.
@@ -65,9 +89,14 @@ class Test {
       if (value == nullptr) continue;
       const OutputFrames frames = session.output(static_cast<int>(i));
       const auto* expected = reinterpret_cast<const std::byte*>(value->data()->data());
-      if (value->data()->size() != prepared.placement(tensor).bytes ||
-          !same(model_.tensor(tensor).dtype, expected, frames.block, value->data()->size())) {
-        return place() << "output " << i << " differs";
+      if (value->data()->size() != prepared.placement(tensor).bytes)
+        return place() << "output " << i << " has another size than expected";
+      const DType type = model_.tensor(tensor).dtype;
+      if (const std::size_t at = first_difference(type, expected, frames.block, value->data()->size());
+          at != kNone) {
+        Status status = place() << "output " << i << " differs at value " << at / size_of(type);
+        append_values(status, type, expected + at, frames.block + at);
+        return status;
       }
     }
     return {};
@@ -107,9 +136,15 @@ class Test {
                         bytes = static_cast<std::size_t>(frames.count) * frame_bytes;
       if (at + bytes > value->data()->size())
         return place() << "output " << i << " has more frames than expected";
-      if (!same(model_.tensor(tensor).dtype, reinterpret_cast<const std::byte*>(value->data()->data()) + at,
-                frames.data, bytes)) {
-        return place() << "output " << i << " differs at frame " << frames.first << " or later";
+      const DType type = model_.tensor(tensor).dtype;
+      const auto* const expected = reinterpret_cast<const std::byte*>(value->data()->data()) + at;
+      if (const std::size_t place_of = first_difference(type, expected, frames.data, bytes);
+          place_of != kNone) {
+        Status status = place() << "output " << i << " differs at frame "
+                                << frames.first + static_cast<std::int64_t>(place_of / frame_bytes)
+                                << ", value " << place_of % frame_bytes / size_of(type);
+        append_values(status, type, expected + place_of, frames.data + place_of);
+        return status;
       }
       compared_[i] += bytes;
     }

@@ -1,16 +1,17 @@
 // Programs that `runnel embed` wrote, on a board with an NPU that it does not have
 // (firmware/npu/played_device.h): one whose model the NPU computes, and the same model for the CPU. Command
 // line:
-//     PROGRAM RECORDING OUTPUT RUNS [cpu]
+//     PROGRAM RECORDING OUTPUT RUNS [cpu|tell]
 // RECORDING: raw samples of 16 bits. OUTPUT: the model's output. RUNS: of firmware/npu/recorded_run.h. With
 // `cpu` there is no device, and the program for the CPU takes the place of the other. Prints each failed
-// push, and counters.
+// push, and counters; with `tell` the lines of runnel_tell(), too.
 #include <string_view>
 
 #include "cpudigits.h"
 #include "firmware/feature_runner.h"
 #include "firmware/npu/played_device.h"
 #include "firmware/print_line.h"
+#include "firmware/startup/clock.h"
 #include "firmware/startup/image.h"
 #include "firmware/startup/stack.h"
 #include "npudigits.h"
@@ -54,6 +55,13 @@ void keep(void* file, runnel_stage stage, const void* frames, std::size_t count,
   if (stage == RUNNEL_OUTPUT) static_cast<HostFile*>(file)->write(frames, count * frame_bytes);
 }
 
+std::uint32_t cycles(void*) { return static_cast<std::uint32_t>(instructions()); }
+std::size_t stack(void*) { return stack_used(); }
+void say(void*, const char* line) {
+  print(line);
+  print("\n");
+}
+
 int failed(const char* what) noexcept {
   print_line(what, ": ", runnel_last_failure());
   return 1;
@@ -70,7 +78,7 @@ int runnel::firmware::image_main() noexcept {
   paint_stack();
   static Arguments arguments;
   arguments.count = command_line(arguments.text, arguments.words);
-  if (arguments.count < 4) return fail("expected RECORDING OUTPUT RUNS [cpu]");
+  if (arguments.count < 4) return fail("expected RECORDING OUTPUT RUNS [cpu|tell]");
   static HostFile in, out, runs;
   if (!in.open_to_read(arguments.words[1]) || !out.open_to_write(arguments.words[2]) ||
       !runs.open_to_read(arguments.words[3]) || !device.open(runs))
@@ -85,6 +93,11 @@ int runnel::firmware::image_main() noexcept {
     if (runnel_prepare(&runnel_cpudigits, &options, &node) != RUNNEL_OK)
       return failed("preparing for the CPU");
   }
+  const bool tells = arguments.count > 4 && std::string_view(arguments.words[4]) == "tell";
+  constexpr std::uint32_t kInstructionsPerSecond = 15'625'000;  // -icount shift=6
+  const runnel_board board = {cycles, kInstructionsPerSecond, stack, nullptr};
+  if (tells) start_clock();
+  if (tells && runnel_measure(node, &board) != RUNNEL_OK) return failed("measuring");
   int pushes = 0;
   for (std::size_t got = 0; (got = in.read(samples, sizeof samples)) >= sizeof samples[0]; ++pushes) {
     if (runnel_push_int16(node, samples, got / sizeof samples[0]) != RUNNEL_OK)
@@ -97,5 +110,6 @@ int runnel::firmware::image_main() noexcept {
   print_line("interrupts ", std::uint32_t{interrupts}, " resets ", device.resets());
   print_line("memory_used ", counters.memory_used, " of ",
              cpu ? RUNNEL_CPUDIGITS_MEMORY_BYTES : RUNNEL_NPUDIGITS_MEMORY_BYTES, " stack ", stack_used());
+  if (tells && runnel_tell(node, say, nullptr) != RUNNEL_OK) return failed("reporting");
   return 0;
 }

@@ -72,6 +72,11 @@ class ModelText {
     }
     if (missing > 0) return refused << "; without --step the model is interpreted";
     body_ += "constinit const PreparedTables::Step kSteps[] = {\n" + list + "};\n";
+    if (!options_.steps) return {};
+    std::string infos;
+    for (int i = 0; i < t_.step_count; ++i)
+      infos += fmt::format("{{{}, {}}}, ", t_.step_info[i].first, t_.step_info[i].operators);
+    body_ += "constinit const PreparedTables::StepInfo kStepInfo[] = {" + infos + "};\n";
     return {};
   }
 
@@ -149,13 +154,14 @@ class ModelText {
                          outputs);
     return fmt::format(
         "PreparedTables{{nullptr, RunMode::stream, {}, 1, {}, {}, {}, {}, {}, {}, {}, kInputs, kOutputs, "
-        "kPlacements, kSteps, nullptr, nullptr, nullptr, {}, {}, {},\n"
+        "kPlacements, kSteps, {}, nullptr, nullptr, {}, {}, {},\n"
         "        Tier::{}, Tier::{}, {{{}, {}}}, {}, {}, 0, {}, {}, {}, {}, {}u}}",
         t_.indexed, t_.block, t_.warm_blocks, tensors_.kept().size(), t_.step_count, t_.step_count,
-        t_.ring_count, t_.gate_count, lengths_ ? "kLengths" : "{}", t_.ring_count > 0 ? "kRings" : "nullptr",
-        t_.gate_count > 0 ? "kGates" : "nullptr", name_of(t_.scratch_tier), name_of(t_.state_tier),
-        t_.arena_bytes[0], t_.arena_bytes[1], t_.arena_bound, t_.alignment, t_.scratch_bytes, t_.state_bytes,
-        t_.operator_state_offset, t_.cursors_offset, t_.fingerprint);
+        t_.ring_count, t_.gate_count, options_.steps ? "kStepInfo" : "nullptr", lengths_ ? "kLengths" : "{}",
+        t_.ring_count > 0 ? "kRings" : "nullptr", t_.gate_count > 0 ? "kGates" : "nullptr",
+        name_of(t_.scratch_tier), name_of(t_.state_tier), t_.arena_bytes[0], t_.arena_bytes[1],
+        t_.arena_bound, t_.alignment, t_.scratch_bytes, t_.state_bytes, t_.operator_state_offset,
+        t_.cursors_offset, t_.fingerprint);
   }
 
   // How values come and go: the names of functions of pipeline/nodes/model/rom_infer.h.

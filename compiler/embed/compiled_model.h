@@ -25,6 +25,7 @@ struct CompileOptions {
   int given_exponent = 0;
   std::vector<std::string> labels;
   std::size_t fast_bytes = 0;  // of a second tier of memory; 0: one tier
+  bool steps = false;          // also which operators each step computes, for reports
 };
 
 struct CompiledText {

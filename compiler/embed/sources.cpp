@@ -40,6 +40,12 @@ std::string header(const EmbeddedProgram& p) {
       "/* {0} as a program of runnel (runnel.h). {1} */\n#ifndef {2}_H\n#define {2}_H\n\n#include "
       "\"{3}\"\n\n",
       p.origin, kMade, big, p.npu.empty() ? "embed/runnel.h" : "embed/npu/runnel_npu.h");
+  if (p.counters) out += "#include \"embed/measure/runnel_measure.h\"\n\n";
+  if (p.cores > 1)
+    out += fmt::format(
+        "#include \"embed/cores/runnel_cores.h\"\n\n/* Cores that heavy operators are split for. */\n"
+        "#define {}_CORES {}\n",
+        big, p.cores);
   if (!p.npu.empty())
     out += fmt::format(
         "/* Parts of the model are computed by this NPU, which runnel_npu_add() gives to the program. "
@@ -112,6 +118,27 @@ std::string stage_source(const EmbeddedNode& node, std::size_t index) {
   return out;
 }
 
+bool has_link(const EmbeddedProgram& p) { return p.counters || p.cores > 1; }
+
+// What --counters and --cores add to the program.
+std::string infer_link(const EmbeddedProgram& p) {
+  if (!has_link(p)) return {};
+  const std::string& name = p.nodes[static_cast<std::size_t>(p.output_stage)].class_name;
+  std::string out;
+  if (p.counters)
+    out += fmt::format(
+        "embed::OperatorTimes& times_of(Node& node) noexcept {{ return static_cast<{}&>(node).times(); }}\n",
+        name);
+  if (p.cores > 1)
+    out += fmt::format(
+        "void use_cores(Node& node, const runnel_cores* cores) noexcept {{ "
+        "static_cast<{}&>(node).use(cores); }}\n",
+        name);
+  return out + fmt::format("constexpr embed::InferLink kInferLink = {{{}u, {}, {}, {}}};\n\n", p.model_sum,
+                           p.counters ? "times_of" : "nullptr", p.cores > 1 ? "use_cores" : "nullptr",
+                           p.cores);
+}
+
 std::string program_source(const EmbeddedProgram& p) {
   const std::string big = "RUNNEL_" + upper(p.name);
   std::string out = fmt::format(
@@ -125,6 +152,8 @@ std::string program_source(const EmbeddedProgram& p) {
   std::set<std::string> headers;
   if (!p.npu.empty()) headers = {"embed/npu/npu_link.h", "npu/delegate.h"};
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
+  if (p.counters) headers.insert("embed/measure/timed_infer.h");
+  if (p.cores > 1) headers.insert("embed/cores/cores_infer.h");
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
   out += fmt::format("\nextern \"C\" const unsigned char {};\n", array_of(p, "model", p.model));
   for (const EmbeddedProgram::Model& one : p.models)
@@ -161,7 +190,7 @@ std::string program_source(const EmbeddedProgram& p) {
   }
   out += "\nbool make_nodes(Memory& memory, std::span<Stage> stages) noexcept {\n";
   for (std::size_t i = 0; i < p.nodes.size(); ++i) out += stage_source(p.nodes[i], i);
-  out += "  return true;\n}\n\n";
+  out += "  return true;\n}\n\n" + infer_link(p);
   out += fmt::format(
       "static_assert({0}_HOP >= 1 && {0}_CHANNELS >= 1);\nstatic_assert({1} <= "
       "embed::kMaxStages);\nstatic_assert({0}_MEMORY_BYTES >= sizeof(Executor) + {1} * sizeof(Stage)",
@@ -180,7 +209,7 @@ std::string program_source(const EmbeddedProgram& p) {
       "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
       "{5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
       "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n  "
-      "  .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n{14}"
+      "  .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n{14}{17}"
       "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
       p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
       p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
@@ -188,7 +217,8 @@ std::string program_source(const EmbeddedProgram& p) {
       : p.compiled      ? "nullptr"
                         : "embed::rom_loader",
       p.operators.empty() ? "{}" : "kOperators", p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n",
-      p.models.empty() ? "" : "    .models = kModels,\n", p.compiled);
+      p.models.empty() ? "" : "    .models = kModels,\n", p.compiled,
+      has_link(p) ? "    .infer = &kInferLink,\n" : "");
   return out;
 }
 

@@ -49,6 +49,9 @@ struct EmbeddedProgram {
   int event_room = 4;
   std::size_t memory_bytes = 0, fast_bytes = 0;
   std::string npu;        // that computes parts of the model; empty: none
+  bool counters = false;  // the node of the inference has times by operator (embed/measure)
+  int cores = 1;          // that its heavy operators are split for (embed/cores)
+  std::uint32_t model_sum = 0;
   bool measured = false;  // memory_bytes is what the board took, not a bound
 };
 

@@ -117,7 +117,9 @@ class PlayedDevice {
   void count(const RecordedRun& run) noexcept {
     namespace reg = npu::device_register;
     const std::uint32_t pmu = is_u85() ? reg::kU85Pmu : 0;
-    if ((at(reg::kPmuControl + pmu) & 1) != 0) at(reg::kPmuCycles + pmu) = run.cycles;
+    if ((at(reg::kPmuControl + pmu) & 1) == 0) return;
+    at(reg::kPmuCycles + pmu) = run.cycles;
+    for (std::uint32_t i = 0; i < 4; ++i) at(reg::kPmuCounter + pmu + 4 * i) = run.events[i];
   }
   // Whether the driver has set up how the device shares its ports.
   bool has_ports() noexcept {

@@ -25,6 +25,7 @@ struct RecordedRun {
                 crc[kRegions] = {};  // of each region before the run; 0 bytes: no address was given
   std::uint32_t written = 0;         // bits of regions
   std::uint32_t cycles = 0;          // of its counter
+  std::uint32_t events[4] = {};      // of its other counters
 };
 
 }  // namespace runnel::firmware

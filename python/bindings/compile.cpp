@@ -255,6 +255,8 @@ py::dict embed(const py::dict& given, const py::dict& options) {
       .to("memory", request.memory)
       .to("fast", request.fast)
       .to("step", request.step)
+      .to("counters", request.counters)
+      .to("cores", request.cores)
       .to("self_test", request.self_test)
       .to("runnel", request.runnel)
       .to("build_system", request.build_system)

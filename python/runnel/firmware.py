@@ -47,8 +47,8 @@ class Embedded:
 
 def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", decision: str = "", target: str = "",
           sample_rate: int = 0, channels: int = 1, samples: str = "", hop: int = 0, events: int = 4, memory: int = 0,
-          fast: int = 0, step: bool = False, self_test: bool = False, runnel: Path | None = None,
-          build_system: str = "", **options: Any) -> Embedded:
+          fast: int = 0, step: bool = False, counters: bool = False, cores: int = 1, self_test: bool = False,
+          runnel: Path | None = None, build_system: str = "", **options: Any) -> Embedded:
     """Writes a model with its front end and decision as C++ source for firmware, as `runnel embed` (docs/firmware.md).
 
     model: name or file; folder: to write, made where it is missing.
@@ -61,6 +61,8 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
     hop: samples that are processed at once (0: the front end's hop); events: 1 to 1000 decisions that may wait.
     memory: bytes as measured on the board (0: an upper bound); fast: bytes of a second tier of fast memory (0: one tier).
     step: compiles the model into constants and calls of the kernels that it uses; for streaming models.
+    counters: times by node and operator, marks of memory and stack, lateness, for runnel_measure().
+    cores: 1 to 8 that heavy operators are split for, not with step.
     self_test: keeps the model's test vectors; not with step.
     runnel: source tree of runnel that the folder builds with (None: the one that this package was built from).
     build_system: what the folder is: "cmake", "esp-idf", "zephyr", "arduino" or "mbed" ("": cmake).
@@ -71,7 +73,8 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
     request = {
         "model": os.fspath(model), "output": os.fspath(folder), "name": name, "front_end": front_end,
         "decision": decision, "target": target, "sample_rate": sample_rate, "channels": channels, "samples": samples,
-        "hop": hop, "events": events, "memory": memory, "fast": fast, "step": step, "self_test": self_test,
-        "runnel": None if runnel is None else os.fspath(runnel), "build_system": build_system,
+        "hop": hop, "events": events, "memory": memory, "fast": fast, "step": step, "counters": counters,
+        "cores": cores, "self_test": self_test, "runnel": None if runnel is None else os.fspath(runnel),
+        "build_system": build_system,
     }
     return Embedded(os.fspath(folder), _runnel.embed(request, options))

@@ -31,6 +31,7 @@ Status compile_node(const Model& model, const std::vector<pipeline::NodeText>& c
       options.labels.push_back(label->str());
   }
   options.fast_bytes = fast;
+  options.steps = program.counters;
   RUNNEL_ASSIGN(compiler::CompiledText compiled, compiler::compile_model(model, options));
   compiler::EmbeddedNode& node = program.nodes[at];
   node.definitions = std::move(compiled.definitions);
@@ -40,7 +41,8 @@ Status compile_node(const Model& model, const std::vector<pipeline::NodeText>& c
   program.model = std::move(compiled.constants);
   program.compiled = true;
   HeapMemory memory;
-  DryModel dry_model{nullptr, 0, dry.output, dry.search};
+  DryModel dry_model{
+      .gives = dry.output, .search = dry.search, .counters = program.counters, .cores = program.cores};
   // The results of the first run are invalid now.
   const std::vector<std::string_view> labels(options.labels.begin(), options.labels.end());
   dry_model.gives.labels = labels;

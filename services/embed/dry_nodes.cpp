@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "embed/cores/cores_infer.h"
+#include "embed/measure/operator_times.h"
+#include "embed/measure/timed_infer.h"
 #include "embed/program.h"
 #include "features/fbank/rom_fbank.h"
 #include "pipeline/host/registry.h"
@@ -20,7 +23,7 @@ namespace {
 DryNodes* in_use = nullptr;
 
 // Allocates what RomInfer allocates, and computes nothing.
-class DryCompiled final : public pipeline::Node {
+class DryCompiled : public pipeline::Node {
  public:
   Status prepare(pipeline::NodeContext& context) noexcept override {
     RUNNEL_ASSIGN(const Session session, pipeline::ModelStream::make_session(context, *in_use->compiled));
@@ -45,11 +48,40 @@ class DryCompiled final : public pipeline::Node {
   pipeline::ModelStream stream_;
 };
 
+// The same for Timed<RomInfer>.
+class DryTimed final : public DryCompiled {
+ public:
+  Status prepare(pipeline::NodeContext& context) noexcept override {
+    RUNNEL_TRY(DryCompiled::prepare(context));
+    return times_.prepare(context.memory, *in_use->compiled);
+  }
+
+ private:
+  embed::OperatorTimes times_;
+};
+
+// The node of an interpreted model.
+pipeline::Node* dry_infer(const pipeline::NodeType& type, Memory& memory) {
+  const auto with_cores = [](auto* const node) {
+    if (node != nullptr) node->cores = in_use->cores;
+    return node;
+  };
+  if (in_use->cores > 1 && in_use->counters)
+    return with_cores(embed::place<embed::Timed<embed::CoresInfer>>(memory));
+  if (in_use->cores > 1) return with_cores(embed::place<embed::CoresInfer>(memory));
+  if (in_use->counters) return embed::place<embed::Timed<pipeline::Infer>>(memory);
+  return type.make(memory);
+}
+
 Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline::NodeText& text,
                                  Memory& memory) {
   const bool constant = text.type == "fbank" || text.type == "microfrontend";
-  if (text.type == "infer" && in_use->compiled != nullptr) return embed::place<DryCompiled>(memory);
-  pipeline::Node* const node = type.make(constant ? in_use->constants : memory);
+  if (text.type == "infer" && in_use->compiled != nullptr) {
+    if (in_use->counters) return embed::place<DryTimed>(memory);
+    return embed::place<DryCompiled>(memory);
+  }
+  pipeline::Node* const node =
+      text.type == "infer" ? dry_infer(type, memory) : type.make(constant ? in_use->constants : memory);
   if (node == nullptr) return node;
   for (const pipeline::Parameter& parameter : type.parameters) {
     for (const pipeline::ParameterText& given : text.parameters) {

@@ -23,6 +23,8 @@ struct DryNodes {
   int output = 0;                                  // tensor of the compiled model
   pipeline::Format gives;                          // of the compiled model's node
   const decoding::SearchTables* search = nullptr;  // of the decoder of speech
+  bool counters = false;
+  int cores = 1;
   // What make_dry_nodes() has made: the nodes in order, and what is constant in the program. Constants are in
   // a memory of their own, which does not count.
   std::vector<const pipeline::Node*> made;

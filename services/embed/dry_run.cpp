@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/host/heap_memory.h"
+#include "embed/measure/measures.h"
 #include "embed/node.h"
 #include "embed/program.h"
 #include "pipeline/host/detector_source.h"
@@ -27,6 +28,8 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   parts.output = model.tensor;
   parts.gives = model.gives;
   parts.search = model.search;
+  parts.counters = model.counters;
+  parts.cores = model.cores;
   const DryNodesInUse in_use(parts);
   runnel_program dry;
   dry.name = program.name.c_str();
@@ -68,6 +71,8 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
                                                  : Code::invalid_argument,
                     runnel_last_failure());
     }
+    if (model.counters && embed::Measures::make(node->memory, 1 + dry.stages + (events ? 1 : 0)) == nullptr)
+      return pipeline::out_of_memory("the figures of the nodes");
     const runnel_counters used = runnel_counters_of(node);
     out.memory_bytes = used.memory_used;
     if (program.features_stage >= 0) {

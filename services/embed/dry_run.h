@@ -21,6 +21,8 @@ struct DryModel {
   int tensor = 0;                                  // output of the compiled model
   pipeline::Format gives{};                        // its format
   const decoding::SearchTables* search = nullptr;  // of the decoder of speech
+  bool counters = false;                           // room for what runnel_measure() takes
+  int cores = 1;
 };
 
 struct DryRun {

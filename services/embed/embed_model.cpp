@@ -19,6 +19,7 @@
 #include "compiler/ir/model_graph.h"
 #include "embed/runnel.h"
 #include "pipeline/host/text.h"
+#include "services/device/model_sum.h"
 #include "services/embed/build_system.h"
 #include "services/embed/compiled_node.h"
 #include "services/embed/dry_device.h"
@@ -33,6 +34,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kProcessors = {"cortex-m4", "cortex-m7", "cortex-m55",
                                                          "rv32imac",  "rv32imafc", "rv64gc"};
+constexpr int kMaxCores = 8;
 constexpr std::array<std::string_view, 4> kFloatFrontEnds = {"fbank", "mfcc", "spectrogram", "stft"};
 
 bool is_one_of(std::string_view text, std::span<const std::string_view> all) {
@@ -66,6 +68,10 @@ Status check_request(const EmbedRequest& request) {
   RUNNEL_TRY(check_range("--events", request.events, 1, 1000));
   RUNNEL_TRY(check_range("--memory", request.memory, 0, kMaxMemory));
   RUNNEL_TRY(check_range("--fast", request.fast, 0, kMaxMemory));
+  RUNNEL_TRY(check_range("--cores", request.cores, 1, kMaxCores));
+  if (request.step && request.cores > 1)
+    return Status(Code::invalid_argument,
+                  "--step --cores: operators of a compiled model are not split; expected one of them");
   if (request.step && request.self_test)
     return Status(Code::invalid_argument,
                   "--step --self-test: a compiled model has no test vectors; expected one of them");
@@ -101,6 +107,8 @@ compiler::EmbeddedProgram program_of(const EmbedRequest& request) {
                         : request.channels == 1  ? "int16"
                                                  : "float32";
   program.fast_bytes = static_cast<std::size_t>(request.fast);
+  program.counters = request.counters;
+  program.cores = request.cores;
   return program;
 }
 
@@ -195,7 +203,7 @@ std::vector<std::string> numbers_of_classes(const Model& model) {
 // Finds the type of the samples and the hop, unless the request has them, and the memory.
 Result<DryRun> settle(const EmbedRequest& request, const std::vector<pipeline::NodeText>& chain,
                       const decoding::SearchTables* search, compiler::EmbeddedProgram& program) {
-  const DryModel interpreted{.search = search};
+  const DryModel interpreted{.search = search, .counters = program.counters, .cores = program.cores};
   program.hop = request.hop > 0 ? request.hop : 16;
   auto dry = dry_run(program, chain, program.fast_bytes, interpreted);
   if (!dry.ok() && request.samples.empty() && program.sample_type == "int16" &&
@@ -208,6 +216,20 @@ Result<DryRun> settle(const EmbedRequest& request, const std::vector<pipeline::N
     dry = dry_run(program, chain, program.fast_bytes, interpreted);
   }
   return dry;
+}
+
+// In place of the node of the inference: one whose operators are split, and one that measures them.
+void extend_infer(compiler::EmbeddedProgram& program) {
+  compiler::EmbeddedNode& node = program.nodes[static_cast<std::size_t>(program.output_stage)];
+  if (program.cores > 1) {
+    node.definitions += "using embed::CoresInfer;\n";
+    node.class_name = "CoresInfer";
+    node.members.push_back({"cores", std::to_string(program.cores)});
+  }
+  if (program.counters) {
+    node.definitions += fmt::format("using TimedInfer = embed::Timed<{}>;\n", node.class_name);
+    node.class_name = "TimedInfer";
+  }
 }
 
 Status write_folder(const std::string& folder, const std::vector<compiler::EmbeddedFile>& files) {
@@ -277,6 +299,8 @@ Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions loa
     if (const Status status = compile_node(model, chain, program.fast_bytes, program, *dry); !status.ok())
       return status.at(request.model);
   }
+  program.model_sum = model_sum(model);
+  extend_infer(program);
   if (program.events && program.labels.empty() && search == nullptr)
     program.labels = numbers_of_classes(model);
   program.measured = request.memory > 0;

@@ -30,7 +30,8 @@ struct EmbedRequest {
   std::string build_system;                                // cmake (empty), esp-idf, zephyr, arduino, mbed
   int sample_rate = 0, channels = 1, hop = 0, events = 4;  // Hz, -, samples, decisions; 0: as by default
   std::int64_t memory = 0, fast = 0;                       // bytes; 0: a bound, one tier
-  bool self_test = false, step = false;
+  bool self_test = false, step = false, counters = false;
+  int cores = 1;                              // that share heavy operators, 1 to 8
   std::function<void(std::string_view)> say;  // sentences for people; may be empty
 };
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/crc32c.h"
@@ -68,6 +70,7 @@ class Recorder final : public npu::Device {
     seen_.clear();
     one.run.status = npu::device_status::kEndReached;
     one.run.cycles = device_.read(reg::kPmuCycles);
+    for (std::uint32_t i = 0; i < 4; ++i) one.run.events[i] = device_.read(reg::kPmuCounter + 4 * i);
     for (std::uint32_t i = 0; i < RecordedRun::kRegions; ++i) {
       if ((one.run.written >> i & 1) != 0)
         one.written.insert(one.written.end(), regions[i].begin(), regions[i].end());
@@ -389,6 +392,28 @@ TEST(NpuNode, TheProgramForTheCpuTakesItsPlace) {
   EXPECT_NE(output.said.find("without an NPU: "), std::string::npos) << output.said;
   EXPECT_EQ(read_file(e.out), e.output) << output.said;
   EXPECT_EQ(output.number("npu_runs"), 0) << output.said;
+}
+
+// The device's own counters beside their estimate here.
+TEST(NpuNode, TheReportHasTheCountersOfTheNpu) {
+  RUNNEL_NEEDS_IMAGES();
+  Embedded& e = embedded();
+  const ImageOutput output = e.play(e.runs, {"tell"});
+  ASSERT_EQ(output.exit_code, 0) << output.said;
+  const std::filesystem::path file = e.folder.path() / "board.txt";
+  std::ofstream(file) << output.said;
+  const Output read = run_program(
+      {program(), "profile", RUNNEL_NPU_MODEL, "--from-device", file.string(), "--runs", "5", "--json"});
+  ASSERT_EQ(read.exit_code, 0) << read.err;
+  const auto json = nlohmann::json::parse(read.out);
+  EXPECT_EQ(json["npu"]["runs"], e.runs.size());
+  EXPECT_DOUBLE_EQ(json["npu"]["cycles_per_run"].get<double>() * static_cast<double>(e.runs.size()),
+                   static_cast<double>(output.number("npu_cycles")));
+  EXPECT_GT(json["npu"]["near_read_beats_per_run"].get<double>() +
+                json["npu"]["far_read_beats_per_run"].get<double>(),
+            0);
+  ASSERT_EQ(json["npu"]["estimated"].size(), 1U);
+  EXPECT_GT(json["npu"]["estimated"][0]["cycles"].get<double>(), 0);
 }
 
 TEST(NpuNode, FailuresReachTheApplication) {

@@ -40,6 +40,7 @@ WAYS = {
                  ["--self-test", "--events", "9", "--memory", "70001", "--fast", "4096", "--samples", "float32", "--hop",
                   "320", "--sample-rate", "16000", "--runnel", "/opt/runnel"]),
     "zephyr": ({"build_system": "zephyr"}, ["--build-system", "zephyr"]),
+    "told": ({"counters": True, "cores": 2, "self_test": True}, ["--counters", "--cores", "2", "--self-test"]),
     "graph": ({"front_end": "fbank preset=kaldi num_mel_bins=40 high_freq=7600", "decision": "detect threshold=0.7"},
               ["--front-end", "fbank preset=kaldi num_mel_bins=40 high_freq=7600", "--decision", "detect threshold=0.7"]),
 }

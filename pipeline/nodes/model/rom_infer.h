@@ -43,7 +43,7 @@ void quantize_int16(const void* self, const std::byte* from, std::int64_t values
 void dequantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 void dequantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 
-class RomInfer final : public Node {
+class RomInfer : public Node {
  public:
   const CompiledModel* model = nullptr;  // outlives the node
 
@@ -53,6 +53,12 @@ class RomInfer final : public Node {
   std::int64_t reset(std::int64_t first) noexcept override { return stream_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
+
+ protected:
+  // For nodes that run the model in their own way.
+  [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
+  [[nodiscard]] const Prepared& prepared() const noexcept { return model->prepared; }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return model->shape.in_bytes; }
 
  private:
   ModelStream stream_;
