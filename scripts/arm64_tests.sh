@@ -14,13 +14,9 @@ sysroot=$root/build-aarch64-sysroot
 processors=(cortex-a53 cortex-a76 max)
 # A program of tests, and its tests that take too long in an emulator (GoogleTest's patterns, with colons between them).
 tests=(
-  "tests/base/base_tests -"
   "tests/kernels/kernels_tests -"
-  "tests/kernels/constant_kernels_tests -"
   "tests/features/features_tests -PresetOracle*"
-  "tests/features/window_statistics_tests -"
   "tests/inference/inference_tests -"
-  "tests/inference/operator_tests -"
 )
 
 ready() {
