@@ -22,6 +22,10 @@
 #include "features/fbank/fbank.h"
 #include "inference/host/engine.h"
 #include "kernels/conv/conv.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/matmul.h"
+#include "kernels/transformer/fixed_layer_norm.h"
+#include "kernels/transformer/integer_products.h"
 #if defined(RUNNEL_BENCH_XNNPACK)
 #include "bench/xnnpack_networks.h"
 #endif
@@ -105,6 +109,68 @@ Case layer(const std::string& name, int height, int width, bool depthwise, int f
           }};
 }
 
+std::vector<std::int8_t> any_bytes(std::size_t count) {
+  std::vector<std::int8_t> bytes(count);
+  unsigned seed = 1;
+  for (std::int8_t& b : bytes) b = static_cast<std::int8_t>((seed = seed * 1664525u + 1013904223u) >> 24);
+  return bytes;
+}
+// Other integer kernels, at this machine's level and as the loops that every machine has.
+std::string at_level(const std::string& name, Isa isa) {
+  return isa == best_isa() ? name : name + ", portable";
+}
+// Of two computed matrices, as in attention.
+Case product(Isa isa) {
+  constexpr int kRows = 16, kInner = 64, kColumns = 64;
+  return {at_level("product 16x64x64", isa), std::int64_t{kRows} * kInner * kColumns, [isa] {
+            struct State {
+              std::int32_t shift = 9;
+              kernels::MatmulSpec spec;
+              std::vector<std::int8_t> a = any_bytes(kRows * kInner), b = any_bytes(kInner * kColumns),
+                                       y = any_bytes(kRows * kColumns);
+              std::vector<std::int64_t> scratch;
+            };
+            auto state = std::make_shared<State>();
+            state->spec.rows = kRows, state->spec.inner = kInner, state->spec.columns = kColumns;
+            state->spec.shift = &state->shift;
+            state->spec.vectors = kernels::matmul_vectors(state->spec, isa);
+            state->scratch.resize(kernels::matmul_scratch(state->spec) / 8 + 1);
+            return [state] {
+              kernels::matmul(state->spec, state->a.data(), state->b.data(), state->y.data(),
+                              state->scratch.data());
+            };
+          }};
+}
+Case table(Isa isa) {
+  constexpr std::size_t kCount = 1024;
+  return {at_level("table of 1024", isa), kCount, [isa] {
+            struct State {
+              std::vector<std::int8_t> x = any_bytes(kCount), y = x, entries = any_bytes(256);
+            };
+            auto state = std::make_shared<State>();
+            return [state, isa] {
+              kernels::elementwise(isa).lut8(kCount, state->x.data(), state->y.data(), state->entries.data());
+            };
+          }};
+}
+Case layer_norm(Isa isa) {
+  constexpr std::size_t kRows = 16, kCount = 64;
+  return {at_level("layer norm 16x64", isa), kRows * kCount, [isa] {
+            struct State {
+              std::vector<std::int16_t> gain = std::vector<std::int16_t>(kCount, 20000);
+              kernels::FixedLayerNormSpec spec;
+              std::vector<std::int8_t> x = any_bytes(kRows * kCount), y = x;
+            };
+            auto state = std::make_shared<State>();
+            state->spec.rows = kRows, state->spec.count = kCount;
+            state->spec.gain = state->gain.data();
+            state->spec.result = kernels::multiplier_of(0.003);
+            return [state, norm = kernels::fixed_layer_norm_for(state->spec, isa)] {
+              norm(state->spec, state->x.data(), state->y.data());
+            };
+          }};
+}
+
 Case network(const M1& m1, int frames) {
   return {"m1/" + std::to_string(frames), m1.macs_per_frame() * frames, [&m1, frames] {
             const compiler::WrittenModel written = need(compiler::write_model(m1.graph(frames)));
@@ -178,6 +244,11 @@ int main_of(int count, char** arguments) {
   for (const int frames : {1, 4, 16}) cases.push_back(layer("3x3 64x64", 3, 3, false, frames));
   for (const int frames : {1, 4, 16}) cases.push_back(layer("depthwise 9 of 64", 1, 9, true, frames));
   for (const int frames : {1, 4}) cases.push_back(network(m1, frames));
+  for (const Isa isa : {best_isa(), Isa::generic}) {
+    cases.push_back(product(isa));
+    cases.push_back(table(isa));
+    cases.push_back(layer_norm(isa));
+  }
   cases.push_back(fbank());
 #if defined(RUNNEL_BENCH_XNNPACK)
   for (const int frames : {1, 4}) cases.push_back(xnnpack(m1, frames));

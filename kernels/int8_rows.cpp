@@ -9,6 +9,9 @@ const Int8Rows* int8_rows([[maybe_unused]] Isa isa) noexcept {
   if (isa >= Isa::avx512vnni) return &int8_rows_avx512vnni();
   if (isa == Isa::avx512) return &int8_rows_avx512();
   if (isa >= Isa::avx2) return &int8_rows_avx2();
+#elif defined(RUNNEL_KERNELS_NEON)
+  if (isa >= Isa::neondot) return &int8_rows_neondot();
+  if (isa >= Isa::neon) return &int8_rows_neon();
 #endif
   return nullptr;
 }

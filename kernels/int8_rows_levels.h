@@ -8,5 +8,7 @@ namespace runnel::kernels {
 const Int8Rows& int8_rows_avx2() noexcept;
 const Int8Rows& int8_rows_avx512() noexcept;
 const Int8Rows& int8_rows_avx512vnni() noexcept;
+const Int8Rows& int8_rows_neon() noexcept;
+const Int8Rows& int8_rows_neondot() noexcept;
 
 }  // namespace runnel::kernels

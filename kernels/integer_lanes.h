@@ -7,6 +7,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace runnel::kernels {
@@ -29,6 +31,10 @@ typedef std::int32_t IntLanes __attribute__((vector_size(kIntLanes * 4)));
 #elif defined(__AVX2__)
   return reinterpret_cast<IntLanes>(
       _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__aarch64__)
+  std::int32_t four;
+  __builtin_memcpy(&four, from, sizeof four);
+  return reinterpret_cast<IntLanes>(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
 #else
   return IntLanes{from[0], from[1], from[2], from[3]};
 #endif
@@ -40,6 +46,8 @@ typedef std::int32_t IntLanes __attribute__((vector_size(kIntLanes * 4)));
 #elif defined(__AVX2__)
   return reinterpret_cast<IntLanes>(
       _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#elif defined(__aarch64__)
+  return reinterpret_cast<IntLanes>(vmovl_s16(vld1_s16(from)));
 #else
   return IntLanes{from[0], from[1], from[2], from[3]};
 #endif
@@ -53,6 +61,10 @@ typedef std::int32_t IntLanes __attribute__((vector_size(kIntLanes * 4)));
   const auto all = reinterpret_cast<__m256i>(v);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words, words));
+#elif defined(__aarch64__)
+  const int16x4_t words = vmovn_s32(reinterpret_cast<int32x4_t>(v));
+  const std::int32_t four = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(words, words))), 0);
+  __builtin_memcpy(to, &four, sizeof four);
 #else
   for (int i = 0; i < kIntLanes; ++i) to[i] = static_cast<std::int8_t>(v[i]);
 #endif
@@ -64,6 +76,8 @@ typedef std::int32_t IntLanes __attribute__((vector_size(kIntLanes * 4)));
   const auto all = reinterpret_cast<__m256i>(v);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
                    _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)));
+#elif defined(__aarch64__)
+  vst1_s16(to, vmovn_s32(reinterpret_cast<int32x4_t>(v)));
 #else
   for (int i = 0; i < kIntLanes; ++i) to[i] = static_cast<std::int16_t>(v[i]);
 #endif

@@ -2,7 +2,11 @@
 // level's instructions; everything is in an unnamed namespace: no copy reaches other files.
 #pragma once
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 
 #include "kernels/packed_bytes.h"
 
@@ -12,7 +16,37 @@ namespace {
 #define RUNNEL_BYTES [[gnu::always_inline]] static inline
 
 // Sums of one vector of rows, and four inputs in each lane.
-#if defined(__AVX512VNNI__)
+#if defined(__aarch64__)
+struct Bytes {
+#if defined(__ARM_FEATURE_DOTPROD)
+  using I = int32x4_t;
+#else
+  struct I {
+    int32x4_t low, high;  // rows 0 and 1, rows 2 and 3, two parts each
+  };
+#endif
+  static constexpr int kLanes = 4, kTogether = 4;
+  struct Input {
+    int8x16_t x;
+    explicit Input(std::int32_t four) noexcept : x(vreinterpretq_s8_s32(vdupq_n_s32(four))) {}
+  };
+#if defined(__ARM_FEATURE_DOTPROD)
+  RUNNEL_BYTES I start(const std::int32_t*) noexcept { return vdupq_n_s32(0); }
+  RUNNEL_BYTES I add(I sum, const Input& in, const std::int8_t* w) noexcept {
+    return vdotq_s32(sum, vld1q_s8(w), in.x);
+  }
+  RUNNEL_BYTES void put(std::int32_t* to, I v) noexcept { vst1q_s32(to, v); }
+#else
+  RUNNEL_BYTES I start(const std::int32_t*) noexcept { return {vdupq_n_s32(0), vdupq_n_s32(0)}; }
+  RUNNEL_BYTES I add(I sum, const Input& in, const std::int8_t* w) noexcept {
+    const int8x16_t weights = vld1q_s8(w);
+    return {vpadalq_s16(sum.low, vmull_s8(vget_low_s8(weights), vget_low_s8(in.x))),
+            vpadalq_s16(sum.high, vmull_high_s8(weights, in.x))};
+  }
+  RUNNEL_BYTES void put(std::int32_t* to, I v) noexcept { vst1q_s32(to, vpaddq_s32(v.low, v.high)); }
+#endif
+};
+#elif defined(__AVX512VNNI__)
 struct Bytes {
   using I = __m512i;
   static constexpr int kLanes = 16, kTogether = 8;

@@ -238,91 +238,112 @@ void log(float* x, std::size_t count, float floor) noexcept {
   }
 }
 
-#if defined(__AVX2__)
-// One filter of a group of eight, by its own rows.
-[[maybe_unused]] float one_of_eight(const MelRows& rows, const float* power, std::size_t group,
+// One filter of a group of N, by its own rows.
+template <int N>
+[[maybe_unused]] float one_of_group(const MelRows& rows, const float* power, std::size_t group,
                                     std::size_t lane) noexcept {
-  const std::int32_t* const bins = rows.bins + 24 * group + lane;
+  const std::int32_t* const bins = rows.bins + 3 * N * group + lane;
   float energy = 0;
-  for (std::int32_t row = bins[8]; row < bins[16]; ++row) {
+  for (std::int32_t row = bins[N]; row < bins[2 * N]; ++row) {
     const auto at = static_cast<std::size_t>(rows.first_row[group] + row);
-    energy += rows.weights[8 * at + lane] * power[bins[0] + row];
+    energy += rows.weights[N * at + lane] * power[bins[0] + row];
   }
   return energy;
 }
 
-// Eight filters, `count` rows: a filter's bins are consecutive, so one load gives four of them and a
-// transposition gives four rows, without gathers. Rows that are not the filter's own add +0, unless their
-// power is not finite.
-RUNNEL_LANES_INLINE F<8> eight_filters(const float* weights, const std::int32_t* bins, std::int32_t count,
-                                       const float* power) {
-  const float* from[8];
-  for (int lane = 0; lane < 8; ++lane) from[lane] = power + bins[lane];
-  F<8> energy = {};
-  for (std::int32_t at = 0; at < count; at += 4, weights += 32) {
+// Four bins of each of N filters: row k of `to` has bin `at` + k of all.
+template <int N>
+RUNNEL_LANES_INLINE void four_bins(const float* const* from, std::int32_t at, F<N>* to) {
+  if constexpr (N == 4) {
+    F<4> in[4];
+    for (int lane = 0; lane < 4; ++lane) in[lane] = load<4>(from[lane] + at);
+    zip_four<4>(in[0], in[1], in[2], in[3], to);
+  } else {
+#if defined(__AVX2__)
     const auto pair = [&](int lane) __attribute__((always_inline)) {
       return (F<8>)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)),
                                         _mm_loadu_ps(from[lane + 4] + at), 1);
     };
-    F<8> row[4];
-    transpose_quads<8>(pair(0), pair(1), pair(2), pair(3), row);
-    for (int k = 0; k < 4; ++k) energy += load<8>(weights + k * 8) * row[k];
+    transpose_quads<8>(pair(0), pair(1), pair(2), pair(3), to);
+#endif
+  }
+}
+
+// N filters, `count` rows: a filter's bins are consecutive, so one load gives four of them and a
+// transposition gives four rows, without gathers. Rows that are not the filter's own add +0, unless their
+// power is not finite.
+template <int N>
+RUNNEL_LANES_INLINE F<N> group_of_filters(const float* weights, const std::int32_t* bins, std::int32_t count,
+                                          const float* power) {
+  const float* from[N];
+  for (int lane = 0; lane < N; ++lane) from[lane] = power + bins[lane];
+  F<N> energy = {};
+  for (std::int32_t at = 0; at < count; at += 4, weights += 4 * N) {
+    F<N> row[4];
+    four_bins<N>(from, at, row);
+    for (int k = 0; k < 4; ++k) energy += load<N>(weights + k * N) * row[k];
   }
   return energy;
 }
 
-// finish(energies, where) stores eight of them.
-template <class Finish>
-RUNNEL_LANES_INLINE void each_eight(const MelRows& rows, const float* power, float* to, Finish finish) {
-  const auto groups = (static_cast<std::size_t>(rows.filters) + 7) / 8;
-  F<8> zero_or_nan = {};
+template <int N>
+RUNNEL_LANES_INLINE bool any_differs_from_zero(F<N> v) {
+#if defined(__AVX2__)
+  if constexpr (N == 8) return _mm256_movemask_ps((__m256)(v != F<8>{})) != 0;
+#endif
+  const I<N> differs = v != F<N>{};
+  std::int64_t pairs[N / 2], any = 0;
+  __builtin_memcpy(pairs, &differs, sizeof pairs);
+  for (const std::int64_t pair : pairs) any |= pair;
+  return any != 0;
+}
+
+// finish(energies, where) stores N of them.
+template <int N, class Finish>
+RUNNEL_LANES_INLINE void each_group(const MelRows& rows, const float* power, float* to, Finish finish) {
+  const auto groups = (static_cast<std::size_t>(rows.filters) + N - 1) / N;
+  F<N> zero_or_nan = {};
   bool readable = true;
   for (std::size_t group = 0; group < groups; ++group) {
     const std::int32_t first = rows.first_row[group], count = rows.first_row[group + 1] - first;
     readable = readable && count <= rows.zero_bin + 1;
     if (!readable) break;
-    const F<8> energy = eight_filters(rows.weights + static_cast<std::size_t>(first) * 8,
-                                      rows.bins + 24 * group, count, power);
+    const F<N> energy = group_of_filters<N>(rows.weights + static_cast<std::size_t>(first) * N,
+                                            rows.bins + 3 * N * group, count, power);
     zero_or_nan += energy - energy;
-    finish(energy, to + group * 8);
+    finish(energy, to + group * N);
   }
-  if (readable && _mm256_movemask_ps((__m256)(zero_or_nan != F<8>{})) == 0) return;
+  if (readable && !any_differs_from_zero<N>(zero_or_nan)) return;
   // Some bin is not finite, which concerns its own filters only, or a row would read past the bins.
   for (std::size_t group = 0; group < groups; ++group) {
-    float energies[8];
-    for (std::size_t lane = 0; lane < 8; ++lane) energies[lane] = one_of_eight(rows, power, group, lane);
-    finish(load<8>(energies), to + group * 8);
+    float energies[N];
+    for (std::size_t lane = 0; lane < N; ++lane) energies[lane] = one_of_group<N>(rows, power, group, lane);
+    finish(load<N>(energies), to + group * N);
   }
 }
 
-[[maybe_unused]] void mel_eights(const MelRows& rows, const float* power, float* to) noexcept {
-  each_eight(
-      rows, power, to, [](F<8> energy, float* at) __attribute__((always_inline)) { store<8>(at, energy); });
-}
-#endif
-
-// Eight filters in parallel, or filter by filter where the rows are laid out for that.
-template <int W>
+// N filters in parallel, or filter by filter where the rows are laid out for that.
+template <int N>
 void mel(const MelRows& rows, const float* power, float* to) noexcept {
-#if defined(__AVX2__)
-  if constexpr (W == 8) {
-    if (rows.lanes == 8) return mel_eights(rows, power, to);
+  if constexpr (N > 1) {
+    if (rows.lanes == N)
+      return each_group<N>(
+          rows, power, to,
+          [](F<N> energy, float* at) __attribute__((always_inline)) { store<N>(at, energy); });
   }
-#endif
   mel_single(rows, power, to);
 }
 
-#if defined(__AVX2__)
 // The logarithms of one group are computed while the next one's bins are shuffled.
+template <int N>
 [[maybe_unused]] bool mel_log(const MelRows& rows, const float* power, float floor, float* to) noexcept {
-  if (rows.lanes != 8) return false;
-  each_eight(
-      rows, power, to, [floor](F<8> energy, float* at) __attribute__((always_inline)) {
-        store<8>(at, log_of<8>(larger<8>(energy, splat<8>(floor))));
+  if (rows.lanes != N) return false;
+  each_group<N>(
+      rows, power, to, [floor](F<N> energy, float* at) __attribute__((always_inline)) {
+        store<N>(at, log_of<N>(larger<N>(energy, splat<N>(floor))));
       });
   return true;
 }
-#endif
 
 template <int W>
 void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride,

@@ -11,14 +11,12 @@ namespace {
 template <int W>
 constexpr Kernels table() {
   // Mel filters are short: sixteen of them together are no quicker than eight.
-  constexpr int kFilters = W < 8 ? 1 : 8;
+  constexpr int kFilters = W < 8 ? W : 8;
   Kernels fused{};
   if constexpr (W > 1) {
     fused.fft_pass_of_pairs = pass_of_pairs<W>;
     fused.unpack_power = unpack_power<W>;
-#if defined(__AVX2__)
-    if constexpr (W == 8) fused.mel_log = mel_log;  // wider logarithms are quicker by themselves
-#endif
+    if constexpr (W <= 8) fused.mel_log = mel_log<W>;  // wider logarithms are quicker by themselves
   }
   return {.lanes = kFilters,
           .fft_pass = fft_pass<W>,

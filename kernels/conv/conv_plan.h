@@ -74,8 +74,9 @@ struct alignas(64) ConvPlan {
 
   // Weights. Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4
   // taps]. Wide weights are int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
-  // Paired weights: a vector of masks, then one of weights. An input is xored with its mask: 0x80 gives x +
-  // 128; 0x7f, for one of a pair of weights of equal sign, gives 127 - x, used with the negated weight.
+  // Rows, depthwise only: [group][tap][lane]. Paired weights: a vector of masks, then one of weights. An
+  // input is xored with its mask: 0x80 gives x + 128; 0x7f, for one of a pair of weights of equal sign, gives
+  // 127 - x, used with the negated weight.
 
   // One entry per lane.
   const std::int32_t* mask;  // half_even, tflite_double: the bits that are shifted out
@@ -115,18 +116,18 @@ struct VectorConv {
   VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
 // Layout of weights in memory: see ConvPlan.
-enum class WeightForm : std::uint8_t { bytes, wide, paired };
+enum class WeightForm : std::uint8_t { bytes, rows, wide, paired };
 // For signed inputs. bytes: dense only; paired: no pair of weights is -128 and -128.
 const VectorConv& vector_conv_avx2(WeightForm form) noexcept;
 const VectorConv& vector_conv_avx512() noexcept;
 const VectorConv& vector_conv_avx512vnni() noexcept;
 VectorConv vector_conv_amx() noexcept;
 
-// AArch64. weights_pair: no two weights of a channel, in the same place of two neighbouring quads of a piece,
-// are -128 and -128.
+// AArch64. weights_pair: no two weights of a channel are -128 and -128 in the same place of two neighbouring
+// quads of a piece, or, depthwise, in two neighbouring taps.
 const VectorConv& vector_conv_neon(bool weights_pair) noexcept;
-const VectorConv& vector_conv_neondot() noexcept;
-const VectorConv& vector_conv_neoni8mm() noexcept;
+const VectorConv& vector_conv_neondot(bool weights_pair) noexcept;
+const VectorConv& vector_conv_neoni8mm(bool weights_pair) noexcept;
 
 // Puts the fastest vector kernel of at most `isa` (avx2, neon or more) into `conv`, or leaves `conv`
 // unchanged when none fits. `largest` bounds every accumulator.

@@ -10,16 +10,40 @@
 namespace runnel::kernels {
 namespace {
 
+// What all groups of a position are shifted by and limited to: read where it is needed, as bytes that are
+// stored could change the plan,
+template <class V, bool kSum>
+struct Limits {
+  const ConvPlan& plan;
+
+  [[gnu::always_inline]] explicit Limits(const ConvPlan& of) noexcept : plan(of) {}
+  [[gnu::always_inline]] typename V::Int shift() const noexcept { return V::repeat(plan.equal_shift); }
+  [[gnu::always_inline]] typename V::Int low() const noexcept { return V::repeat4(plan.low_bytes); }
+  [[gnu::always_inline]] typename V::Int sum_low() const noexcept { return V::repeat4(plan.sum_low_bytes); }
+};
+// or kept, in the registers of vector units that have many.
+template <class V, bool kSum>
+requires(V::kKeepsLimits) struct Limits<V, kSum> {
+  typename V::Int the_shift, the_low, the_sum_low;
+
+  [[gnu::always_inline]] explicit Limits(const ConvPlan& of) noexcept
+      : the_shift(V::repeat(of.equal_shift)),
+        the_low(V::repeat4(of.low_bytes)),
+        the_sum_low(kSum ? V::repeat4(of.sum_low_bytes) : the_low) {}
+  [[gnu::always_inline]] typename V::Int shift() const noexcept { return the_shift; }
+  [[gnu::always_inline]] typename V::Int low() const noexcept { return the_low; }
+  [[gnu::always_inline]] typename V::Int sum_low() const noexcept { return the_sum_low; }
+};
+
 // Requantizes and stores 4 vectors of sums: one group of channels.
 template <class V, bool kSum, bool kEqual>
-[[gnu::always_inline]] inline void finish_position(const ConvPlan& plan, typename V::Int* sum,
+[[gnu::always_inline]] inline void finish_position(const Limits<V, kSum>& limits, typename V::Int* sum,
                                                    const std::int32_t* shift, const std::int8_t* addend,
                                                    std::int8_t* y) noexcept {
   for (int v = 0; v < 4; ++v)
-    sum[v] = V::shift_right(sum[v], kEqual ? V::repeat(plan.equal_shift) : V::load(shift + v * V::kLanes));
-  auto bytes = V::max_bytes(V::pack_bytes(sum), V::repeat4(plan.low_bytes));
-  if constexpr (kSum)
-    bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend)), V::repeat4(plan.sum_low_bytes));
+    sum[v] = V::shift_right(sum[v], kEqual ? limits.shift() : V::load(shift + v * V::kLanes));
+  auto bytes = V::max_bytes(V::pack_bytes(sum), limits.low());
+  if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend)), limits.sum_low());
   V::store(y, bytes);
 }
 
@@ -56,11 +80,12 @@ template <class V, class Dot, bool kSum, bool kEqual, class Pieces>
   const std::int32_t quads = plan.quads;
   const std::int64_t group_weights = std::int64_t{plan.runs} * quads * (4 * Dot::kVectorBytes);
   const auto missing = missing_of<V, Dot>(pieces, quads);
+  const Limits<V, kSum> limits(plan);
   const auto next = [&]<int kGroups>() __attribute__((always_inline)) {
     typename V::Int sum[kGroups][4];
     sum_groups<V, Dot>(pieces, quads, missing, weights, group_weights, bias, sum);
     for (int g = 0; g < kGroups; ++g) {
-      finish_position<V, kSum, kEqual>(plan, sum[g], shift, addend, y);
+      finish_position<V, kSum, kEqual>(limits, sum[g], shift, addend, y);
       shift += kGroup, y += kGroup;
       if constexpr (kSum) addend += kGroup;
     }
@@ -100,12 +125,12 @@ template <class V, class Dot, bool kEqual>
   const std::int8_t* weights = plan.weights;
   const std::int32_t *bias = plan.bias, *shift = plan.shift;
   const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
+  const Limits<V, false> limits(plan);
   for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
     const std::int8_t* tap = x;
     const std::int64_t step = plan.run_step;
-    Int in[4], out[4];
-    decltype(start_sum<V, Dot>(in[0])) sum[4];
-    for (int v = 0; v < 4; ++v) sum[v] = start_sum<V, Dot>(V::load(bias + v * V::kLanes));
+    Int in[4], sum[4];
+    for (int v = 0; v < 4; ++v) sum[v] = V::load(bias + v * V::kLanes);
     const auto add = [&]() __attribute__((always_inline)) {
       for (int v = 0; v < 4; ++v)
         sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
@@ -124,13 +149,33 @@ template <class V, class Dot, bool kEqual>
       V::interleave(Dot::row(tap), Dot::row(tap + step), third, V::zero(), in);
       add();
     }
-    for (int v = 0; v < 4; ++v) out[v] = total_of<V, Dot>(sum[v]);
-    if (left < 4 * V::kLanes) return finish_rest<V, 4, false, kEqual>(plan, out, shift, nullptr, y, left);
-    finish_position<V, false, kEqual>(plan, out, shift, nullptr, y);
+    if (left < 4 * V::kLanes) return finish_rest<V, 4, false, kEqual>(plan, sum, shift, nullptr, y, left);
+    finish_position<V, false, kEqual>(limits, sum, shift, nullptr, y);
     bias += 4 * V::kLanes;
     shift += 4 * V::kLanes;
     x += 4 * V::kLanes;
     y += 4 * V::kLanes;
+  }
+}
+
+// The same where Dot adds up the window itself.
+template <class V, class Dot, bool kEqual>
+requires TakesTaps<Dot>
+[[gnu::always_inline]] inline void depthwise_position(const ConvPlan& plan, const std::int8_t* x,
+                                                      std::int8_t* y) noexcept {
+  constexpr std::int32_t kGroup = 4 * V::kLanes;
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  const std::int64_t step = plan.run_step, group_weights = plan.group_weights;
+  const std::int32_t taps = plan.runs;
+  const Limits<V, false> limits(plan);
+  for (std::int32_t left = plan.out_channels; left > 0; left -= kGroup) {
+    typename V::Int sum[4];
+    Dot::sums(Dot::even(x, step), taps, weights, bias, sum);
+    if (left < kGroup) return finish_rest<V, 4, false, kEqual>(plan, sum, shift, nullptr, y, left);
+    finish_position<V, false, kEqual>(limits, sum, shift, nullptr, y);
+    weights += group_weights;
+    bias += kGroup, shift += kGroup, x += kGroup, y += kGroup;
   }
 }
 

@@ -68,21 +68,11 @@ template <class Dot>
 concept WalksItself = requires {
   typename Dot::Sum;
 };
-// A sum while it grows, and at its end, where that is another form than the lanes of V.
-template <class V, class Dot>
-[[gnu::always_inline]] inline auto start_sum(typename V::Int bias) noexcept {
-  if constexpr (WalksItself<Dot>)
-    return Dot::start(bias);
-  else
-    return bias;
-}
-template <class V, class Dot, class Sum>
-[[gnu::always_inline]] inline typename V::Int total_of(Sum sum) noexcept {
-  if constexpr (WalksItself<Dot>)
-    return Dot::total(sum);
-  else
-    return sum;
-}
+// Whether a depthwise Dot adds up a window itself (conv_rows.h): its weights lie tap by tap.
+template <class Dot>
+concept TakesTaps = requires {
+  Dot::kTakesTaps;
+};
 
 // Sums of kGroups groups of kVectors vectors each, with weights `group_weights` apart and consecutive lanes
 // in `bias`; each piece has `quads` times four inputs. Few sums would wait for each other: each is then

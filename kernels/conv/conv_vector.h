@@ -362,6 +362,35 @@ struct Depthwise {
                                               std::int32_t first, std::int32_t count) noexcept {
     using Int = typename V::Int;
     const Finisher finish(conv, plan, first, first, count);
+    if constexpr (TakesTaps<Dot>) {
+      const std::int8_t* x = block.x + first;
+      std::int8_t* y = block.y;
+      const std::int32_t* const bias = plan.bias + first;
+      const std::int32_t taps = plan.runs;
+      const std::int64_t* const offset = block.offset;
+      const auto run = [&](const auto& taps_at) __attribute__((always_inline)) {
+        for (; frames > 0; --frames, x += block.x_step, y += block.y_step) {
+          Int sum[4];
+          Dot::sums(taps_at(x), taps, packed, bias, sum);
+          finish(sum, y, nullptr);
+        }
+      };
+      // Patches have their taps side by side.
+      if (plan.even_steps || offset != plan.run_offset) {
+        const std::int64_t step = taps > 1 ? offset[1] : 0;
+        run([=](const std::int8_t* at) __attribute__((always_inline)) { return Dot::even(at, step); });
+      } else {
+        run([=](const std::int8_t* at) __attribute__((always_inline)) { return Dot::listed(at, offset); });
+      }
+    } else {
+      interleaved(plan, finish, block, frames, packed, first);
+    }
+  }
+  template <class Finisher>
+  [[gnu::always_inline]] static void interleaved(const ConvPlan& plan, const Finisher& finish,
+                                                 const Block& block, std::int64_t frames,
+                                                 const std::int8_t* packed, std::int32_t first) noexcept {
+    using Int = typename V::Int;
     const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
     const std::int8_t* x = block.x + first;
     std::int8_t* y = block.y;
@@ -369,9 +398,8 @@ struct Depthwise {
       const std::int8_t* weights = packed;
       const std::int64_t* offset = block.offset;
       Int in[4];
-      decltype(start_sum<V, Dot>(in[0])) sum[4];
-      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] =
-          start_sum<V, Dot>(V::load(plan.bias + first + v * V::kLanes));
+      Int sum[4];
+      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] = V::load(plan.bias + first + v * V::kLanes);
       const auto add = [&]() __attribute__((always_inline)) {
         RUNNEL_UNROLL for (int v = 0; v < 4; ++v) {
           sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
@@ -392,9 +420,7 @@ struct Depthwise {
         V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), third, V::zero(), in);
         add();
       }
-      Int out[4];
-      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) out[v] = total_of<V, Dot>(sum[v]);
-      finish(out, y, nullptr);
+      finish(sum, y, nullptr);
     }
   }
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,

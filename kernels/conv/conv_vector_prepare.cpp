@@ -37,7 +37,7 @@ struct Packing {
     return channel < plan.together * spec.out_channels ? channel % spec.out_channels : -1;
   }
   [[nodiscard]] std::int64_t vector_bytes() const noexcept {
-    return std::int64_t{lanes} * (form == WeightForm::bytes ? 4 : 8);
+    return std::int64_t{lanes} * (form == WeightForm::bytes || form == WeightForm::rows ? 4 : 8);
   }
   // visit(index, four): a channel's weights in fours, as kernels take them.
   template <class Visit>
@@ -100,7 +100,12 @@ void pack(const Packing& packing, std::int8_t* out) noexcept {
         const std::int32_t channel = packing.channel(first, vector, lane);
         if (channel < 0) continue;
         packing.each_four(channel, [&](std::int64_t index, const std::int8_t* four) {
-          packing.place(out + index * four_bytes + vector * packing.vector_bytes(), lane, four);
+          std::int8_t* const to = out + index * four_bytes;
+          if (packing.form == WeightForm::rows) {
+            for (int tap = 0; tap < 4; ++tap) to[(tap * vectors + vector) * packing.lanes + lane] = four[tap];
+          } else {
+            packing.place(to + vector * packing.vector_bytes(), lane, four);
+          }
         });
       }
     }
@@ -249,7 +254,8 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
 }
 
 #if defined(RUNNEL_KERNELS_NEON)
-// No two weights of a channel in the same place of two quads that kernels take together are -128 and -128.
+// No two weights of a channel are -128 and -128 in the same place of two quads that kernels take together, or
+// in two such taps.
 bool neighbours_fit(const Packing& packing) noexcept {
   bool fit = true;
   for (std::int32_t channel = 0; channel < packing.spec.out_channels; ++channel) {
@@ -263,14 +269,14 @@ bool neighbours_fit(const Packing& packing) noexcept {
 }
 
 std::int32_t lanes_of(Isa /*isa*/) noexcept { return 4; }
-WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_input*/) noexcept {
-  return WeightForm::bytes;
+WeightForm form_of(const Packing& packing, Isa /*isa*/, bool /*unsigned_input*/) noexcept {
+  return packing.depthwise ? WeightForm::rows : WeightForm::bytes;
 }
 bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
 const VectorConv& level_of(const Packing& packing, Isa isa) noexcept {
-  if (isa == Isa::neoni8mm) return vector_conv_neoni8mm();
-  return isa == Isa::neondot ? vector_conv_neondot()
-                             : vector_conv_neon(!packing.depthwise && neighbours_fit(packing));
+  const bool fit = packing.depthwise ? pairs_fit(packing) : neighbours_fit(packing);
+  if (isa == Isa::neoni8mm) return vector_conv_neoni8mm(fit);
+  return isa == Isa::neondot ? vector_conv_neondot(fit) : vector_conv_neon(fit);
 }
 #else
 // Paired weights take fewer instructions but twice the memory. They do not suit a single position of whole

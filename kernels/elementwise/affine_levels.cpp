@@ -5,7 +5,7 @@
 namespace runnel::kernels {
 namespace {
 
-#if defined(RUNNEL_KERNELS_X86)
+#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON)
 std::int64_t size_of_range(DType type, std::int32_t zero) noexcept {
   const std::int64_t below = std::int64_t{zero} - lowest(type), above = std::int64_t{highest(type)} - zero;
   return below > above ? below : above;
@@ -50,6 +50,8 @@ AffinePairs affine_pairs_for([[maybe_unused]] const AffinePairSpec& spec, [[mayb
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx2 && in_32_bits(spec))
     return isa >= Isa::avx512 ? affine_pairs_avx512() : affine_pairs_avx2();
+#elif defined(RUNNEL_KERNELS_NEON)
+  if (isa >= Isa::neon && in_32_bits(spec)) return affine_pairs_neon();
 #endif
   return affine_pairs;
 }
@@ -58,6 +60,8 @@ AffineConversions affine_conversions_for([[maybe_unused]] DType type, [[maybe_un
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx2 && type != DType::int32)
     return isa >= Isa::avx512 ? affine_conversions_avx512() : affine_conversions_avx2();
+#elif defined(RUNNEL_KERNELS_NEON)
+  if (isa >= Isa::neon && type != DType::int32) return affine_conversions_neon();
 #endif
   return {affine_quantize, affine_dequantize, Isa::reference};
 }

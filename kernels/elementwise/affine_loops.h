@@ -12,7 +12,7 @@
 namespace runnel::kernels {
 namespace {
 
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(RUNNEL_MULTIPLIER_LANES)
 // Room for precision in sums of bytes (set_scales()).
 constexpr int kByteRoom = 20;
 
@@ -144,7 +144,7 @@ void affine_sums(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexc
   const Scale left(spec.a), right(spec.b), out(spec.y);
   const std::int32_t a_zero = spec.a_zero, b_zero = spec.b_zero, y_zero = spec.y_zero,
                      scale = 1 << spec.left_shift;
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(RUNNEL_MULTIPLIER_LANES)
   if constexpr (sizeof(T) == 1) {
     if (spec.a_count == spec.count && spec.b_count == spec.count) {
       const std::size_t done = affine_sum_vectors<kOp>(spec, a, b, y);

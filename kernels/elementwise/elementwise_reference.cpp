@@ -132,6 +132,11 @@ const Elementwise& elementwise(Isa isa) noexcept {
       return elementwise_avx512();
     case Isa::avx2:
       return elementwise_avx2();
+#elif defined(RUNNEL_KERNELS_NEON)
+    case Isa::neon:
+    case Isa::neondot:
+    case Isa::neoni8mm:
+      return elementwise_neon();
 #endif
     default:
       return elementwise_generic();

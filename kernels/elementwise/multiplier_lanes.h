@@ -31,13 +31,16 @@ struct Multiplier32 {
   }
 };
 
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
+#define RUNNEL_MULTIPLIER_LANES
 // Multiplier32<true> of vectors: compilers would multiply 64 by 64 bits.
 struct MultiplierLanes {
 #if defined(__AVX512F__)
   using Register = __m512i;
-#else
+#elif defined(__AVX2__)
   using Register = __m256i;
+#else
+  using Register = int32x4_t;
 #endif
   using I = IntLanes;
   I half, sign;
@@ -56,12 +59,14 @@ struct MultiplierLanes {
                    odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(in, 32), by), nudge);
     return reinterpret_cast<I>(
         _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1)));
-#else
+#elif defined(__AVX2__)
     const Register by = _mm256_set1_epi32(value), nudge = _mm256_set1_epi64x(std::int64_t{1} << 30);
     const Register even = _mm256_add_epi64(_mm256_mul_epi32(in, by), nudge),
                    odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(in, 32), by), nudge);
     return reinterpret_cast<I>(
         _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
+#else
+    return reinterpret_cast<I>(vqrdmulhq_n_s32(in, value));  // saturates only -2^31 times itself
 #endif
   }
   [[gnu::always_inline]] I operator()(I x) const noexcept {

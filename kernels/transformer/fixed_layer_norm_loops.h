@@ -8,7 +8,7 @@
 #include "kernels/elementwise/multiplier_lanes.h"
 #include "kernels/transformer/fixed_layer_norm_levels.h"
 
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(RUNNEL_MULTIPLIER_LANES)
 namespace runnel::kernels {
 namespace {
 
@@ -19,8 +19,13 @@ using Register = MultiplierLanes::Register;
 // the shifted 64 bits is used, for which a logical shift does. 1 <= shift <= 32.
 [[gnu::always_inline]] inline I scaled(I a, I b, std::int64_t half, int shift) noexcept {
   const auto x = reinterpret_cast<Register>(a), y = reinterpret_cast<Register>(b);
+#if defined(__aarch64__)
+  const int64x2_t by = vdupq_n_s64(-shift), nudge = vdupq_n_s64(half);
+  const int64x2_t low = vshlq_s64(vmlal_s32(nudge, vget_low_s32(x), vget_low_s32(y)), by),
+                  high = vshlq_s64(vmlal_high_s32(nudge, x, y), by);
+  return reinterpret_cast<I>(vuzp1q_s32(vreinterpretq_s32_s64(low), vreinterpretq_s32_s64(high)));
+#elif defined(__AVX512F__)
   const __m128i by = _mm_cvtsi32_si128(shift);
-#if defined(__AVX512F__)
   const Register nudge = _mm512_set1_epi64(half);
   const Register even = _mm512_srl_epi64(_mm512_add_epi64(_mm512_mul_epi32(x, y), nudge), by),
                  odd = _mm512_srl_epi64(
@@ -29,6 +34,7 @@ using Register = MultiplierLanes::Register;
                      by);
   return reinterpret_cast<I>(_mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32)));
 #else
+  const __m128i by = _mm_cvtsi32_si128(shift);
   const Register nudge = _mm256_set1_epi64x(half);
   const Register even = _mm256_srl_epi64(_mm256_add_epi64(_mm256_mul_epi32(x, y), nudge), by),
                  odd = _mm256_srl_epi64(

@@ -3,7 +3,7 @@
 namespace runnel::kernels {
 namespace {
 
-#if defined(RUNNEL_KERNELS_X86)
+#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON)
 bool serves_bytes(const MatmulSpec& spec) noexcept {
   if (spec.inner > 32768) return false;  // 255 * 255 * inner < 2^31
   if (!spec.affine)                      // 128 * 128 * inner < 2^30 leaves room for half a step
@@ -22,6 +22,10 @@ MatmulVectors matmul_vectors([[maybe_unused]] const MatmulSpec& spec, [[maybe_un
   if (isa >= Isa::avx2 && spec.dtype == DType::int8 && serves_bytes(spec)) return byte_products_avx2;
   if (isa >= Isa::avx2 && spec.dtype == DType::int16 && spec.a_zero == 0 && spec.b_zero == 0)
     return word_products_avx2;
+#elif defined(RUNNEL_KERNELS_NEON)
+  if (isa >= Isa::neon && spec.dtype == DType::int8 && serves_bytes(spec)) return byte_products_neon;
+  if (isa >= Isa::neon && spec.dtype == DType::int16 && spec.a_zero == 0 && spec.b_zero == 0)
+    return word_products_neon;
 #endif
   return nullptr;
 }

@@ -7,7 +7,7 @@ namespace runnel::kernels {
 namespace {
 
 // Four quads of inputs are one load: a dot product takes its four by number. Floor: 1 instruction for 16
-// multiply-adds, 0.0625, besides the loads of weights, two for each LDP.
+// multiply-adds, 0.0625, besides the loads of weights, one for a quad of 16 channels.
 struct Dots : PlainBytes<Dots> {
   using Sum = int32x4_t;
   static constexpr int kQuads = 4;
@@ -20,18 +20,19 @@ struct Dots : PlainBytes<Dots> {
   RUNNEL_VECTOR Inputs inputs(const std::int8_t* x) noexcept { return vld1q_s8(x); }
   template <int kFrames, int kVectors>
   RUNNEL_VECTOR void add_quads(int32x4_t (&sum)[kFrames][kVectors], const Inputs* in,
-                               const std::int8_t* weight) noexcept {
+                               const std::int8_t*& weight) noexcept {
     add_quad<0, kFrames, kVectors>(sum, in, weight);
-    add_quad<1, kFrames, kVectors>(sum, in, weight + kVectors * 16);
-    add_quad<2, kFrames, kVectors>(sum, in, weight + 2 * kVectors * 16);
-    add_quad<3, kFrames, kVectors>(sum, in, weight + 3 * kVectors * 16);
+    add_quad<1, kFrames, kVectors>(sum, in, weight);
+    add_quad<2, kFrames, kVectors>(sum, in, weight);
+    add_quad<3, kFrames, kVectors>(sum, in, weight);
   }
   template <int kQuad, int kFrames, int kVectors>
   RUNNEL_VECTOR void add_quad(int32x4_t (&sum)[kFrames][kVectors], const Inputs* in,
-                              const std::int8_t* weight) noexcept {
+                              const std::int8_t*& weight) noexcept {
+    const auto row = next_row<kVectors>(weight);
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-      const int8x16_t w = weights(weight + v * 16);
-      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) sum[f][v] = vdotq_laneq_s32(sum[f][v], w, in[f], kQuad);
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) sum[f][v] =
+          vdotq_laneq_s32(sum[f][v], row.of[v], in[f], kQuad);
     }
   }
 };

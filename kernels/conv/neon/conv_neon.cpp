@@ -1,7 +1,6 @@
 // Convolutions for every AArch64: products of bytes are int16 there.
-#include "kernels/conv/neon/conv_neon.h"
-
 #include "kernels/conv/conv_vector.h"
+#include "kernels/conv/neon/conv_rows.h"
 
 namespace runnel::kernels {
 namespace {
@@ -25,26 +24,41 @@ struct Products {
 
 // Two products in an int16, of the same place in two quads: for inputs of 0..127, and for weights of which
 // not both are -128 (their sum of two is at most 2 * 128 * 127 then). Floor: 3 instructions for 16
-// multiply-adds, 0.19, besides loads.
+// multiply-adds, 0.19, besides loads. Four quads of inputs are one load.
 struct Pairs : Products, PlainBytes<Pairs> {
-  static constexpr int kQuads = 2;
-  struct Inputs {
-    int8x16_t first, second;
-  };
-  RUNNEL_VECTOR Inputs inputs(const std::int8_t* x) noexcept { return {four(x), four(x + 4)}; }
+  static constexpr int kQuads = 4;
+  using Inputs = int32x4_t;
+  RUNNEL_VECTOR Inputs inputs(const std::int8_t* x) noexcept { return vreinterpretq_s32_s8(vld1q_s8(x)); }
   template <int kFrames, int kVectors>
   RUNNEL_VECTOR void add_quads(Halves (&sum)[kFrames][kVectors], const Inputs* in,
-                               const std::int8_t* weight) noexcept {
-    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-      const int8x16_t a = weights(weight + v * 16), b = weights(weight + (kVectors + v) * 16);
-      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-        const int8x16_t x = in[f].first, z = in[f].second;
-        Halves& to = sum[f][v];
-        to.low = vpadalq_s16(
-            to.low, vmlal_s8(vmull_s8(vget_low_s8(a), vget_low_s8(x)), vget_low_s8(b), vget_low_s8(z)));
-        to.high = vpadalq_s16(to.high, vmlal_high_s8(vmull_high_s8(a, x), b, z));
-      }
+                               const std::int8_t*& weight) noexcept {
+    add_pair<0, kFrames, kVectors>(sum, in, weight);
+    add_pair<2, kFrames, kVectors>(sum, in, weight);
+    weight += 4 * kVectors * 16;
+  }
+  template <int kQuad, int kFrames, int kVectors>
+  RUNNEL_VECTOR void add_pair(Halves (&sum)[kFrames][kVectors], const Inputs* in,
+                              const std::int8_t* weight) noexcept {
+    int8x16_t x[kFrames], z[kFrames];
+    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+      x[f] = vreinterpretq_s8_s32(vdupq_laneq_s32(in[f], kQuad));
+      z[f] = vreinterpretq_s8_s32(vdupq_laneq_s32(in[f], kQuad + 1));
     }
+    const auto two = [&]<int kFirst>() __attribute__((always_inline)) {
+      if constexpr (kFirst < kVectors) {
+        const auto w = two_quads<kVectors, kFirst, kQuad * kVectors * 16>(weight);
+        RUNNEL_UNROLL for (int v = 0; v < 2 && kFirst + v < kVectors; ++v) {
+          RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+            Halves& to = sum[f][kFirst + v];
+            to.low = vpadalq_s16(to.low, vmlal_s8(vmull_s8(vget_low_s8(w.first[v]), vget_low_s8(x[f])),
+                                                  vget_low_s8(w.second[v]), vget_low_s8(z[f])));
+            to.high = vpadalq_s16(to.high, vmlal_high_s8(vmull_high_s8(w.first[v], x[f]), w.second[v], z[f]));
+          }
+        }
+      }
+    };
+    two.template operator()<0>();
+    two.template operator()<2>();
   }
 };
 
@@ -55,10 +69,10 @@ struct Singles : Products, PlainBytes<Singles> {
   RUNNEL_VECTOR Inputs inputs(const std::int8_t* x) noexcept { return four(x); }
   template <int kFrames, int kVectors>
   RUNNEL_VECTOR void add_quads(Halves (&sum)[kFrames][kVectors], const Inputs* in,
-                               const std::int8_t* weight) noexcept {
+                               const std::int8_t*& weight) noexcept {
+    const auto row = next_row<kVectors>(weight);
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-      const int8x16_t w = weights(weight + v * 16);
-      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) sum[f][v] = add(sum[f][v], in[f], w);
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) sum[f][v] = add(sum[f][v], in[f], row.of[v]);
     }
   }
 };
@@ -66,10 +80,11 @@ struct Singles : Products, PlainBytes<Singles> {
 // Sums take two registers each: two positions of 16 channels, or one of 32, fill half of them.
 using Vectors = Neon<2, 2>;
 constexpr VectorConv kPairs = {dense_kernels<Vectors, Pairs>(), dense_kernels<Vectors, Pairs>(),
-                               depthwise_kernels<Vectors, Singles>(), depthwise_kernels<Vectors, Singles>()};
+                               depthwise_kernels<Vectors, Rows<true>>(),
+                               depthwise_kernels<Vectors, Rows<true>>()};
 constexpr VectorConv kSingles = {dense_kernels<Vectors, Pairs>(), dense_kernels<Vectors, Singles>(),
-                                 depthwise_kernels<Vectors, Singles>(),
-                                 depthwise_kernels<Vectors, Singles>()};
+                                 depthwise_kernels<Vectors, Rows<true>>(),
+                                 depthwise_kernels<Vectors, Rows<false>>()};
 
 }  // namespace
 

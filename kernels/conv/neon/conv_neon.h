@@ -21,6 +21,7 @@ struct Neon {
   using Int = int32x4_t;
   static constexpr int kLanes = 4;
   static constexpr int kFrames = kMostFrames, kGroups = kMostGroups;
+  static constexpr bool kKeepsLimits = true;  // conv_single.h: enough registers
 
   // Zero point and clamp for store_group and store_vector.
   struct Limits {
@@ -135,27 +136,70 @@ struct Neon {
       for (std::int32_t i = 0; i < count; ++i, four >>= 8) y[i] = static_cast<std::int8_t>(four);
     }
   }
-
-  RUNNEL_VECTOR void interleave(Int r0, Int r1, Int r2, Int r3, Int* out) noexcept {
-    const auto pairs = [](int8x16_t a, int8x16_t b) __attribute__((always_inline)) {
-      return int16x8x2_t{vreinterpretq_s16_s8(vzip1q_s8(a, b)), vreinterpretq_s16_s8(vzip2q_s8(a, b))};
-    };
-    const int16x8x2_t even = pairs(bytes(r0), bytes(r1)), odd = pairs(bytes(r2), bytes(r3));
-    out[0] = vreinterpretq_s32_s16(vzip1q_s16(even.val[0], odd.val[0]));
-    out[1] = vreinterpretq_s32_s16(vzip2q_s16(even.val[0], odd.val[0]));
-    out[2] = vreinterpretq_s32_s16(vzip1q_s16(even.val[1], odd.val[1]));
-    out[3] = vreinterpretq_s32_s16(vzip2q_s16(even.val[1], odd.val[1]));
-  }
-  // interleave(r, 0, 0, 0) with fewer instructions: each byte becomes a lane, and only its lowest byte meets
-  // a weight.
-  RUNNEL_VECTOR void spread_bytes(Int r, Int* out) noexcept {
-    const int16x8_t low = vmovl_s8(vget_low_s8(bytes(r))), high = vmovl_high_s8(bytes(r));
-    out[0] = vmovl_s16(vget_low_s16(low));
-    out[1] = vmovl_high_s16(low);
-    out[2] = vmovl_s16(vget_low_s16(high));
-    out[3] = vmovl_high_s16(high);
-  }
 };
+
+// The weights of one quad for kVectors vectors: one instruction, since they follow each other, and `from` is
+// advanced by it. In GCC's own choice every row would have an address computed apart, and rows loaded ahead
+// of their use would push sums out of registers; weights are constant, so that it need not know what is read.
+template <int kVectors>
+struct WeightRow {
+  int8x16_t of[kVectors];
+};
+template <int kVectors>
+RUNNEL_VECTOR WeightRow<kVectors> next_row(const std::int8_t*& from) noexcept {
+  static_assert(kVectors >= 1 && kVectors <= 4);
+  WeightRow<kVectors> row;
+#if defined(__clang__)
+  RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) row.of[v] = vld1q_s8(from + v * 16);
+  from += kVectors * 16;
+#else
+  if constexpr (kVectors == 4) {
+    int8x16x4_t all;
+    asm volatile("ld1 {%S0.16b - %V0.16b}, [%1], #64" : "=w"(all), "+r"(from));
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) row.of[v] = all.val[v];
+  } else if constexpr (kVectors == 3) {
+    int8x16x3_t all;
+    asm volatile("ld1 {%S0.16b - %U0.16b}, [%1], #48" : "=w"(all), "+r"(from));
+    RUNNEL_UNROLL for (int v = 0; v < 3; ++v) row.of[v] = all.val[v];
+  } else if constexpr (kVectors == 2) {
+    int8x16x2_t all;
+    asm volatile("ld1 {%S0.16b - %T0.16b}, [%1], #32" : "=w"(all), "+r"(from));
+    RUNNEL_UNROLL for (int v = 0; v < 2; ++v) row.of[v] = all.val[v];
+  } else {
+    row.of[0] = vld1q_s8(from);
+    from += 16;
+  }
+#endif
+  return row;
+}
+
+// The weights of vectors `kFirst` and `kFirst` + 1 of two quads, whose rows of kVectors vectors begin kOffset
+// bytes after `from`: for products of two quads, which would not leave registers for whole rows.
+struct WeightPair {
+  int8x16_t first[2], second[2];
+};
+template <int kVectors, int kFirst, int kOffset>
+RUNNEL_VECTOR WeightPair two_quads(const std::int8_t* from) noexcept {
+  constexpr int kThis = kOffset + kFirst * 16, kNext = kThis + kVectors * 16;
+  WeightPair pair;
+  if constexpr (kFirst + 1 == kVectors) {
+    pair.first[0] = vld1q_s8(from + kThis);
+    pair.second[0] = vld1q_s8(from + kNext);
+  } else {
+#if defined(__clang__)
+    RUNNEL_UNROLL for (int v = 0; v < 2; ++v) {
+      pair.first[v] = vld1q_s8(from + kThis + v * 16);
+      pair.second[v] = vld1q_s8(from + kNext + v * 16);
+    }
+#else
+    asm volatile("ldp %q0, %q1, [%2, %3]" : "=w"(pair.first[0]), "=w"(pair.first[1]) : "r"(from), "i"(kThis));
+    asm volatile("ldp %q0, %q1, [%2, %3]"
+                 : "=w"(pair.second[0]), "=w"(pair.second[1])
+                 : "r"(from), "i"(kNext));
+#endif
+  }
+  return pair;
+}
 
 // What all multiply-adds share: inputs and weights are bytes as they are. A Dot of these files walks over a
 // window itself (`sums`), because it takes more than one quad at a time:
@@ -164,17 +208,11 @@ struct Neon {
 //   add_quads<kFrames, kVectors>     adds them; add: one quad
 template <class Dot>
 struct PlainBytes {
-  using Weights = int8x16_t;
   static constexpr int kVectorBytes = 16;
-  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return vld1q_s8(from); }
   RUNNEL_VECTOR int8x16_t four(const std::int8_t* from) noexcept {
     std::int32_t bytes;
     __builtin_memcpy(&bytes, from, 4);
     return vreinterpretq_s8_s32(vdupq_n_s32(bytes));
-  }
-  RUNNEL_VECTOR int8x16_t spread(int32x4_t x) noexcept { return vreinterpretq_s8_s32(x); }
-  RUNNEL_VECTOR int32x4_t row(const std::int8_t* from) noexcept {
-    return vreinterpretq_s32_s8(vld1q_s8(from));
   }
 
   // to(f, g, v) = the sums of kFrames positions, `x_step` apart, and kGroups groups of kVectors vectors of
@@ -190,29 +228,29 @@ struct PlainBytes {
         RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) sum[g][f][v] = first;
       }
     }
+    const std::int8_t* at[kGroups];
+    RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) at[g] = weights + g * group_weights;
     pieces.each([&](const std::int8_t* x) __attribute__((always_inline)) {
       std::int32_t left = quads;
       _Pragma("GCC unroll 1") for (; left >= Dot::kQuads; left -= Dot::kQuads) {
         typename Dot::Inputs in[kFrames];
         RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) in[f] = Dot::inputs(x + f * x_step);
         RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) {
-          Dot::template add_quads<kFrames, kVectors>(sum[g], in, weights + g * group_weights);
+          Dot::template add_quads<kFrames, kVectors>(sum[g], in, at[g]);
         }
         x += 4 * Dot::kQuads;
-        weights += Dot::kQuads * kVectors * kVectorBytes;
       }
       _Pragma("GCC unroll 1") for (; left > 0; --left) {
-        RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-          const int8x16_t in = four(x + f * x_step);
-          RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) {
+        RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) {
+          const auto row = next_row<kVectors>(at[g]);
+          RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+            const int8x16_t in = four(x + f * x_step);
             RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-              sum[g][f][v] =
-                  Dot::add(sum[g][f][v], in, Dot::weights(weights + g * group_weights + v * kVectorBytes));
+              sum[g][f][v] = Dot::add(sum[g][f][v], in, row.of[v]);
             }
           }
         }
         x += 4;
-        weights += kVectors * kVectorBytes;
       }
     });
     RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) {

@@ -1,6 +1,7 @@
 // Convolutions for AArch64 with products of matrices of bytes.
 #include "kernels/conv/conv_vector.h"
 #include "kernels/conv/neon/conv_dots.h"
+#include "kernels/conv/neon/conv_rows.h"
 
 namespace runnel::kernels {
 namespace {
@@ -36,24 +37,49 @@ struct Matrices : Dots {
           sum[p][v][1] = vmmlaq_s32(sum[p][v][1], in[p], high);
         }
       };
-      const auto quad = [&](int v) __attribute__((always_inline)) {
-        return vreinterpretq_s32_s8(Dots::weights(weights + v * kVectorBytes));
-      };
+      const auto ints = [](int8x16_t a) __attribute__((always_inline)) { return vreinterpretq_s32_s8(a); };
       pieces.each([&](const std::int8_t* x) __attribute__((always_inline)) {
         int8x16_t in[kPairs];
         std::int32_t left = quads;
-        _Pragma("GCC unroll 1") for (; left >= 2; left -= 2) {
+        const auto add_two_quads = [&]<int kOffset>() __attribute__((always_inline)) {
+          const auto vectors = [&]<int kFirst>() __attribute__((always_inline)) {
+            if constexpr (kFirst < kVectors) {
+              const auto w = two_quads<kVectors, kFirst, kOffset>(weights);
+              RUNNEL_UNROLL for (int v = 0; v < 2 && kFirst + v < kVectors; ++v)
+                  add(in, ints(w.first[v]), ints(w.second[v]), kFirst + v);
+            }
+          };
+          vectors.template operator()<0>();
+          vectors.template operator()<2>();
+        };
+        constexpr int kTwo = 2 * kVectors * kVectorBytes;
+        _Pragma("GCC unroll 1") for (; left >= 4; left -= 4) {
+          int64x2_t low[kPairs], high[kPairs];
+          RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) {
+            const int64x2_t a = vreinterpretq_s64_s8(vld1q_s8(x + 2 * p * x_step)),
+                            b = vreinterpretq_s64_s8(vld1q_s8(x + (2 * p + 1) * x_step));
+            low[p] = vzip1q_s64(a, b), high[p] = vzip2q_s64(a, b);
+          }
+          RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) in[p] = vreinterpretq_s8_s64(low[p]);
+          add_two_quads.template operator()<0>();
+          RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) in[p] = vreinterpretq_s8_s64(high[p]);
+          add_two_quads.template operator()<kTwo>();
+          weights += 2 * kTwo;
+          x += 16;
+        }
+        if (left >= 2) {
           RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) in[p] =
               vcombine_s8(vld1_s8(x + 2 * p * x_step), vld1_s8(x + (2 * p + 1) * x_step));
-          RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) add(in, quad(v), quad(kVectors + v), v);
+          add_two_quads.template operator()<0>();
+          weights += kTwo;
           x += 8;
-          weights += 2 * kVectors * kVectorBytes;
+          left -= 2;
         }
         if (left > 0) {
           RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) in[p] =
               vcombine_s8(vget_low_s8(four(x + 2 * p * x_step)), vget_low_s8(four(x + (2 * p + 1) * x_step)));
-          RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) add(in, quad(v), vdupq_n_s32(0), v);
-          weights += kVectors * kVectorBytes;
+          const auto row = next_row<kVectors>(weights);
+          RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) add(in, ints(row.of[v]), vdupq_n_s32(0), v);
         }
       });
       RUNNEL_UNROLL for (int p = 0; p < kPairs; ++p) {
@@ -69,11 +95,17 @@ struct Matrices : Dots {
 };
 
 using Vectors = Neon<4, 4>;
-constexpr VectorConv kMatrices = {dense_kernels<Vectors, Matrices>(), dense_kernels<Vectors, Matrices>(),
-                                  depthwise_kernels<Vectors, Dots>(), depthwise_kernels<Vectors, Dots>()};
+constexpr VectorConv kPairs = {dense_kernels<Vectors, Matrices>(), dense_kernels<Vectors, Matrices>(),
+                               depthwise_kernels<Vectors, Rows<true>>(),
+                               depthwise_kernels<Vectors, Rows<true>>()};
+constexpr VectorConv kSingles = {dense_kernels<Vectors, Matrices>(), dense_kernels<Vectors, Matrices>(),
+                                 depthwise_kernels<Vectors, Rows<true>>(),
+                                 depthwise_kernels<Vectors, Rows<false>>()};
 
 }  // namespace
 
-const VectorConv& vector_conv_neoni8mm() noexcept { return kMatrices; }
+const VectorConv& vector_conv_neoni8mm(bool weights_pair) noexcept {
+  return weights_pair ? kPairs : kSingles;
+}
 
 }  // namespace runnel::kernels
