@@ -167,13 +167,4 @@ pipeline::NodeTable library_nodes() {
   return nodes;
 }
 
-bool keeps_state_in_memory(const NodeType& type) noexcept {
-  for (const NodeType* const own :
-       {&PushedSamples::type, &DecisionSink::type, &FrameSink::type, &SharedModelInfer::type}) {
-    if (&type == own) return true;
-  }
-  const pipeline::NodeTable device = pipeline::device_nodes();
-  return std::find(device.begin(), device.end(), &type) != device.end();
-}
-
 }  // namespace runnel::library

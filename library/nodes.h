@@ -26,6 +26,11 @@ class PushedSamples final : public pipeline::Node {
   // Samples lost before the next ones.
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   void forget() noexcept;
+  // Between two steps nothing is pending.
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(lost_);
+  }
 
   Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
@@ -83,7 +88,5 @@ PushedSamples& attach(pipeline::Graph& graph, Outbox& outbox);
 
 // What a graph of the library may have: every node with an input and an output, and the ends above.
 pipeline::NodeTable library_nodes();
-// Whether all that a node remembers lies in its memory: device nodes, and those above.
-bool keeps_state_in_memory(const pipeline::NodeType& type) noexcept;
 
 }  // namespace runnel::library

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/crc32c.h"
 #include "library/nodes.h"
+#include "library/states.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/latency.h"
 #include "pipeline/host/registry.h"
@@ -76,13 +78,13 @@ void add_ends(GraphText& text) {
 
 }  // namespace
 
-pipeline::GraphOptions Program::graph_options(Models& models) const {
+pipeline::GraphOptions Program::graph_options() const {
   pipeline::GraphOptions options;
   options.nodes = library_nodes();
   // As the server does: enough for models to run several frames at a time.
   options.tick = std::max<std::int64_t>(settings_.rate / 10, 1);
   options.on_gap = settings_.zeros_in_gaps ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
-  options.models = &models;
+  options.models = models_.get();
   options.operators = npu::simulating_operators();
   options.piece_bytes = memory_bytes_;
   return options;
@@ -102,7 +104,7 @@ Status Program::make_models() {
 }
 
 Status Program::build(const std::string& around) {
-  pipeline::GraphOptions options = graph_options(*models_);
+  pipeline::GraphOptions options = graph_options();
   options.insert_conversions = true;
   options.amend = add_ends;
   const std::string text = "samples rate=" + std::to_string(settings_.rate) +
@@ -110,6 +112,7 @@ Status Program::build(const std::string& around) {
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> graph, Graph::build(text, options));
   text_ = to_text(graph->text());
   memory_bytes_ = graph->packed_bytes();
+  savable_ = check_savable(*graph);
   for (int i = 0; i < graph->size(); ++i) {
     if (const auto* model = dynamic_cast<const pipeline::Infer*>(graph->stage(i).node); model != nullptr) {
       labels_.clear();
@@ -167,9 +170,7 @@ Result<std::shared_ptr<const Program>> Program::from_graph(const std::string& te
   return std::shared_ptr<const Program>(program);
 }
 
-Result<std::unique_ptr<Graph>> Program::make_graph(Models* models) const {
-  return Graph::build(text_, graph_options(models != nullptr ? *models : *models_));
-}
+Result<std::unique_ptr<Graph>> Program::make_graph() const { return Graph::build(text_, graph_options()); }
 
 runnel_facts Program::facts() const noexcept {
   runnel_facts facts = {};
@@ -203,28 +204,14 @@ double Program::delay() const {
   return delay_;
 }
 
-const Result<StateMap>& Program::state_map() const {
-  std::call_once(mapped_, [this] {
-    const auto make = [this]() -> Result<StateMap> {
-      RUNNEL_ASSIGN(const std::unique_ptr<Graph> one, make_graph());
-      for (int i = 0; i < one->size(); ++i) {
-        if (!keeps_state_in_memory(*one->stage(i).type)) {
-          return Status(Code::unsupported) << one->stage(i).label
-                                           << " keeps state outside of the node's memory, so that nodes of "
-                                              "this program cannot be saved";
-        }
-      }
-      // Its own models, so that addresses in them differ too.
-      RUNNEL_ASSIGN(const std::unique_ptr<Models> copies, models_->copy());
-      RUNNEL_ASSIGN(const std::unique_ptr<Graph> other, make_graph(copies.get()));
-      Outbox sink(label_pointers_, {}, 1, 0), other_sink(label_pointers_, {}, 1, 0);
-      attach(*one, sink);
-      attach(*other, other_sink);
-      return StateMap::learn(*one, models_->loaded(), *other, copies->loaded());
-    };
-    map_.emplace(make());
+std::uint32_t Program::identity() const {
+  std::call_once(identified_, [this] {
+    const std::uint8_t on_gap = settings_.zeros_in_gaps ? 1 : 0;
+    std::uint32_t sum = crc32c(std::as_bytes(std::span(text_)), crc32c(std::as_bytes(std::span(&on_gap, 1))));
+    for (const Model* const model : models_->loaded()) sum = crc32c(model->bytes(), sum);
+    identity_ = sum;
   });
-  return *map_;
+  return identity_;
 }
 
 }  // namespace runnel::library

@@ -487,8 +487,7 @@ TEST(Library, TextsAreWhatTheProgramHears) {
   fetch_all();
   EXPECT_EQ(lines, final_lines);
   EXPECT_EQ(partial, 0) << "partial results of the program that the library did not give, or more";
-  EXPECT_EQ(runnel_saved_bytes(node.get()), 0u);
-  EXPECT_THAT(runnel_last_failure(), HasSubstr("ctc keeps state outside"));
+  EXPECT_GT(runnel_saved_bytes(node.get()), 0u);
 }
 
 // A run over whole tensors gives what the stream gives, frame by frame.
