@@ -177,7 +177,7 @@ void FbankSteps<Self, Frames>::state(Archive& archive) noexcept {
   framer_.state(archive);
   archive.index(non_finite_);
   archive.bounded(refused_at_, -1, framer_.received());
-  archive.value(flushed_);
+  archive.follows(flushed_, framer_.finished(), "the end");
   archive.value(any_);
   archive.value(largest_);
   if (!holds()) return;

@@ -104,6 +104,7 @@ class FramerOf {
 
   [[nodiscard]] std::int64_t next_frame() const noexcept { return next_; }
   [[nodiscard]] std::int64_t received() const noexcept { return received_; }
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
   [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_.value; }
 
  private:

@@ -80,6 +80,7 @@ class WindowStatistics {
   template <class Archive>
   void state(Archive& archive) noexcept {  // base/state_archive.h
     framer_.state(archive);
+    archive.expect(!framer_.finished(), "the end");
     archive.value(refused_);
     archive.count(non_finite_, static_cast<std::size_t>(-1) / 2);
   }

@@ -20,6 +20,7 @@ class Framing final : public WindowNode {
   void state(Archive& archive) noexcept {  // base/state_archive.h
     WindowNode::state(archive);
     framer_.state(archive);
+    archive.expect(!framer_.finished(), "the end");
   }
 
  private:
