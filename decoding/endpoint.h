@@ -18,6 +18,11 @@ class Endpoint {
   explicit Endpoint(const EndpointSettings& settings = {}) noexcept : settings_(settings) {}
 
   void restart() noexcept { silence_ = frames_ = 0; }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.bounded(frames_, 0, 1 << 30);
+    archive.bounded(silence_, 0, frames_);
+  }
   // Takes a frame; whether the utterance ends with it. `words`: something was heard in the utterance.
   bool ends(bool silent, bool words) noexcept {
     ++frames_;

@@ -41,25 +41,8 @@ void GreedyCtc::step(const FrameScores& scores, std::int32_t frame) noexcept {
   open.confidence = mean < 1 ? mean : 1;
 }
 
-std::size_t GreedyCtc::saved_bytes() const noexcept {
-  return saved_size<State>(1) + saved_size<HeardToken>(static_cast<std::size_t>(max_tokens_));
-}
-
-void GreedyCtc::save(std::span<std::byte> to) const noexcept {
-  StateWriter writer(to);
-  writer.put(std::span(&state_, 1));
-  writer.put(std::span(tokens_, static_cast<std::size_t>(max_tokens_)));
-}
-
-Status GreedyCtc::restore(std::span<const std::byte> from) noexcept {
-  if (from.size() != saved_bytes()) return another_state(from.size(), saved_bytes());
-  StateReader reader(from);
-  State state;
-  reader.get(std::span(&state, 1));
-  if (state.count < 0 || state.count > max_tokens_ || state.frames < 0) return damaged_state();
-  reader.get(std::span(tokens_, static_cast<std::size_t>(max_tokens_)));
-  state_ = state;
-  return {};
-}
+std::size_t GreedyCtc::saved_bytes() const noexcept { return measure_state(*this); }
+void GreedyCtc::save(std::span<std::byte> to) const noexcept { save_state(*this, to); }
+Status GreedyCtc::restore(std::span<const std::byte> from) noexcept { return restore_state(*this, from); }
 
 }  // namespace runnel::decoding

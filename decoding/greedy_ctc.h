@@ -34,11 +34,20 @@ class GreedyCtc {
   [[nodiscard]] std::size_t settled() const noexcept { return static_cast<std::size_t>(state_.count); }
   [[nodiscard]] bool full() const noexcept { return state_.count >= max_tokens_; }
 
-  // Everything that later results depend on. Bytes saved by an object with the same settings, of the same
-  // build.
+  // Everything that later results depend on (base/state_archive.h). `classes`: of the scores.
+  template <class Archive>
+  void state(Archive& archive, std::int32_t classes = std::int32_t{1} << 30) noexcept {
+    archive.bounded(state_.count, 0, max_tokens_);
+    archive.bounded(state_.run, -1, classes - 1);
+    archive.value(state_.sum);
+    archive.bounded(state_.frames, 0, static_cast<std::int32_t>(kMostFrames));
+    for (std::int32_t i = 0; i < state_.count && archive.ok(); ++i) tokens_[i].state(archive, classes, 0);
+  }
+  // The same as bytes of its own, which depend on what was heard.
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   void save(std::span<std::byte> to) const noexcept;
-  // Error: mismatch for another number of bytes, or bytes that save() did not write.
+  // Error: mismatch for bytes that save() of an object with the same settings did not write; then a new
+  // stream begins.
   Status restore(std::span<const std::byte> from) noexcept;
 
  private:

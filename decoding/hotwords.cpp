@@ -22,14 +22,6 @@ std::int32_t Hotwords::next(std::int32_t state, std::int32_t token) const noexce
   }
 }
 
-bool is_sound_score(const HotwordScore& score) noexcept {
-  const auto within = [](LogProbability value, LogProbability most) {
-    return value >= -most && value <= most;
-  };
-  return within(score.earned, kMostEarned) && within(score.pending, kMostCompleted) &&
-         within(score.lent, kMostCompleted);
-}
-
 HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token,
                      bool begins_word) noexcept {
   HotwordScore next = score;

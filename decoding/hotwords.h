@@ -49,8 +49,15 @@ struct HotwordScore {
 // Bounds of sums of scores: of the phrases that end at one token, and of all in a hypothesis.
 inline constexpr LogProbability kMostCompleted = 1 << 26, kMostEarned = 1 << 28;
 
-// Whether the sums are within their bounds.
-bool is_sound_score(const HotwordScore& score) noexcept;
+// The score of a hypothesis with these hotwords, null for none (base/state_archive.h).
+template <class Archive>
+void archive_score(Archive& archive, HotwordScore& score, const Hotwords* hotwords) noexcept {
+  if (hotwords == nullptr) return;
+  archive.bounded(score.state, 0, static_cast<std::int32_t>(hotwords->states.size()) - 1);
+  archive.bounded(score.earned, -kMostEarned, kMostEarned);
+  archive.bounded(score.pending, -kMostCompleted, kMostCompleted);
+  archive.bounded(score.lent, -kMostCompleted, kMostCompleted);
+}
 
 // `begins_word`: whether the token begins a word or separates two.
 HotwordScore advance(const Hotwords& hotwords, const HotwordScore& score, std::int32_t token,

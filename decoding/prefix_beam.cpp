@@ -324,56 +324,8 @@ std::int64_t PrefixBeam::score(bool final) const noexcept {
 
 // ---- saved state
 
-std::size_t PrefixBeam::saved_bytes() const noexcept {
-  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) +
-         history_.saved_bytes();
-}
-
-void PrefixBeam::save(std::span<std::byte> to) const noexcept {
-  StateWriter writer(to);
-  writer.put(std::span(&state_, 1));
-  writer.put(std::span(now_, static_cast<std::size_t>(settings_.beam)));
-  history_.save(writer);
-}
-
-// Whether every number refers to something, and every chain has its length and an end.
-bool PrefixBeam::is_sound(const State& state) const noexcept {
-  if (state.count < 1 || state.count > settings_.beam) return false;
-  const auto inside = [](std::int32_t index, std::size_t size) {
-    return index >= 0 && static_cast<std::size_t>(index) < size;
-  };
-  for (std::int32_t i = 0; i < state.count; ++i) {
-    const Hypothesis& one = now_[i];
-    const bool knows = inside(one.last.token, static_cast<std::size_t>(settings_.classes));
-    if (one.length < 0 || one.length > settings_.max_tokens ||
-        (!knows && (one.length > 0 || one.last.token != -1)) || one.blank > kLogOne || one.label > kLogOne ||
-        one.blank < kNever || one.label < kNever)
-      return false;
-    if (!inside(one.node, settings_.graph == nullptr ? 1 : settings_.graph->nodes.size()) ||
-        !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||
-        !is_sound_score(one.hot))
-      return false;
-    if (!history_.is_chain(one.before, std::max<std::int32_t>(one.length - 1, 0), settings_.classes))
-      return false;
-  }
-  return true;
-}
-
-Status PrefixBeam::restore(std::span<const std::byte> from) noexcept {
-  if (from.size() != saved_bytes()) return another_state(from.size(), saved_bytes());
-  StateReader reader(from);
-  State state;
-  reader.get(std::span(&state, 1));
-  reader.get(std::span(now_, static_cast<std::size_t>(settings_.beam)));
-  history_.restore(reader);
-  if (!is_sound(state)) {
-    restart();
-    return damaged_state();
-  }
-  state_ = state;
-  // Which entries are free follows from the hypotheses.
-  collect_garbage();
-  return {};
-}
+std::size_t PrefixBeam::saved_bytes() const noexcept { return measure_state(*this); }
+void PrefixBeam::save(std::span<std::byte> to) const noexcept { save_state(*this, to); }
+Status PrefixBeam::restore(std::span<const std::byte> from) noexcept { return restore_state(*this, from); }
 
 }  // namespace runnel::decoding

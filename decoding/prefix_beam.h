@@ -58,6 +58,8 @@ class PrefixBeam {
   [[nodiscard]] bool full() const noexcept { return now_[0].length >= settings_.max_tokens; }
 
   // As those of GreedyCtc.
+  template <class Archive>
+  void state(Archive& archive) noexcept;
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   void save(std::span<std::byte> to) const noexcept;
   Status restore(std::span<const std::byte> from) noexcept;
@@ -98,7 +100,6 @@ class PrefixBeam {
   std::int32_t remember(const Hypothesis& of, std::int32_t word) noexcept;
   void collect_garbage() noexcept;
   [[nodiscard]] const Hypothesis* best_of(bool final) const noexcept;
-  [[nodiscard]] bool is_sound(const State& state) const noexcept;
 
   BeamSettings settings_;
   Hypothesis *now_ = nullptr, *next_ = nullptr;  // [beam]; `now_` the best first
@@ -112,5 +113,29 @@ class PrefixBeam {
   std::int32_t token_count_ = 0;
   State state_;
 };
+
+template <class Archive>
+void PrefixBeam::state(Archive& archive) noexcept {
+  const WordGraph* const graph = settings_.graph;
+  const auto words = graph == nullptr ? 0 : static_cast<std::int32_t>(graph->words.size());
+  constexpr std::int64_t kMostBase = std::int64_t{1} << 60;
+  archive.bounded(state_.base, -kMostBase, kMostBase);
+  archive.bounded(state_.count, 1, settings_.beam);
+  if (archive.restores()) history_.clear();
+  for (std::int32_t i = 0; i < state_.count && archive.ok(); ++i) {
+    Hypothesis& one = now_[i];
+    archive.bounded(one.blank, kNever, kLogOne);
+    archive.bounded(one.label, kNever, kLogOne);
+    archive.bounded(one.length, 0, settings_.max_tokens);
+    archive.value(one.hash);
+    if (graph != nullptr) archive.bounded(one.node, 0, static_cast<std::int32_t>(graph->nodes.size()) - 1);
+    archive_score(archive, one.hot, settings_.hotwords);
+    if (one.length > 0)
+      one.last.state(archive, settings_.classes, words);
+    else
+      archive.bounded(one.last.token, -1, settings_.classes - 1);
+    history_.chain(archive, one.before, one.length - 1, settings_.classes, words);
+  }
+}
 
 }  // namespace runnel::decoding

@@ -1,53 +1,40 @@
-// Saves the state of a search as bytes.
+// The state of a search as bytes of its own, for programs that run a search alone. Within a node it is a part
+// of the node's state (base/state_archive.h).
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <span>
-#include <type_traits>
 
+#include "base/state_archive.h"
 #include "base/status.h"
 
 namespace runnel::decoding {
 
-template <class T>
-constexpr std::size_t saved_size(std::size_t count) noexcept {
-  static_assert(std::is_trivially_copyable_v<T>);
-  return count * sizeof(T);
+// Search: has state(StateArchive&) and restart(). Saving changes nothing.
+template <class Search>
+std::size_t measure_state(const Search& search) noexcept {
+  StateArchive archive = StateArchive::measuring();
+  const_cast<Search&>(search).state(archive);
+  return archive.bytes();
 }
 
-class StateWriter {
- public:
-  explicit StateWriter(std::span<std::byte> to) noexcept : to_(to) {}
-  template <class T>
-  void put(std::span<T> values) noexcept {
-    std::memcpy(to_.data(), values.data(), values.size_bytes());
-    to_ = to_.subspan(values.size_bytes());
-  }
-
- private:
-  std::span<std::byte> to_;
-};
-
-class StateReader {
- public:
-  explicit StateReader(std::span<const std::byte> from) noexcept : from_(from) {}
-  template <class T>
-  void get(std::span<T> values) noexcept {
-    std::memcpy(static_cast<void*>(values.data()), from_.data(), values.size_bytes());
-    from_ = from_.subspan(values.size_bytes());
-  }
-
- private:
-  std::span<const std::byte> from_;
-};
-
-inline Status another_state(std::size_t found, std::size_t expected) noexcept {
-  return Status(Code::mismatch) << "the saved state of a search with other settings: " << found
-                                << " bytes, expected " << expected;
+template <class Search>
+void save_state(const Search& search, std::span<std::byte> to) noexcept {
+  StateArchive archive = StateArchive::saving(to);
+  const_cast<Search&>(search).state(archive);
 }
-inline Status damaged_state() noexcept {
-  return Status(Code::mismatch, "the saved state of a search is damaged");
+
+// Error: mismatch; the search then begins a new stream.
+template <class Search>
+Status restore_state(Search& search, std::span<const std::byte> from) noexcept {
+  StateArchive archive = StateArchive::restoring(from);
+  search.state(archive);
+  if (archive.ok() && archive.left() == 0) return {};
+  search.restart();
+  if (archive.ok())
+    return Status(Code::mismatch) << "the saved state of a search has " << archive.left()
+                                  << " bytes more than it needs: was it saved with other settings?";
+  return Status(Code::mismatch) << "the saved state of a search: " << archive.status().text();
 }
 
 }  // namespace runnel::decoding

@@ -48,22 +48,4 @@ void TokenHistory::end_collection() noexcept {
     if (!used_[i]) free_[free_count_++] = i;
 }
 
-void TokenHistory::save(StateWriter& writer) const noexcept {
-  writer.put(std::span(entries_, static_cast<std::size_t>(capacity_)));
-}
-
-void TokenHistory::restore(StateReader& reader) noexcept {
-  reader.get(std::span(entries_, static_cast<std::size_t>(capacity_)));
-}
-
-bool TokenHistory::is_chain(std::int32_t entry, std::int32_t length, std::int32_t classes) const noexcept {
-  for (; length > 0; --length) {
-    if (entry < 0 || entry >= capacity_) return false;
-    const std::int32_t token = entries_[entry].token.token;
-    if (token < 0 || token >= classes) return false;
-    entry = entries_[entry].before;
-  }
-  return entry == -1;
-}
-
 }  // namespace runnel::decoding

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "decoding/heard.h"
-#include "decoding/saved_state.h"
 
 namespace runnel::decoding {
 
@@ -32,14 +31,20 @@ class TokenHistory {
   void mark(std::int32_t entry) noexcept;
   void end_collection() noexcept;
 
-  [[nodiscard]] std::size_t saved_bytes() const noexcept {
-    return saved_size<Entry>(static_cast<std::size_t>(capacity_));
+  // The `length` tokens up to `entry`, the last one first (base/state_archive.h). They are restored as a
+  // chain of their own, after clear().
+  template <class Archive>
+  void chain(Archive& archive, std::int32_t& entry, std::int32_t length, std::int32_t classes,
+             std::int32_t words) noexcept {
+    std::int32_t* link = &entry;
+    if (archive.restores()) *link = -1;
+    for (; length > 0 && archive.ok(); --length) {
+      if (archive.restores()) *link = add({}, -1);
+      Entry& at = entries_[*link];
+      at.token.state(archive, classes, words);
+      link = &at.before;
+    }
   }
-  void save(StateWriter& writer) const noexcept;
-  // Collection follows; until then entries may hold anything (is_chain()).
-  void restore(StateReader& reader) noexcept;
-  // Whether there are exactly `length` tokens up to `entry`, each from 0 to classes - 1.
-  [[nodiscard]] bool is_chain(std::int32_t entry, std::int32_t length, std::int32_t classes) const noexcept;
 
  private:
   struct Entry {

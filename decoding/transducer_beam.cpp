@@ -267,55 +267,16 @@ std::int64_t TransducerBeam::score(bool final) const noexcept {
 
 // ---- saved state
 
-std::size_t TransducerBeam::saved_bytes() const noexcept {
-  return saved_size<State>(1) + saved_size<Hypothesis>(static_cast<std::size_t>(settings_.beam)) +
-         history_.saved_bytes();
-}
-
-void TransducerBeam::save(std::span<std::byte> to) const noexcept {
-  StateWriter writer(to);
-  writer.put(std::span(&state_, 1));
-  writer.put(std::span(now_, static_cast<std::size_t>(settings_.beam)));
-  history_.save(writer);
-}
-
-bool TransducerBeam::is_sound(const State& state) const noexcept {
-  if (state.count < 1 || state.count > settings_.beam) return false;
-  const auto inside = [](std::int32_t index, std::size_t size) {
-    return index >= 0 && static_cast<std::size_t>(index) < size;
-  };
-  const auto classes = static_cast<std::size_t>(settings_.classes);
-  for (const std::int32_t token : state.seed)
-    if (!inside(token, classes)) return false;
-  for (std::int32_t i = 0; i < state.count; ++i) {
-    const Hypothesis& one = now_[i];
-    if (one.length < 0 || one.length > settings_.max_tokens ||
-        (one.length > 0 && !inside(one.last.token, classes)) || one.log > 0 || one.log < kNever ||
-        !is_sound_score(one.hot) ||
-        !inside(one.hot.state, settings_.hotwords == nullptr ? 1 : settings_.hotwords->states.size()) ||
-        !history_.is_chain(one.before, std::max<std::int32_t>(one.length - 1, 0), settings_.classes))
-      return false;
-  }
-  return true;
-}
-
-Status TransducerBeam::restore(std::span<const std::byte> from) noexcept {
-  if (from.size() != saved_bytes()) return another_state(from.size(), saved_bytes());
-  StateReader reader(from);
-  State state;
-  reader.get(std::span(&state, 1));
-  reader.get(std::span(now_, static_cast<std::size_t>(settings_.beam)));
-  history_.restore(reader);
-  if (!is_sound(state)) {
-    restart();
-    return damaged_state();
-  }
-  state_ = state;
-  collect_garbage();
-  // What the decoder says follows from the tokens.
+// What the decoder says follows from the tokens.
+void TransducerBeam::predict_all() noexcept {
   std::fill(taken_, taken_ + 2 * settings_.beam, false);
   for (std::int32_t i = 0; i < state_.count; ++i) predict(now_[i]);
-  return {};
+}
+
+std::size_t TransducerBeam::saved_bytes() const noexcept { return measure_state(*this); }
+void TransducerBeam::save(std::span<std::byte> to) const noexcept { save_state(*this, to); }
+Status TransducerBeam::restore(std::span<const std::byte> from) noexcept {
+  return restore_state(*this, from);
 }
 
 }  // namespace runnel::decoding

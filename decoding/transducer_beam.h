@@ -65,6 +65,8 @@ class TransducerBeam {
   [[nodiscard]] bool heard() const noexcept { return now_[0].length > 0; }
   [[nodiscard]] bool full() const noexcept { return now_[0].length >= settings_.max_tokens; }
 
+  template <class Archive>
+  void state(Archive& archive) noexcept;
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   void save(std::span<std::byte> to) const noexcept;
   Status restore(std::span<const std::byte> from) noexcept;
@@ -95,10 +97,10 @@ class TransducerBeam {
   void offer(const Extension& extension) noexcept;
   void keep_best(std::int32_t index) noexcept;
   void predict(Hypothesis& hypothesis) noexcept;
+  void predict_all() noexcept;
   void last_tokens(const Hypothesis& of, std::span<std::int32_t> to) const noexcept;
   [[nodiscard]] std::span<float> said(std::int32_t slot) const noexcept;
   [[nodiscard]] const Hypothesis* best_of(bool final) const noexcept;
-  [[nodiscard]] bool is_sound(const State& state) const noexcept;
   void collect_garbage() noexcept;
 
   TransducerSettings settings_;
@@ -115,5 +117,25 @@ class TransducerBeam {
   bool silent_ = false;
   State state_;
 };
+
+template <class Archive>
+void TransducerBeam::state(Archive& archive) noexcept {
+  constexpr std::int64_t kMostBase = std::int64_t{1} << 60;
+  archive.bounded(state_.base, -kMostBase, kMostBase);
+  archive.bounded(state_.count, 1, settings_.beam);
+  archive.all_bounded(std::span(state_.seed, static_cast<std::size_t>(settings_.context)), 0,
+                      settings_.classes - 1);
+  if (archive.restores()) history_.clear();
+  for (std::int32_t i = 0; i < state_.count && archive.ok(); ++i) {
+    Hypothesis& one = now_[i];
+    archive.bounded(one.log, kNever, 0);
+    archive.bounded(one.length, 0, settings_.max_tokens);
+    archive.value(one.hash);
+    archive_score(archive, one.hot, settings_.hotwords);
+    if (one.length > 0) one.last.state(archive, settings_.classes, 0);
+    history_.chain(archive, one.before, one.length - 1, settings_.classes, 0);
+  }
+  if (archive.restores() && archive.ok()) predict_all();
+}
 
 }  // namespace runnel::decoding

@@ -18,6 +18,13 @@ class EnergyGate {
  public:
   void set(runnel_gate settings) noexcept { settings_ = settings; }
   void reset() noexcept { quiet_ = settings_.hold; }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h; with its settings
+    archive.value(settings_.threshold);
+    archive.expect(settings_.threshold >= 0, "the threshold of the gate");
+    archive.value(settings_.hold);
+    archive.value(quiet_);
+  }
   // Whether to process the next block.
   bool opens(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
 

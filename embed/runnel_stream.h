@@ -98,10 +98,12 @@ runnel_code runnel_reset(runnel_node* node);
 
 /* Saves the whole state of a node as bytes, so that a machine can be switched off. They are valid for the
  * same program: in firmware in the same image at the same addresses, on hosts in any node of any process with
- * the same build of the library and the same processor's instructions. runnel_restore() refuses other bytes
- * (MISMATCH) and damaged ones (INVALID_DATA) and leaves the node unchanged. On hosts, graphs with nodes that
- * keep state outside of the node's memory, as decoders of speech do, are UNSUPPORTED, and
- * runnel_saved_bytes() is then 0; frames that wait to be fetched are not saved, decisions are. */
+ * the same version of the library, whatever its processor's instructions. runnel_restore() refuses other
+ * bytes (MISMATCH) and damaged ones (INVALID_DATA) and leaves the node unchanged. On hosts every number in
+ * them is checked, too: where bytes with a right checksum say what no node has written, the node is reset,
+ * and the sentence says so. There the number of bytes depends on the state, until the next call that changes
+ * the node; graphs with a node that cannot be saved are UNSUPPORTED, and runnel_saved_bytes() is then 0;
+ * frames that wait to be fetched are not saved, decisions and texts are. */
 size_t runnel_saved_bytes(const runnel_node* node);
 runnel_code runnel_save(const runnel_node* node, void* to, size_t bytes);
 runnel_code runnel_restore(runnel_node* node, const void* from, size_t bytes);

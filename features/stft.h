@@ -51,6 +51,15 @@ class InverseStft {
   // ends at the last frame's centre, as torch.istft does, any other at the end of its last frame.
   std::size_t flush(std::span<float> out, std::int64_t samples = -1) noexcept;
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(frames_, Archive::kMostIndex / grid_.shift);
+    archive.follows(start_, grid_.start_of(frames_ == 0 ? 0 : frames_ - 1), "the start of a frame");
+    archive.bounded(given_, frames_ == 0 || start_ < 0 ? 0 : start_,
+                    frames_ == 0 ? 0 : start_ + grid_.length);
+    archive.values(std::span(sum_, static_cast<std::size_t>(grid_.length)));
+    archive.values(std::span(norm_, static_cast<std::size_t>(grid_.length)));
+  }
 
   [[nodiscard]] std::size_t dims() const noexcept { return 2 * (fft_.size() / 2 + 1); }
   [[nodiscard]] std::size_t max_samples() const noexcept {

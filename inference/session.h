@@ -111,6 +111,10 @@ class Session {
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   Status save(std::span<std::byte> to) const noexcept;
   Status restore(std::span<const std::byte> from) noexcept;
+  // Whether the next block has its place: its input was asked for since the last run.
+  [[nodiscard]] bool begun() const noexcept { return header().begun != 0; }
+  // The state was restored by another session that shares it.
+  void moved() noexcept { workspace_->placed_state_ = nullptr; }
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
 

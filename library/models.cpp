@@ -66,15 +66,4 @@ std::size_t Models::bytes() const {
   return total;
 }
 
-Result<std::unique_ptr<Models>> Models::copy() const {
-  auto made = std::make_unique<Models>(compiler::LoadOptions{});
-  std::map<std::string, const Model*, std::less<>> names;
-  {
-    const std::lock_guard lock(mutex_);
-    names = by_name_;
-  }
-  for (const auto& [name, model] : names) RUNNEL_TRY(made->add(name, model->bytes(), nullptr));
-  return made;
-}
-
 }  // namespace runnel::library

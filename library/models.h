@@ -32,8 +32,6 @@ class Models final : public ModelLoader {
   // All that were loaded, in the order of their names.
   [[nodiscard]] std::vector<const Model*> loaded() const;
   [[nodiscard]] std::size_t bytes() const;
-  // The same models at other addresses.
-  [[nodiscard]] Result<std::unique_ptr<Models>> copy() const;
 
  private:
   struct Shared {

@@ -1,13 +1,13 @@
 #include "library/node.h"
 
-#include <algorithm>
 #include <cstring>
+#include <span>
+#include <string_view>
 #include <utility>
 
-#include "base/cpu.h"
 #include "base/crc32c.h"
-#include "base/host/late_library.h"
-#include "decoding/host/search_tables.h"
+#include "base/version.h"
+#include "library/states.h"
 
 using runnel::Code;
 using runnel::DType;
@@ -15,23 +15,36 @@ using runnel::Status;
 
 namespace {
 
-constexpr char kMagic[8] = {'R', 'N', 'L', 'S', 'A', 'V', 'E', '1'};
+// Counts up when a state changes its form within a version of the library.
+constexpr std::uint32_t kForm = 1;
 
-}  // namespace
+// What precedes the state.
+struct Header {
+  char magic[8] = {'R', 'N', 'L', 'S', 'A', 'V', 'E', '2'};
+  std::uint32_t identity = 0;  // of the library's version and the program
+  std::uint64_t bytes = 0;     // of the state
+  std::uint32_t crc = 0;       // of all bytes but these
+  static constexpr std::size_t kBytes = 24, kUnderChecksum = 20;
 
-struct runnel_node::Header {
-  char magic[8] = {};
-  std::uint32_t identity = 0;  // of library, program, processor and layout
-  std::uint32_t crc = 0;       // of all bytes, with 0 in its place
-  std::uint64_t graph_bytes = 0, decision_bytes = 0;
-  std::uint64_t gated = 0, ended = 0;
-  runnel::embed::EnergyGate gate;
+  void state(runnel::StateArchive& archive) noexcept {
+    archive.values(std::span<char>(magic));
+    archive.value(identity);
+    archive.value(bytes);
+    archive.value(crc);
+  }
 };
 
-std::uint32_t runnel_node::checksum(const Header& header, std::span<const std::byte> body) {
-  static_assert(sizeof(Header) == 64, "no padding, which would have any value");
-  return runnel::crc32c(body, runnel::crc32c(std::as_bytes(std::span(&header, 1))));
+std::uint32_t checksum(std::span<const std::byte> all) noexcept {
+  return runnel::crc32c(all.subspan(Header::kBytes), runnel::crc32c(all.first(Header::kUnderChecksum)));
 }
+
+std::uint32_t identity_of(const runnel::library::Program& program) {
+  const std::uint32_t parts[] = {kForm, program.identity()};
+  return runnel::crc32c(std::as_bytes(std::span(parts)),
+                        runnel::crc32c(std::as_bytes(std::span(runnel::kVersion))));
+}
+
+}  // namespace
 
 runnel::Result<std::unique_ptr<runnel_node>> runnel_node::make(
     const std::shared_ptr<const runnel::library::Program>& program, const runnel_options& options) {
@@ -42,14 +55,6 @@ runnel::Result<std::unique_ptr<runnel_node>> runnel_node::make(
                                                            settings.events, settings.frames);
   RUNNEL_ASSIGN(node->graph, program->make_graph());
   node->source = &runnel::library::attach(*node->graph, *node->outbox);
-  node->origin = runnel::library::origin_of(*node->graph);
-  for (int i = 0; i < node->graph->size(); ++i) {
-    const auto& stage = node->graph->stage(i);
-    const auto* const decoder = runnel::library::decoder_of(*stage.type, *stage.node);
-    if (decoder == nullptr || decoder->tables == nullptr) continue;
-    const std::uint32_t one = runnel::decoding::fingerprint(*decoder->tables);
-    node->tables = runnel::crc32c(std::as_bytes(std::span(&one, 1)), node->tables);
-  }
   node->outbox->observe(options.on_frames, options.user);
   node->gate.reset();
   return node;
@@ -91,75 +96,67 @@ void runnel_node::reset() {
   ended = false;
 }
 
-runnel_node::Header runnel_node::header() const {
-  Header header;
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  const auto& map = *program->state_map();
-  const auto build = runnel::module_build();
-  std::uint32_t identity = runnel::crc32c(std::as_bytes(std::span(build)));
-  identity = runnel::crc32c(std::as_bytes(std::span(program->text())), identity);
-  for (const runnel::Model* const model : program->models().loaded())
-    identity = runnel::crc32c(model->bytes(), identity);
-  const std::uint32_t layout[] = {map.fingerprint(), static_cast<std::uint32_t>(runnel::best_isa()), tables};
-  header.identity = runnel::crc32c(std::as_bytes(std::span(layout)), identity);
-  header.graph_bytes = map.bytes();
-  header.decision_bytes = outbox->saved_bytes();
-  header.gated = gated;
-  header.ended = ended ? 1 : 0;
-  header.gate = gate;
-  return header;
+void runnel_node::state(runnel::StateArchive& archive) {
+  archive.value(gated);
+  archive.value(ended);
+  gate.state(archive);
+  runnel::library::graph_state(*graph, archive);
+  outbox->state(archive);
 }
 
 std::size_t runnel_node::saved_bytes() const {
-  const auto& map = program->state_map();
-  return map.ok() ? sizeof(Header) + map->bytes() + outbox->saved_bytes() : 0;
+  if (!program->savable().ok()) return 0;
+  runnel::StateArchive archive = runnel::StateArchive::measuring();
+  const_cast<runnel_node*>(this)->state(archive);  // which measuring and saving leave as it is
+  return Header::kBytes + archive.bytes();
 }
 
 Status runnel_node::save(std::span<std::byte> to) const {
-  if (const auto& map = program->state_map(); !map.ok()) return map.status();
-  if (to.size() < saved_bytes())
+  RUNNEL_TRY(program->savable());
+  const std::size_t size = saved_bytes();
+  if (to.size() < size)
     return Status(Code::out_of_memory) << "room for " << to.size() << " saved bytes, expected at least "
-                                       << saved_bytes() << ", as runnel_saved_bytes() said";
-  to = to.first(saved_bytes());
-  Header header = this->header();
-  const std::span<std::byte> body = to.subspan(sizeof header);
-  RUNNEL_TRY(
-      program->state_map()->save(*graph, origin, body.first(static_cast<std::size_t>(header.graph_bytes))));
-  outbox->save(body.data() + header.graph_bytes);
-  header.crc = checksum(header, body);
-  std::memcpy(to.data(), &header, sizeof header);
+                                       << size << ", as runnel_saved_bytes() said";
+  to = to.first(size);
+  runnel::StateArchive body = runnel::StateArchive::saving(to.subspan(Header::kBytes));
+  const_cast<runnel_node*>(this)->state(body);
+  if (!body.ok()) return body.status();
+  Header header;
+  header.identity = identity_of(*program);
+  header.bytes = size - Header::kBytes;
+  const auto write = [&] {
+    runnel::StateArchive archive = runnel::StateArchive::saving(to.first(Header::kBytes));
+    header.state(archive);
+  };
+  write();
+  header.crc = checksum(to);
+  write();
   return {};
 }
 
 Status runnel_node::restore(std::span<const std::byte> from) {
-  if (const auto& map = program->state_map(); !map.ok()) return map.status();
+  RUNNEL_TRY(program->savable());
+  if (from.size() < Header::kBytes)
+    return Status(Code::invalid_data) << from.size() << " saved bytes, expected at least " << Header::kBytes;
   Header saved;
-  if (from.size() < sizeof saved)
-    return Status(Code::invalid_data) << from.size() << " saved bytes, expected at least " << sizeof saved;
-  std::memcpy(static_cast<void*>(&saved), from.data(), sizeof saved);
-  if (std::memcmp(saved.magic, kMagic, sizeof kMagic) != 0)
-    return Status(Code::invalid_data, "bytes that runnel_save() did not write");
-  const Header expected = header();
-  if (saved.identity != expected.identity || saved.graph_bytes != expected.graph_bytes)
-    return Status(Code::mismatch, "saved with another program, library or processor");
-  const std::span<const std::byte> body = from.subspan(sizeof saved);
-  if (saved.decision_bytes != body.size() - std::min<std::uint64_t>(body.size(), saved.graph_bytes) ||
-      body.size() < saved.graph_bytes)
-    return Status(Code::mismatch) << "saved bytes of another size: " << from.size() << ", expected "
-                                  << sizeof saved + saved.graph_bytes + saved.decision_bytes;
-  const std::uint32_t crc = std::exchange(saved.crc, 0);
-  if (checksum(saved, body) != crc)
+  runnel::StateArchive head = runnel::StateArchive::restoring(from.first(Header::kBytes));
+  saved.state(head);
+  if (std::memcmp(saved.magic, Header().magic, sizeof saved.magic) != 0)
+    return Status(Code::invalid_data, "bytes that runnel_save() of this version did not write");
+  if (saved.identity != identity_of(*program))
+    return Status(Code::mismatch, "saved with another program or another version of the library");
+  if (saved.bytes != from.size() - Header::kBytes)
+    return Status(Code::mismatch) << "saved bytes of another size: " << from.size() - Header::kBytes
+                                  << " after the first " << Header::kBytes << ", expected " << saved.bytes;
+  if (saved.crc != checksum(from))
     return Status(Code::invalid_data, "saved bytes are damaged: their checksum differs");
-  const auto size = static_cast<std::size_t>(saved.graph_bytes);
-  // Decisions first: what they refuse leaves the node unchanged, as the graph's bytes then do.
-  runnel::library::Outbox probe(program->labels(), {}, program->settings().events, 0);
-  RUNNEL_TRY(probe.restore(body.subspan(size)));
-  RUNNEL_TRY(program->state_map()->restore(*graph, origin, body.first(size)));
-  RUNNEL_TRY(outbox->restore(body.subspan(size)));
-  gated = saved.gated;
-  ended = saved.ended != 0;
-  gate = saved.gate;
-  return {};
+  runnel::StateArchive body = runnel::StateArchive::restoring(from.subspan(Header::kBytes));
+  state(body);
+  body.expect(body.left() == 0, "what follows its end");
+  if (body.ok()) return {};
+  reset();
+  return Status(body.status().code())
+         << "saved bytes that no node has written: " << body.status().text() << "; the node was reset";
 }
 
 runnel_counters runnel_node::counters() const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/state_archive.h"
 #include "base/status.h"
 #include "embed/gate.h"
 #include "library/nodes.h"
@@ -24,9 +25,10 @@ struct runnel_node {
   runnel::Status end();
   void reset();
 
-  // 0: cannot be saved.
+  // Until the next call that changes the node. 0: it cannot be saved.
   [[nodiscard]] std::size_t saved_bytes() const;
   runnel::Status save(std::span<std::byte> to) const;
+  // When bytes fail that look right (their checksum is), the node is reset, and the sentence says so.
   runnel::Status restore(std::span<const std::byte> from);
 
   [[nodiscard]] runnel_counters counters() const;
@@ -34,7 +36,6 @@ struct runnel_node {
   std::shared_ptr<const runnel::library::Program> program;
   std::unique_ptr<runnel::library::Outbox> outbox;
   std::unique_ptr<runnel::pipeline::Graph> graph;
-  runnel::library::StateOrigin origin;  // of its memory
   runnel::library::PushedSamples* source = nullptr;
   runnel::embed::EnergyGate gate;
   std::uint64_t gated = 0;
@@ -42,8 +43,6 @@ struct runnel_node {
   bool ended = false;
 
  private:
-  // What is saved before the memory of the graph and the waiting decisions.
-  struct Header;
-  [[nodiscard]] Header header() const;
-  [[nodiscard]] static std::uint32_t checksum(const Header& header, std::span<const std::byte> body);
+  // Everything that later results depend on, and what waits but frames.
+  void state(runnel::StateArchive& archive);
 };

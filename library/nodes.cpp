@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "library/models.h"
-#include "pipeline/nodes/host/decode/host_ctc.h"
-#include "pipeline/nodes/host/decode/host_transducer.h"
 #include "pipeline/nodes/host/nodes.h"
 #include "pipeline/nodes/nodes.h"
 #include "pipeline/nodes/null.h"
@@ -167,22 +165,6 @@ pipeline::NodeTable library_nodes() {
     return all;
   }();
   return nodes;
-}
-
-const pipeline::Decoder* decoder_of(const NodeType& type, const pipeline::Node& node) noexcept {
-  if (&type == &pipeline::HostCtc::type) return static_cast<const pipeline::HostCtc*>(&node);
-  if (&type == &pipeline::HostTransducer::type) return static_cast<const pipeline::HostTransducer*>(&node);
-  return nullptr;
-}
-
-bool keeps_state_in_memory(const NodeType& type) noexcept {
-  for (const NodeType* const own :
-       {&PushedSamples::type, &DecisionSink::type, &FrameSink::type, &SharedModelInfer::type,
-        &pipeline::HostCtc::type, &pipeline::HostTransducer::type}) {
-    if (&type == own) return true;
-  }
-  const pipeline::NodeTable device = pipeline::device_nodes();
-  return std::find(device.begin(), device.end(), &type) != device.end();
 }
 
 }  // namespace runnel::library

@@ -7,7 +7,6 @@
 #include "library/outbox.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/decode/decoder.h"
 #include "pipeline/nodes/host/model/live_infer.h"
 
 namespace runnel::library {
@@ -27,6 +26,11 @@ class PushedSamples final : public pipeline::Node {
   // Samples lost before the next ones.
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   void forget() noexcept;
+  // Between two steps nothing is pending.
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(lost_);
+  }
 
   Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
@@ -82,13 +86,7 @@ class SharedModelInfer final : public pipeline::LiveInfer {
 // Connects the sinks of a graph to what waits for the application. Returns its source.
 PushedSamples& attach(pipeline::Graph& graph, Outbox& outbox);
 
-// The node as a decoder of speech, or null. Its tables lie elsewhere; they are the same in all graphs of a
-// program as long as its files are.
-const pipeline::Decoder* decoder_of(const pipeline::NodeType& type, const pipeline::Node& node) noexcept;
-
 // What a graph of the library may have: every node with an input and an output, and the ends above.
 pipeline::NodeTable library_nodes();
-// Whether all that a node remembers lies in its memory: device nodes, and those above.
-bool keeps_state_in_memory(const pipeline::NodeType& type) noexcept;
 
 }  // namespace runnel::library

@@ -7,13 +7,13 @@
 namespace runnel::library {
 namespace {
 
-// A waiting decision as bytes, before its label.
-struct SavedDecision {
-  std::int64_t begin = 0, end = 0, frame = 0;
-  float score = 0;
-  std::int32_t label_index = -1;
-  std::uint64_t label_bytes = 0;  // of one that is no label of the program
-};
+void text_state(StateArchive& archive, std::string& text) {
+  std::size_t size = text.size();
+  archive.count(size, archive.restores() ? archive.left() : size);
+  if (!archive.ok()) return;
+  text.resize(size);
+  archive.values(std::span(text));
+}
 
 runnel_type type_of(DType dtype) noexcept { return static_cast<runnel_type>(dtype); }
 static_assert(
@@ -195,51 +195,69 @@ void Outbox::forget() {
   dropped_ = 0;
 }
 
-std::size_t Outbox::saved_bytes() const noexcept {
-  std::size_t bytes = 0;
-  for (std::size_t i = next_; i < decisions_.size(); ++i)
-    bytes += sizeof(SavedDecision) + decisions_[i].label.size();
-  return bytes;
-}
-
-void Outbox::save(std::byte* to) const noexcept {
-  for (std::size_t i = next_; i < decisions_.size(); ++i) {
-    const Decision& one = decisions_[i];
-    const SavedDecision saved{one.event.begin, one.event.end,         one.event.frame,
-                              one.event.score, one.event.label_index, one.label.size()};
-    std::memcpy(to, &saved, sizeof saved);
-    to += sizeof saved;
-    std::memcpy(to, one.label.data(), one.label.size());
-    to += one.label.size();
+void Outbox::Heard::state(StateArchive& archive) {
+  archive.value(event.score);
+  archive.value(event.begin);
+  archive.value(event.end);
+  archive.value(event.frame);
+  archive.value(segment);
+  archive.value(final);
+  text_state(archive, text);
+  std::size_t counts[] = {words.size(), tokens.size()};
+  // Each of them takes more than one byte.
+  for (std::size_t& count : counts) archive.count(count, archive.restores() ? archive.left() : count);
+  archive.bounded(stable, 0, static_cast<std::int32_t>(std::min<std::size_t>(counts[0], 1 << 30)));
+  if (!archive.ok()) return;
+  if (archive.restores()) strings.resize(counts[0] + counts[1]);
+  std::size_t next = 0;
+  for (std::vector<runnel_heard>* const part : {&words, &tokens}) {
+    part->resize(counts[part == &words ? 0 : 1]);
+    for (runnel_heard& one : *part) {
+      text_state(archive, strings[next]);
+      archive.value(one.begin);
+      archive.value(one.end);
+      archive.value(one.confidence);
+      if (!archive.ok()) return;
+      one.text = strings[next++].c_str();
+    }
   }
 }
 
-Status Outbox::restore(std::span<const std::byte> from) {
-  std::deque<Decision> decisions;
-  while (!from.empty()) {
-    SavedDecision saved;
-    if (from.size() < sizeof saved) return Status(Code::invalid_data, "saved bytes: a part of a decision");
-    std::memcpy(&saved, from.data(), sizeof saved);
-    from = from.subspan(sizeof saved);
-    if (saved.label_bytes > from.size() || saved.label_index < -1 ||
-        saved.label_index >= static_cast<std::int64_t>(labels_.size()))
-      return Status(Code::invalid_data)
-             << "saved bytes: a decision with label " << saved.label_index << " of " << labels_.size()
-             << " and a text of " << saved.label_bytes << " bytes";
-    Decision& one = decisions.emplace_back();
-    one.event = {saved.label_index < 0 ? nullptr : labels_[static_cast<std::size_t>(saved.label_index)],
-                 saved.label_index,
-                 saved.score,
-                 saved.begin,
-                 saved.end,
-                 saved.frame};
-    one.label.assign(reinterpret_cast<const char*>(from.data()), static_cast<std::size_t>(saved.label_bytes));
-    from = from.subspan(static_cast<std::size_t>(saved.label_bytes));
+void Outbox::state_of(StateArchive& archive, Decision& decision) const {
+  runnel_event& event = decision.event;
+  archive.value(event.score);
+  archive.value(event.begin);
+  archive.value(event.end);
+  archive.value(event.frame);
+  archive.bounded(event.label_index, -1, static_cast<std::int32_t>(labels_.size()) - 1);
+  if (event.label_index < 0)
+    text_state(archive, decision.label);
+  else if (archive.ok())
+    event.label = labels_[static_cast<std::size_t>(event.label_index)];
+  bool has_words = decision.heard != nullptr;
+  archive.value(has_words);
+  if (!has_words || !archive.ok()) return;
+  if (decision.heard == nullptr) decision.heard = std::make_unique<Heard>();
+  decision.heard->state(archive);
+}
+
+void Outbox::state(StateArchive& archive) {
+  if (archive.restores()) forget();
+  archive.value(dropped_);
+  std::size_t decisions = decisions_.size() - next_, texts = texts_.size();
+  archive.count(decisions, archive.restores() ? archive.left() : decisions);
+  for (std::size_t i = 0; i < decisions && archive.ok(); ++i)
+    state_of(archive, archive.restores() ? decisions_.emplace_back() : decisions_[next_ + i]);
+  archive.count(texts, archive.restores() ? archive.left() : texts);
+  for (std::size_t i = 0; i < texts && archive.ok(); ++i) {
+    if (archive.restores()) texts_.push_back(std::make_unique<Heard>());
+    texts_[i]->state(archive);
   }
-  forget();
-  decisions_ = std::move(decisions);
+  if (!archive.restores()) return;
+  if (!archive.ok()) return forget();
+  // Of a node with more room.
   while (decisions_.size() > room_) make_room();
-  return {};
+  while (texts_.size() > room_) texts_.pop_front();
 }
 
 }  // namespace runnel::library

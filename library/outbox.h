@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "base/state_archive.h"
 #include "library/runnel_host.h"
 #include "pipeline/block.h"
 #include "pipeline/format.h"
@@ -49,10 +49,9 @@ class Outbox {
   void forget();
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
-  // The waiting decisions as bytes, and back. Error: invalid_data.
-  [[nodiscard]] std::size_t saved_bytes() const noexcept;
-  void save(std::byte* to) const noexcept;
-  Status restore(std::span<const std::byte> from);
+  // The decisions and texts that wait, and how many were dropped (base/state_archive.h); not the frames.
+  // Restoring replaces everything, frames included.
+  void state(StateArchive& archive);
 
  private:
   // A transcript with its texts.
@@ -64,6 +63,7 @@ class Outbox {
     std::int64_t segment = 0;
     std::int32_t stable = 0;
     bool final = false;
+    void state(StateArchive& archive);
   };
   struct Decision {
     runnel_event event{};
@@ -82,6 +82,7 @@ class Outbox {
 
   [[nodiscard]] static std::unique_ptr<Heard> heard(const pipeline::Event& event);
   void make_room();
+  void state_of(StateArchive& archive, Decision& decision) const;
 
   const std::vector<const char*>& labels_;
   std::string source_;

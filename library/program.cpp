@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/crc32c.h"
+#include "decoding/host/search_tables.h"
 #include "library/nodes.h"
+#include "library/states.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/latency.h"
 #include "pipeline/host/registry.h"
@@ -90,13 +93,13 @@ std::int64_t wanted_rate(const Graph& graph) {
 
 }  // namespace
 
-pipeline::GraphOptions Program::graph_options(Models& models) const {
+pipeline::GraphOptions Program::graph_options() const {
   pipeline::GraphOptions options;
   options.nodes = library_nodes();
   // As the server does: enough for models to run several frames at a time.
   options.tick = std::max<std::int64_t>(settings_.rate / 10, 1);
   options.on_gap = settings_.zeros_in_gaps ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
-  options.models = &models;
+  options.models = models_.get();
   options.operators = npu::simulating_operators();
   options.piece_bytes = memory_bytes_;
   return options;
@@ -116,7 +119,7 @@ Status Program::make_models() {
 }
 
 Result<std::unique_ptr<Graph>> Program::convert(const std::string& around) {
-  pipeline::GraphOptions options = graph_options(*models_);
+  pipeline::GraphOptions options = graph_options();
   options.insert_conversions = true;
   options.amend = add_ends;
   const std::string text = "samples rate=" + std::to_string(settings_.rate) +
@@ -133,10 +136,17 @@ Status Program::build(const std::string& around) {
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> graph, convert(around));
   text_ = to_text(graph->text());
   memory_bytes_ = graph->packed_bytes();
+  savable_ = check_savable(*graph);
   for (int i = 0; i < graph->size(); ++i) {
-    if (const auto* model = dynamic_cast<const pipeline::Infer*>(graph->stage(i).node); model != nullptr) {
+    const pipeline::Node* const node = graph->stage(i).node;
+    if (dynamic_cast<const pipeline::Infer*>(node) != nullptr) {
       labels_.clear();
       for (const std::string_view label : graph->format(i).labels) labels_.emplace_back(label);
+    }
+    if (const auto* decoder = dynamic_cast<const pipeline::Decoder*>(node);
+        decoder != nullptr && decoder->tables != nullptr) {
+      const std::uint32_t one = decoding::fingerprint(*decoder->tables);
+      tables_ = crc32c(std::as_bytes(std::span(&one, 1)), tables_);
     }
   }
   for (const std::string& label : labels_) label_pointers_.push_back(label.c_str());
@@ -190,9 +200,7 @@ Result<std::shared_ptr<const Program>> Program::from_graph(const std::string& te
   return std::shared_ptr<const Program>(program);
 }
 
-Result<std::unique_ptr<Graph>> Program::make_graph(Models* models) const {
-  return Graph::build(text_, graph_options(models != nullptr ? *models : *models_));
-}
+Result<std::unique_ptr<Graph>> Program::make_graph() const { return Graph::build(text_, graph_options()); }
 
 runnel_facts Program::facts() const noexcept {
   runnel_facts facts = {};
@@ -226,28 +234,14 @@ double Program::delay() const {
   return delay_;
 }
 
-const Result<StateMap>& Program::state_map() const {
-  std::call_once(mapped_, [this] {
-    const auto make = [this]() -> Result<StateMap> {
-      RUNNEL_ASSIGN(const std::unique_ptr<Graph> one, make_graph());
-      for (int i = 0; i < one->size(); ++i) {
-        if (!keeps_state_in_memory(*one->stage(i).type)) {
-          return Status(Code::unsupported) << one->stage(i).label
-                                           << " keeps state outside of the node's memory, so that nodes of "
-                                              "this program cannot be saved";
-        }
-      }
-      // Its own models, so that addresses in them differ too.
-      RUNNEL_ASSIGN(const std::unique_ptr<Models> copies, models_->copy());
-      RUNNEL_ASSIGN(const std::unique_ptr<Graph> other, make_graph(copies.get()));
-      Outbox sink(label_pointers_, {}, 1, 0), other_sink(label_pointers_, {}, 1, 0);
-      attach(*one, sink);
-      attach(*other, other_sink);
-      return StateMap::learn(*one, models_->loaded(), *other, copies->loaded());
-    };
-    map_.emplace(make());
+std::uint32_t Program::identity() const {
+  std::call_once(identified_, [this] {
+    const std::uint32_t parts[] = {settings_.zeros_in_gaps ? 1U : 0U, tables_};
+    std::uint32_t sum = crc32c(std::as_bytes(std::span(text_)), crc32c(std::as_bytes(std::span(parts))));
+    for (const Model* const model : models_->loaded()) sum = crc32c(model->bytes(), sum);
+    identity_ = sum;
   });
-  return *map_;
+  return identity_;
 }
 
 }  // namespace runnel::library

@@ -11,7 +11,6 @@
 #include "library/models.h"
 #include "library/runnel_host.h"
 #include "library/settings.h"
-#include "library/state_map.h"
 #include "pipeline/host/graph.h"
 
 namespace runnel::library {
@@ -25,11 +24,13 @@ class Program {
                                                             Settings settings);
   static Result<std::shared_ptr<const Program>> from_graph(const std::string& text, Settings settings);
 
-  // A graph of it, in one zeroed piece of memory. `models`: null, or other copies of its models.
-  [[nodiscard]] Result<std::unique_ptr<pipeline::Graph>> make_graph(Models* models = nullptr) const;
-  // How the memory of its graphs is saved. Made by the first call. Error: unsupported, with the node that
-  // cannot be saved.
-  [[nodiscard]] const Result<StateMap>& state_map() const;
+  // A graph of it, in one zeroed piece of memory.
+  [[nodiscard]] Result<std::unique_ptr<pipeline::Graph>> make_graph() const;
+  // Whether its nodes can be saved. Error: unsupported, with the node that cannot.
+  [[nodiscard]] const Status& savable() const noexcept { return savable_; }
+  // Of what nodes with the same states have in common: graph, models, settings, and what the files hold that
+  // decoders name. The first call computes it.
+  [[nodiscard]] std::uint32_t identity() const;
   // Seconds; negative: unknown (runnel_delay_of).
   [[nodiscard]] double delay() const;
 
@@ -46,7 +47,7 @@ class Program {
   // The graph with source, ends and the conversions that it needs.
   Result<std::unique_ptr<pipeline::Graph>> convert(const std::string& around);
   Status build(const std::string& around);
-  [[nodiscard]] pipeline::GraphOptions graph_options(Models& models) const;
+  [[nodiscard]] pipeline::GraphOptions graph_options() const;
 
   Settings settings_;
   std::optional<crypto::Key> key_;
@@ -55,8 +56,10 @@ class Program {
   std::vector<std::string> labels_;
   std::vector<const char*> label_pointers_;
   std::size_t memory_bytes_ = 0;
-  mutable std::once_flag mapped_, measured_;
-  mutable std::optional<Result<StateMap>> map_;
+  Status savable_;
+  std::uint32_t tables_ = 0;  // of decoders: words, phrases
+  mutable std::once_flag identified_, measured_;
+  mutable std::uint32_t identity_ = 0;
   mutable double delay_ = -1;
 };
 

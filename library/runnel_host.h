@@ -84,8 +84,9 @@ double runnel_delay_of(const runnel_program* program);
 
 /* Frees a node. Null is allowed. */
 void runnel_close(runnel_node* node);
-/* A second node in the same state: with the same samples, both give the same decisions from here on. Frames
- * and texts that wait stay with the first one. Errors: UNSUPPORTED for graphs that cannot be saved;
+/* A second node in the same state: with the same samples, both give the same decisions from here on, and
+ * those that wait, and texts, are in both. Frames that wait stay with the first one. Errors: UNSUPPORTED for
+ * graphs that cannot be saved;
  * OUT_OF_MEMORY. */
 runnel_code runnel_clone(const runnel_node* node, runnel_node** copy);
 /* The decision that runnel_poll() returned last as a line of JSON, without a newline, as `runnel listen`

@@ -68,6 +68,16 @@ class Executor {
   Status advance(bool& ended) noexcept;
   // Back to the start from any state: the next sample has index 0, counters restart.
   void restart() noexcept;
+  // Positions and counters, between two steps; not the nodes (base/state_archive.h).
+  template <class Archive>
+  void state(Archive& archive) noexcept {
+    archive.value(finished_);
+    archive.index(samples_);
+    archive.index(lost_);
+    archive.index(gaps_, lost_);
+    archive.follows(next_, samples_ + lost_, "the position in the stream");
+    schedule_.state(archive);
+  }
 
   // Counters since make().
   [[nodiscard]] std::int64_t samples() const noexcept {

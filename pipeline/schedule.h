@@ -67,6 +67,12 @@ class Schedule {
   // The run succeeded.
   Status finish() noexcept;
   void clear_counters() noexcept;
+  // The counters of what came out (base/state_archive.h). Buffers have no contents between two steps.
+  template <class Archive>
+  void state(Archive& archive) noexcept {
+    archive.index(events_);
+    for (int i = 0; i < count_; ++i) archive.index(edges_[i].produced);
+  }
 
   // Names the stage in the failure of its node.
   [[nodiscard]] Status failed(int stage, const Status& status) noexcept {

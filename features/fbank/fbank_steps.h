@@ -39,6 +39,8 @@ class FbankSteps {
   std::size_t flush(std::span<float> frames_out) noexcept;
   // As new: the next sample is number 0.
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept;  // base/state_archive.h
 
   [[nodiscard]] std::size_t dims() const noexcept { return shape().dims; }
   [[nodiscard]] const FbankShape& shape() const noexcept { return self().tables().shape; }
@@ -167,6 +169,26 @@ void FbankSteps<Self, Frames>::reset() noexcept {
   refused_at_ = -1;
   flushed_ = too_long_ = any_ = false;
   held_frames_ = given_ = 0;
+}
+
+template <class Self, class Frames>
+template <class Archive>
+void FbankSteps<Self, Frames>::state(Archive& archive) noexcept {
+  framer_.state(archive);
+  archive.index(non_finite_);
+  archive.bounded(refused_at_, -1, framer_.received());
+  archive.follows(flushed_, framer_.finished(), "the end");
+  archive.value(any_);
+  archive.value(largest_);
+  if (!holds()) return;
+  archive.value(too_long_);
+  archive.index(held_frames_, options().max_frames);
+  archive.index(given_, held_frames_);
+  for (std::int64_t i = 0; i < held_frames_ && archive.ok(); ++i) {
+    float* const values = held_ + static_cast<std::size_t>(i) * stride();
+    archive.values(std::span(values, count()));
+    archive.value(values[stride() - 1]);  // the energy
+  }
 }
 
 // A frame that overlaps the start may wait for the samples that it mirrors and come with the next one.

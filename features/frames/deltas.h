@@ -24,6 +24,18 @@ class Deltas final : public FrameStage {
   bool pull(float* out) noexcept override;
   void finish() noexcept override;
   void reset() noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.value(finished_);
+    level_[0].state(archive);
+    for (std::int32_t i = 1; i <= spec_.order; ++i) {
+      level_[i].state(archive);
+      const std::int64_t before = level_[i - 1].count(), certain = finished_ ? before : before - reach_;
+      archive.expect(level_[i].count() == (certain < 0 ? 0 : certain), "the number of deltas");
+    }
+    // All that are certain were given.
+    archive.follows(given_, level_[spec_.order].count(), "the number of frames given");
+  }
   [[nodiscard]] std::size_t in_dims() const noexcept override { return level_[0].dims(); }
   [[nodiscard]] std::size_t out_dims() const noexcept override {
     return in_dims() * static_cast<std::size_t>(spec_.order + (spec_.with_static ? 1 : 0));

@@ -23,6 +23,18 @@ class FrameStack final : public FrameStage {
   bool pull(float* out) noexcept override;
   void finish() noexcept override { finished_ = true; }
   void reset() noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.value(finished_);
+    history_.state(archive);
+    // All that are certain were given: of whole frames, or, at the end, all that begin.
+    const std::int64_t count = history_.count(), step = spec_.step, whole = count + before() - spec_.frames;
+    archive.follows(given_,
+                    finished_ && spec_.pad ? (count + step - 1) / step
+                    : whole < 0            ? 0
+                                           : whole / step + 1,
+                    "the number of stacks given");
+  }
   [[nodiscard]] std::size_t in_dims() const noexcept override { return history_.dims(); }
   [[nodiscard]] std::size_t out_dims() const noexcept override {
     return history_.dims() * static_cast<std::size_t>(spec_.frames);

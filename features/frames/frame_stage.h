@@ -64,6 +64,14 @@ class FrameHistory {
   [[nodiscard]] std::size_t dims() const noexcept { return dims_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   void reset() noexcept { count_ = 0; }
+  // At most `most` frames so far.
+  template <class Archive>
+  void state(Archive& archive, std::int64_t most = Archive::kMostIndex) noexcept {  // base/state_archive.h
+    archive.index(count_, most);
+    const auto capacity = static_cast<std::int64_t>(capacity_);
+    for (std::int64_t i = count_ > capacity ? count_ - capacity : 0; i < count_ && archive.ok(); ++i)
+      archive.values(std::span(at(i), dims_));
+  }
 
  private:
   float* data_ = nullptr;

@@ -99,9 +99,12 @@ class FramerOf {
   // The recording has ended: received() is its length.
   void finish() noexcept { finished_ = true; }
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept;  // base/state_archive.h
 
   [[nodiscard]] std::int64_t next_frame() const noexcept { return next_; }
   [[nodiscard]] std::int64_t received() const noexcept { return received_; }
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
   [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_.value; }
 
  private:
@@ -195,6 +198,18 @@ const float* FramerOf<Grid>::assemble(std::int64_t start) noexcept {
     padded_[i] = samples_[at - base_];
   }
   return padded_;
+}
+
+template <class Grid>
+template <class Archive>
+void FramerOf<Grid>::state(Archive& archive) noexcept {
+  archive.index(received_);
+  archive.index(next_, received_ / grid().shift + 1);
+  // What the next frame reads is still here (room()).
+  archive.index(base_, std::clamp(grid().start_of(next_) - 2, std::int64_t{0}, received_));
+  archive.value(finished_);
+  archive.expect(received_ - base_ <= static_cast<std::int64_t>(capacity_), "the number of samples kept");
+  if (archive.ok()) archive.values(std::span(samples_, static_cast<std::size_t>(received_ - base_)));
 }
 
 using Framer = FramerOf<AnyGrid>;

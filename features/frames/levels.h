@@ -34,6 +34,10 @@ class Levels {
   // The recording has ended: the frames that are left, as many as fit; 0 when there are none.
   std::size_t flush(std::span<float> frames_out) noexcept;
   void reset() noexcept { framer_.reset(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    framer_.state(archive);
+  }
 
   [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept {
     return samples / static_cast<std::size_t>(framer_.grid().shift) + 2;

@@ -23,6 +23,16 @@ class SlidingCmvn final : public FrameStage {
   bool pull(float* out) noexcept override;
   void finish() noexcept override { finished_ = true; }
   void reset() noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.value(finished_);
+    history_.state(archive);
+    const std::int64_t count = history_.count(), most = spec_.window + 1;
+    archive.bounded(given_, count < most ? 0 : count - most, count);
+    archive.bounded(end_, given_, count);
+    archive.bounded(begin_, end_ < most ? 0 : end_ - most, end_);
+    archive.values(std::span(sum_, 2 * in_dims()));  // and the squares
+  }
   [[nodiscard]] std::size_t in_dims() const noexcept override { return history_.dims(); }
   [[nodiscard]] std::size_t out_dims() const noexcept override { return history_.dims(); }
   [[nodiscard]] std::size_t most_waiting() const noexcept override { return history_.capacity(); }
@@ -56,6 +66,17 @@ class MirrorCmvn final : public FrameStage {
   bool pull(float* out) noexcept override;
   void finish() noexcept override;
   void reset() noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.value(finished_);
+    frames_.state(archive);
+    centred_.state(archive);
+    const std::int64_t half = spec_.window / 2, certain = frames_.count() - (finished_ ? 0 : half);
+    archive.expect(centred_.count() == (certain < 0 ? 0 : certain), "the number of frames without mean");
+    // All that are certain were given.
+    const std::int64_t given = centred_.count() - (spec_.variance && !finished_ ? half : 0);
+    archive.follows(given_, given < 0 ? 0 : given, "the number of frames given");
+  }
   [[nodiscard]] std::size_t in_dims() const noexcept override { return frames_.dims(); }
   [[nodiscard]] std::size_t out_dims() const noexcept override { return frames_.dims(); }
   [[nodiscard]] std::size_t most_waiting() const noexcept override { return look_ahead() + 1; }
@@ -89,6 +110,12 @@ class ExponentialCmvn final : public FrameStage {
   bool pull(float* out) noexcept override;
   void finish() noexcept override {}
   void reset() noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.value(weight_);
+    archive.values(std::span(sum_, 2 * dims_));  // and the squares
+    archive.follows(waiting_, false, "a frame that waits");
+  }
   [[nodiscard]] std::size_t in_dims() const noexcept override { return dims_; }
   [[nodiscard]] std::size_t out_dims() const noexcept override { return dims_; }
   [[nodiscard]] std::size_t most_waiting() const noexcept override { return 1; }
@@ -119,6 +146,13 @@ class UtteranceCmvn final : public FrameStage {
   bool pull(float* out) noexcept override;
   void finish() noexcept override;
   void reset() noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.value(finished_);
+    frames_.state(archive, static_cast<std::int64_t>(frames_.capacity()));
+    archive.index(given_, finished_ ? frames_.count() : 0);
+    if (finished_) archive.values(std::span(mean_, 2 * in_dims()));  // and the scale
+  }
   [[nodiscard]] std::size_t in_dims() const noexcept override { return frames_.dims(); }
   [[nodiscard]] std::size_t out_dims() const noexcept override { return frames_.dims(); }
   [[nodiscard]] std::size_t most_waiting() const noexcept override { return frames_.capacity(); }

@@ -77,6 +77,13 @@ class WindowStatistics {
   // that the end of the recording cuts does not count.
   Step push(std::span<const float> samples, std::span<float> out) noexcept;
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    framer_.state(archive);
+    archive.expect(!framer_.finished(), "the end");
+    archive.value(refused_);
+    archive.count(non_finite_, static_cast<std::size_t>(-1) / 2);
+  }
 
   // Values per window: statistics in their order, for band_power band by band, each with its channels in
   // their order.

@@ -77,6 +77,16 @@ class Microfrontend {
   Step push(std::span<const float> samples, std::span<std::uint16_t> frames_out) noexcept;
   // Initial state: the next sample is number 0, and the noise estimate is empty.
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    const auto length = static_cast<std::size_t>(shape_.grid.length),
+               shift = static_cast<std::size_t>(shape_.grid.shift);
+    archive.index(next_, Archive::kMostIndex / shape_.grid.shift);
+    archive.count(filled_, length);
+    archive.count(skip_, shift > length ? shift - length : 0);
+    archive.values(std::span(noise_, dims()));
+    if (archive.ok()) archive.values(std::span(samples_, filled_));
+  }
 
   [[nodiscard]] std::size_t dims() const noexcept { return static_cast<std::size_t>(options_.num_mel_bins); }
   [[nodiscard]] const FrameGrid& grid() const noexcept { return shape_.grid; }

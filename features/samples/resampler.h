@@ -107,6 +107,19 @@ class Resampler {
   // flush() and reset().
   std::size_t flush(std::span<float> out) noexcept;
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    const auto capacity = static_cast<std::int64_t>(capacity_), row = static_cast<std::int64_t>(row_);
+    constexpr std::int64_t kMost = std::int64_t{1} << 62;  // of times in units of both rates
+    archive.index(received_, kMost / up_ < Archive::kMostIndex ? kMost / up_ : Archive::kMostIndex);
+    archive.index(next_, outputs_of(received_));
+    archive.value(flushed_);
+    // What the next output reads is still here (make_room()).
+    archive.bounded(base_, half_ + 1 - row, next_ * down_ / up_ + half_ + 1 - row);
+    archive.bounded(filled_, received_, flushed_ ? received_ + capacity : received_);
+    archive.expect(base_ <= filled_ && filled_ - base_ <= capacity, "the number of samples kept");
+    if (archive.ok()) archive.values(std::span(samples_, static_cast<std::size_t>(filled_ - base_)));
+  }
 
   [[nodiscard]] std::size_t max_outputs(std::size_t samples) const noexcept;
   [[nodiscard]] std::size_t max_flush_outputs() const noexcept;

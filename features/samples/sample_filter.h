@@ -24,6 +24,10 @@ class Preemphasis {
   // A whole number of samples of every channel, in place.
   void apply(std::span<float> samples) noexcept;
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.values(before_);
+  }
 
  private:
   float c_ = 0;
@@ -42,6 +46,10 @@ class HighPass {
   Status init(const Spec& spec, std::size_t channels, Memory& memory) noexcept;
   void apply(std::span<float> samples) noexcept;
   void reset() noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.values(state_);
+  }
 
  private:
   double b0_ = 1, b1_ = 0, b2_ = 0, a1_ = 0, a2_ = 0;

@@ -126,10 +126,8 @@ class Graph {
   // Bytes that the nodes and their buffers occupy.
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
   // Those of a graph that shares memory with others, or was made with `piece_bytes`, lie in one piece, for
-  // programs that fetch it into a cache before a step, or save it; empty for the first one of its text.
+  // programs that fetch it into a cache before a step; empty for the first one of its text.
   [[nodiscard]] std::span<const std::byte> memory_piece() const { return memory_.piece(); }
-  // What was allocated in a piece of `piece_bytes`.
-  [[nodiscard]] std::span<const GraphMemory::Part> memory_parts() const { return memory_.parts(); }
   // Bytes of one piece that holds them all, for GraphOptions::piece_bytes.
   [[nodiscard]] std::size_t packed_bytes() const { return memory_.packed_bytes(); }
   // Names of the inserted nodes.

@@ -6,7 +6,6 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <vector>
 
 #include "base/host/heap_memory.h"
 #include "base/memory.h"
@@ -19,31 +18,22 @@ namespace runnel::pipeline {
 class GraphMemory final : public Memory {
  public:
   // Once, before the first allocation: takes `bytes` at once, packed_bytes() of a graph that made the same
-  // allocations. Without memory for it nothing is reserved. `zeroed`: two pieces of the same history have the
-  // same bytes, addresses apart.
+  // allocations. Without memory for it nothing is reserved. `zeroed`: histories of models, which are
+  // saved whole, then have the same bytes in every graph where nothing was written yet.
   void reserve(std::size_t bytes, bool zeroed = false) noexcept {
     if (bytes == 0) return;
     // Vector kernels may read (never write) past the end of their buffers.
     const std::size_t size = (bytes + kPastEnd + kLine - 1) / kLine * kLine;
     reserved_.reset(static_cast<std::byte*>(::operator new[](size, std::align_val_t{kLine}, std::nothrow)));
     reserved_bytes_ = reserved_ == nullptr ? 0 : bytes;
-    zeroed_ = zeroed && reserved_ != nullptr;
-    if (zeroed_) std::fill_n(reserved_.get(), size, std::byte{0});
+    if (zeroed && reserved_ != nullptr) std::fill_n(reserved_.get(), size, std::byte{0});
   }
-
-  // A part of the piece that was allocated at once.
-  struct Part {
-    std::size_t first = 0, bytes = 0, alignment = 0;
-  };
-  // Those of a zeroed piece, in its order; else none.
-  [[nodiscard]] std::span<const Part> parts() const noexcept { return parts_; }
 
   void* allocate(std::size_t bytes, std::size_t alignment) noexcept override {
     const std::size_t start = up(packed_, bytes < kLarge ? alignment : kLine);
     const bool fits = start <= reserved_bytes_ && bytes <= reserved_bytes_ - start;
     void* const memory = fits ? reserved_.get() + start : heap_.allocate(bytes, alignment);
     if (memory == nullptr) return nullptr;
-    if (zeroed_ && fits && !note({start, bytes, alignment})) return nullptr;
     used_ = up(used_, alignment) + bytes;
     packed_ = start + bytes;
     return memory;
@@ -67,18 +57,7 @@ class GraphMemory final : public Memory {
     void operator()(std::byte* block) const noexcept { ::operator delete[](block, std::align_val_t{kLine}); }
   };
 
-  bool note(Part part) noexcept {
-    try {
-      parts_.push_back(part);
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-    return true;
-  }
-
   std::unique_ptr<std::byte[], Free> reserved_;
-  std::vector<Part> parts_;
-  bool zeroed_ = false;
   std::size_t reserved_bytes_ = 0, packed_ = 0, used_ = 0;
   HeapMemory heap_;
 };

@@ -36,6 +36,10 @@ class FiniteInput {
 
   // The sentence for Node::note().
   [[nodiscard]] Text note() const noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(replaced_);
+  }
 
  private:
   std::string_view name_;

@@ -21,7 +21,8 @@ struct DeviceNode {
 };
 
 // Every device node is in this list and nowhere else: graphs, `runnel embed`, the documentation and the
-// contract test all read it. To add one, add its row and its header in nodes.cpp.
+// contract test all read it. To add one, add its row and its header in nodes.cpp, and how it is saved in
+// states.cpp.
 std::span<const DeviceNode> device_node_rows() noexcept;
 
 // The types of these rows. A program that needs fewer lists its own, so that the others are not linked.

@@ -23,6 +23,11 @@ class WindowGrid {
   std::int64_t drop(std::int64_t count) noexcept;
   // Index of the window with number `since`, counted from reset().
   [[nodiscard]] std::int64_t index(std::int64_t since) const noexcept { return first_ + since; }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(first_, Archive::kMostIndex / hop_);
+    archive.index(skip_, hop_ - 1);
+  }
 
  private:
   std::int64_t hop_ = 1, first_ = 0, skip_ = 0;

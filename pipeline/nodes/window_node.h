@@ -18,6 +18,11 @@ class WindowNode : public Node {
   Status process(const Block& in, Output& out) noexcept final;
   Status flush(Output& out) noexcept final;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    grid_.state(archive);
+  }
 
  protected:
   // Windows of `length` input frames every `hop` frames become frames of `values` float32 each, at most

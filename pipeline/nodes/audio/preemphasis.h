@@ -19,6 +19,11 @@ class Preemphasis final : public Node {
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    filter_.state(archive);
+  }
 
  private:
   FiniteInput input_;

@@ -24,6 +24,17 @@ class Resample final : public Node {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    for (std::size_t c = 0; c < channels_; ++c) {
+      resamplers_[c]->state(archive);
+      archive.expect(resamplers_[c]->next_output() == resamplers_[0]->next_output(),
+                     "the position of a channel");
+    }
+    archive.index(skip_, down_ - 1);
+    archive.index(grid_);
+  }
 
  private:
   // Writes the output of one channel, interleaved, after out.count; returns the number of samples.

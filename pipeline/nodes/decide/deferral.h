@@ -46,6 +46,19 @@ class Deferral {
   [[nodiscard]] std::int64_t frames() const noexcept { return frames_; }
   void clear() noexcept { frames_ = sum_ = 0; }
 
+  // `seen`: frames so far. The last `frames()` slots of the window hold deferred frames.
+  template <class Archive>
+  void state(Archive& archive, std::int64_t seen) noexcept {  // base/state_archive.h
+    archive.bounded(frames_, 0, std::min(seen, window_));
+    std::int64_t sum = 0;
+    for (std::int64_t i = seen - frames_; i < seen && archive.ok(); ++i) {
+      std::uint8_t& level = level_of_[i % window_];
+      archive.bounded(level, 0, kLevels - 1);
+      if (archive.ok()) sum += bound_[level];
+    }
+    archive.follows(sum_, sum, "the sum of the deferred frames");
+  }
+
   // The oldest frame leaves the full window. True: it was deferred.
   bool leave(std::int64_t slot) noexcept {
     if (frames_ < window_) return false;

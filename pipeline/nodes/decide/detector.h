@@ -49,6 +49,8 @@ class Detector : public Node {
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept;  // base/state_archive.h
 
  protected:
   // Allocates and sets the output format; the last part of prepare().
@@ -136,8 +138,6 @@ Status Detector<Self, Defers>::make_ready(NodeContext& context) noexcept {
     history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(f.smoothing_frames));
     sums_ = context.memory.array<std::int64_t>(classes);
     if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
-    // Never null on hosts: who saves states as bytes must see every address from the start.
-    if constexpr (Defers::kPossible) now_ = history_;
     RUNNEL_TRY(prepare_deferral(context.memory));
   }
   context.output.kind = Kind::events;
@@ -460,21 +460,62 @@ bool Detector<Self, Defers>::end_word(Event& event) noexcept {
 }
 
 template <class Self, class Defers>
+template <class Archive>
+void Detector<Self, Defers>::state(Archive& archive) noexcept {
+  const DetectorFacts& f = facts();
+  const auto classes = static_cast<std::size_t>(f.classes);
+  archive.index(first_);
+  archive.index(seen_);
+  if (f.clip) return archive.values(std::span(totals_, classes));
+  const std::int64_t window = f.smoothing_frames;
+  archive.values(std::span(history_, static_cast<std::size_t>(window) * classes));
+  archive.all_bounded(std::span(sums_, classes), 0, window * std::int64_t{kOne});
+  if constexpr (Defers::kPossible) {
+    if (deferral_.on()) deferral_.state(archive, seen_);
+  }
+  archive.value(armed_);
+  archive.bounded(wanted_quiet_, 0, std::max(f.warm_up_frames, f.refractory_frames));
+  archive.bounded(quiet_, 0, wanted_quiet_);
+  archive.bounded(last_label_, -1, f.classes - 1);
+  if (last_label_ >= 0) archive.index(last_);
+  if (f.gate >= 0) archive.value(open_until_);
+  const auto part = [&archive](Event& event) {
+    archive.value(event.score);
+    archive.index(event.begin);
+    archive.index(event.end);
+    archive.index(event.frame);
+  };
+  if (f.endpoint_frames > 0) {
+    archive.bounded(open_label_, -1, f.classes - 1);
+    if (open_label_ >= 0) {
+      archive.index(below_);
+      part(open_);
+      if (archive.restores()) open_.label = f.names[open_label_];
+    }
+  }
+  if (f.sequence == nullptr) return;
+  archive.bounded(heard_, 0, f.sequence_length - 1);
+  if (heard_ == 0) return;
+  archive.index(heard_at_);
+  part(so_far_);
+}
+
+template <class Self, class Defers>
 Status Detector<Self, Defers>::process(const Block& in, Output& out) noexcept {
   const std::byte* frame = in.data;
   Event* events = out.as<Event>();
   for (std::int64_t i = 0; i < in.count; ++i, frame += frame_bytes_) {
     if (seen_ == 0) first_ = in.first + i;
-    ++seen_;
+    const std::int64_t index = first_ + seen_++;
     read(frame);
     if (facts().clip) {
       for (std::int32_t c = 0; c < facts().classes; ++c) totals_[c] += static_cast<double>(values_[c]);
       continue;
     }
-    if (defer(in.first + i)) continue;
+    if (defer(index)) continue;
     to_posteriors();
-    const bool decided = decide(in.first + i, events[out.count]);
-    if (follow(in.first + i, decided, events[out.count])) ++out.count;
+    const bool decided = decide(index, events[out.count]);
+    if (follow(index, decided, events[out.count])) ++out.count;
   }
   return {};
 }

@@ -31,6 +31,16 @@ class Ctc : public Decoder {
   double min_confidence = 0;
 
   Status prepare(NodeContext& context) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    Decoder::state(archive);
+    if (beam_mode_)
+      beam_.state(archive);
+    else
+      greedy_.state(archive, tables->vocabulary.size());
+    // A full search ends its utterance at once.
+    archive.expect(!full(), "a full utterance");
+  }
 
  protected:
   Status read_tables(NodeContext& context, std::int32_t classes) noexcept override;

@@ -1,8 +1,6 @@
 // What decoders of speech share: utterances, their ends, partial and final results.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -39,10 +37,18 @@ class Decoder : public Node {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
-
-  // Of its memory, what has no contents between two blocks (of host programs that save the rest).
-  [[nodiscard]] std::array<std::span<const std::byte>, 4> passing_memory() const noexcept {
-    return writer_.passing_memory();
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h; without the search
+    archive.index(segment_);
+    archive.index(next_);
+    archive.index(first_, next_);
+    archive.expect(next_ - first_ < decoding::kMostFrames, "the length of an utterance");
+    archive.value(started_);
+    archive.value(shown_any_);
+    archive.bounded(shown_count_, 0, static_cast<std::int32_t>(max_tokens));
+    if (archive.ok()) archive.values(std::span(shown_, static_cast<std::size_t>(shown_count_)));
+    archive.index(replaced_);
+    endpoint_.state(archive);
   }
 
  protected:

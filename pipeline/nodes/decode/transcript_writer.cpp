@@ -37,15 +37,15 @@ Status TranscriptWriter::prepare(Memory& memory, const decoding::SearchTables& t
                                  std::int32_t max_tokens, std::int64_t events) noexcept {
   tables_ = &tables;
   clock_ = clock;
-  events_ = static_cast<std::size_t>(events);
   max_tokens_ = static_cast<std::size_t>(max_tokens);
   std::size_t longest = 1;
   for (const std::string_view piece : tables.vocabulary.pieces) longest = std::max(longest, piece.size());
   for (const std::string_view word : tables.graph.words) longest = std::max(longest, word.size());
+  const auto count = static_cast<std::size_t>(events);
   std::size_t values = 0, bytes = 0;
-  if (checked_mul(max_tokens_, longest + 1, text_bytes_) && checked_mul(events_, max_tokens_, values) &&
-      checked_mul(events_, text_bytes_, bytes)) {
-    transcripts_ = memory.array<Transcript>(events_);
+  if (checked_mul(max_tokens_, longest + 1, text_bytes_) && checked_mul(count, max_tokens_, values) &&
+      checked_mul(count, text_bytes_, bytes)) {
+    transcripts_ = memory.array<Transcript>(count);
     words_ = memory.array<HeardText>(values);
     tokens_ = memory.array<HeardText>(values);
     text_ = memory.array<char>(bytes);

@@ -1,8 +1,6 @@
 // Makes words and text out of what a search has heard.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -35,14 +33,6 @@ class TranscriptWriter {
   // The event of what was heard. At most `events` between two rewinds.
   Event write(std::span<const decoding::HeardToken> heard, const Utterance& utterance) noexcept;
 
-  // The memory of a block's events, which means nothing once the next block begins.
-  [[nodiscard]] std::array<std::span<const std::byte>, 4> passing_memory() const noexcept {
-    const std::size_t values = events_ * max_tokens_;
-    return {std::as_bytes(std::span(transcripts_, events_)), std::as_bytes(std::span(words_, values)),
-            std::as_bytes(std::span(tokens_, values)),
-            std::as_bytes(std::span(text_, events_ * text_bytes_))};
-  }
-
  private:
   struct Writing;
   void add_words(std::span<const decoding::HeardToken> heard, const Utterance& utterance,
@@ -56,10 +46,10 @@ class TranscriptWriter {
 
   const decoding::SearchTables* tables_ = nullptr;
   Clock clock_;
-  std::size_t events_ = 0, max_tokens_ = 0, text_bytes_ = 0;  // the latter of an event
-  Transcript* transcripts_ = nullptr;                         // [events]
-  HeardText *words_ = nullptr, *tokens_ = nullptr;            // [events][max_tokens]
-  char* text_ = nullptr;                                      // [events][text_bytes]
+  std::size_t max_tokens_ = 0, text_bytes_ = 0;     // of an event
+  Transcript* transcripts_ = nullptr;               // [events]
+  HeardText *words_ = nullptr, *tokens_ = nullptr;  // [events][max_tokens]
+  char* text_ = nullptr;                            // [events][text_bytes]
   std::size_t used_ = 0;
 };
 

@@ -21,6 +21,12 @@ class Transducer : public Decoder {
   double hotword_score = 2;
 
   Status prepare(NodeContext& context) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    Decoder::state(archive);
+    beam_.state(archive);
+    archive.expect(!full(), "a full utterance");
+  }
 
  protected:
   Status read_tables(NodeContext& context, std::int32_t classes) noexcept override;

@@ -38,6 +38,10 @@ class Infer : public Node {
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   Status save(std::span<std::byte> to) noexcept;
   Status restore(std::span<const std::byte> from) noexcept;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.opaque(*this);
+  }
 
   // Valid once prepared, for models that run as a stream: the plan, and the output tensor. Null for other
   // usages.

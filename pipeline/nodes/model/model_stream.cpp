@@ -137,11 +137,18 @@ std::size_t ModelStream::saved_bytes() const noexcept {
          session_.saved_bytes();
 }
 
+void ModelStream::copy_waiting(const std::byte* from, std::byte* to) const noexcept {
+  const std::size_t inner = shape_.in.inner_bytes,
+                    row = static_cast<std::size_t>(session_.prepared().block()) * inner;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(shape_.in.outer); ++r)
+    std::memcpy(to + r * row, from + r * row, static_cast<std::size_t>(pending_) * inner);
+}
+
 Status ModelStream::save(std::span<std::byte> to) noexcept {
   if (to.size() < saved_bytes())
     return Status(Code::out_of_memory)
            << "saving a stream needs " << saved_bytes() << " bytes, given " << to.size();
-  const std::span<std::byte> waiting = session_.input(0);
+  const std::size_t waiting = saved_bytes() - sizeof(SavedCounters) - session_.saved_bytes();
   SavedCounters counters;
   counters.skip = skip_;
   counters.grid = grid_;
@@ -149,14 +156,14 @@ Status ModelStream::save(std::span<std::byte> to) noexcept {
   counters.heard = heard_ ? 1 : 0;
   counters.ended = ended_ ? 1 : 0;
   std::byte* const frames = to.data() + sizeof(counters);
-  if (pending_ > 0)
-    std::memcpy(frames, waiting.data(), waiting.size());
-  else
-    std::memset(frames, 0, waiting.size());
+  // Only the frames that wait: the rest of the block is what others left in the arena.
+  std::memset(frames, 0, waiting);
+  // Asking for the input would begin a block, whose size is not known yet.
+  if (pending_ > 0) copy_waiting(session_.input(0).data(), frames);
   counters.crc32c = crc32c(std::as_bytes(std::span(&counters, 1)).first(offsetof(SavedCounters, crc32c)),
-                           crc32c({frames, waiting.size()}));
+                           crc32c({frames, waiting}));
   std::memcpy(to.data(), &counters, sizeof(counters));
-  return session_.save({frames + waiting.size(), session_.saved_bytes()});
+  return session_.save({frames + waiting, session_.saved_bytes()});
 }
 
 Status ModelStream::restore(std::span<const std::byte> from) noexcept {
@@ -175,10 +182,10 @@ Status ModelStream::restore(std::span<const std::byte> from) noexcept {
       counters.grid < 0)
     return Status(Code::invalid_data, "the saved stream has impossible counters");
   RUNNEL_TRY(session_.restore(from.subspan(sizeof(counters) + bytes)));
-  std::memcpy(session_.input(0).data(), frames.data(), bytes);
   skip_ = counters.skip;
   grid_ = counters.grid;
   pending_ = counters.pending;
+  if (pending_ > 0) copy_waiting(frames.data(), session_.input(0).data());
   heard_ = counters.heard != 0;
   ended_ = counters.ended != 0;
   return {};

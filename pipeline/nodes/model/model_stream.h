@@ -62,9 +62,18 @@ class ModelStream {
   [[nodiscard]] std::int64_t pending() const noexcept { return pending_; }
   // Frames of this stream have been run by another one, over the same state in blocks of another size.
   void heard() noexcept { heard_ = true; }
+  // The state that this stream shares with `other` was restored: the positions are those of `other`.
+  void follow(const ModelStream& other) noexcept {
+    grid_ = other.grid_;
+    skip_ = pending_ = 0;
+    heard_ = ended_ = false;
+    session_.moved();
+  }
 
  private:
   void run(Output& out) noexcept;
+  // From one block of the input to another: the frames that wait.
+  void copy_waiting(const std::byte* from, std::byte* to) const noexcept;
 
   Session session_;
   ModelStreamShape shape_;

@@ -16,6 +16,12 @@ class Framing final : public WindowNode {
   std::string_view hop = "64";
 
   Status prepare(NodeContext& context) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    WindowNode::state(archive);
+    framer_.state(archive);
+    archive.expect(!framer_.finished(), "the end");
+  }
 
  private:
   void restart() noexcept override { framer_.reset(); }

@@ -14,6 +14,11 @@ class Levels final : public WindowNode {
   std::string_view non_finite = "zero";
 
   Status prepare(NodeContext& context) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    WindowNode::state(archive);
+    levels_.state(archive);
+  }
 
  private:
   void restart() noexcept override { levels_.reset(); }

@@ -22,6 +22,11 @@ class Statistics final : public WindowNode {
 
   Status prepare(NodeContext& context) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    WindowNode::state(archive);
+    statistics_->state(archive);
+  }
 
  private:
   void restart() noexcept override { statistics_->reset(); }

@@ -31,6 +31,19 @@ class Cmvn : public StageNode {
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    if (fixed_) return;                    // nothing is remembered
+    StageNode::state(archive);
+    if (mode == "sliding")
+      sliding_.state(archive);
+    else if (mode == "mirror")
+      mirror_.state(archive);
+    else if (mode == "exponential")
+      exponential_.state(archive);
+    else
+      utterance_.state(archive);
+  }
 
  private:
   Status prepare_fixed(NodeContext& context) noexcept;

@@ -14,6 +14,11 @@ class Deltas final : public StageNode {
   bool with_static = true;
 
   Status prepare(NodeContext& context) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    StageNode::state(archive);
+    deltas_.state(archive);
+  }
 
  private:
   features::Deltas deltas_;

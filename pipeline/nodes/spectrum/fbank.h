@@ -22,6 +22,10 @@ class Fbank final : public Node {
   [[nodiscard]] Text note() const noexcept override {
     return note_of_replaced(type.name, blocks_.replaced());
   }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    blocks_.state(archive);
+  }
 
  private:
   FbankBlocks blocks_;

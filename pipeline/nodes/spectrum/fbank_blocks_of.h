@@ -26,6 +26,12 @@ class FbankBlocksOf {
   [[nodiscard]] std::int64_t replaced() const noexcept {
     return replaced_ + (fbank_ ? fbank_->non_finite_samples() : 0);
   }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    fbank_->state(archive);
+    archive.index(replaced_);
+    grid_.state(archive);
+  }
   // For derived classes, which construct the front end and then set the output format.
   [[nodiscard]] std::optional<F>& front_end() noexcept { return fbank_; }
   void describe_output(NodeContext& context) noexcept;

@@ -22,6 +22,10 @@ class Microfrontend final : public Node {
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
   [[nodiscard]] Text note() const noexcept override { return blocks_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    blocks_.state(archive);
+  }
 
  private:
   MicrofrontendBlocks blocks_;

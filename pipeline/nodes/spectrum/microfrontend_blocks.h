@@ -29,6 +29,12 @@ class MicrofrontendBlocks {
   std::int64_t reset(std::int64_t first) noexcept;
   Status process(const Block& in, Output& out) noexcept;
   [[nodiscard]] Text note() const noexcept { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    front_end_->state(archive);
+    grid_.state(archive);
+  }
 
  private:
   Status take_input(const features::MicrofrontendOptions& options, const Choices& choices,

@@ -24,6 +24,12 @@ class SpectralFlux final : public Node {
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    archive.value(started_);
+    if (started_) archive.values(before_);
+  }
 
  private:
   FiniteInput input_;

@@ -14,6 +14,11 @@ class Stack final : public StageNode {
   bool pad = true;
 
   Status prepare(NodeContext& context) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    StageNode::state(archive);
+    stack_.state(archive);
+  }
 
  private:
   features::FrameStack stack_;

@@ -17,6 +17,13 @@ class StageNode : public Node {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    archive.index(next_);
+    grid_.state(archive);
+    archive.value(ended_);
+  }
 
  protected:
   // `name`: of the node's type. `holds_all`: all output comes in flush(). Error: out_of_memory.

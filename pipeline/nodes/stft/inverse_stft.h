@@ -16,6 +16,12 @@ class InverseStft final : public StftNode {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    input_.state(archive);
+    inverse_->state(archive);
+    archive.index(begin_);
+  }
 
  private:
   FiniteInput input_;

@@ -19,6 +19,10 @@ class Stft final : public StftNode {
   [[nodiscard]] Text note() const noexcept override {
     return note_of_replaced(type.name, blocks_.replaced());
   }
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    blocks_.state(archive);
+  }
 
  private:
   void pair(Output& out) noexcept;

@@ -25,6 +25,17 @@ class History final : public Node {
   Status prepare(NodeContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(end_);
+    archive.index(begin_, end_);
+    archive.expect(end_ - begin_ <= capacity_, "the number of samples kept");
+    for (std::int64_t at = begin_; at < end_ && archive.ok();) {
+      const std::span<const float> part = piece(at, end_);
+      archive.values(std::span(const_cast<float*>(part.data()), part.size()));  // its own
+      at += static_cast<std::int64_t>(part.size()) / format_.channels;
+    }
+  }
 
   // Call before the first process(). The listener outlives the run.
   void tell(HistoryListener& listener) { listeners_.push_back(&listener); }

@@ -37,6 +37,8 @@ class LargerBlock {
     stream_.reset(first);
     stream_.skip(std::numeric_limits<std::int64_t>::max());
   }
+  // After `smallest` was restored, whose state both share.
+  void follow(const ModelStream& smallest) noexcept { stream_.follow(smallest); }
   // As `smallest`.process(in, out), in frames of `frame_bytes`, with larger blocks where they fit.
   void process(ModelStream& smallest, std::size_t frame_bytes, const Block& in, Output& out) noexcept;
 

@@ -23,6 +23,18 @@ class LiveInfer : public Infer {
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    Infer::state(archive);
+    archive.value(lagging_);
+    archive.index(next_);
+    archive.index(resume_);
+    archive.index(skipped_);
+    if (streamed() == nullptr || larger_.frames() == 0) return;
+    // A larger block may come next, for which the place of a smaller one has no room.
+    archive.expect(stream().pending() > 0 || !stream().session().begun(), "a block without frames");
+    if (archive.restores() && archive.ok()) larger_.follow(stream());
+  }
 
  protected:
   [[nodiscard]] std::int64_t larger_block(const NodeContext& context,
