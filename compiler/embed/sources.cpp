@@ -183,7 +183,7 @@ std::string program_source(const EmbeddedProgram& p) {
   }();
   const std::string loads =
       p.in_partition
-          ? ""
+          ? "    .model = {},\n"
           : fmt::format(
                 "    .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n{1}    .make_loader = {2},\n    "
                 ".compiled = {3},\n",
