@@ -61,8 +61,8 @@ std::string readable(const std::string& symbol) {
   return out;
 }
 
-Status differs(const std::string& model, const std::string& what, const auto& found, const auto& expected) {
-  return Status(Code::mismatch) << model << ": " << what << " " << found << ", the profile has " << expected;
+Status differs(const std::string& what, const auto& found, const auto& expected) {
+  return Status(Code::mismatch) << what << ": " << found << ", the profile has " << expected;
 }
 
 Result<Profile> parse(const std::string& text) {
@@ -231,15 +231,15 @@ Status check_fits(const PartitionModel& model, const Profile& profile) {
     return Status(Code::out_of_memory) << model.memory_bytes << " bytes of memory, the profile " << profile.name
                                        << " has " << profile.memory_bytes;
   if (program.sample_type != profile.samples)
-    return differs("samples", "of type", program.sample_type, profile.samples);
+    return differs("type of the samples", program.sample_type, profile.samples);
   if (program.sample_rate != profile.sample_rate)
-    return differs("samples", "per second:", program.sample_rate, profile.sample_rate);
-  if (program.hop != profile.hop) return differs("hop", "of", program.hop, profile.hop);
+    return differs("sample rate", program.sample_rate, profile.sample_rate);
+  if (program.hop != profile.hop) return differs("hop", program.hop, profile.hop);
   if (program.nodes.size() != profile.nodes.size())
-    return differs("graph", "of nodes:", program.nodes.size(), profile.nodes.size());
+    return differs("nodes", program.nodes.size(), profile.nodes.size());
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     if (program.nodes[i].type != profile.nodes[i].type)
-      return differs("node " + std::to_string(i), "of type", program.nodes[i].type, profile.nodes[i].type);
+      return differs("node " + std::to_string(i), program.nodes[i].type, profile.nodes[i].type);
     if (node_id(program.nodes[i]) != profile.nodes[i].id)
       return Status(Code::mismatch) << "node " << i << " (" << program.nodes[i].type
                                     << ") has other settings than that of the profile " << profile.name;
