@@ -116,6 +116,7 @@ void open() noexcept {
 
 // A checksum of what the node makes of a sound.
 std::uint32_t answer() noexcept {
+  runnel_reset(node);
   static std::int16_t samples[RUNNEL_APART_HOP];
   output = 0;
   for (std::uint32_t hop = 0, i = 0; hop < 4; ++hop) {
@@ -208,9 +209,17 @@ int runnel::firmware::image_main() noexcept {
   power_on();
   k.random = k.random * 1664525U + 1013904223U;
   flash.random = k.random | 1U;
-  // Every step once; every kind of cut in turn.
-  flash.cut_at = k.tries < k.steps ? k.tries + 1 : 1 + (k.random >> 8) % k.steps;
-  flash.cut = static_cast<Cut>((k.tries + k.tries / 4) % kCuts);
+  // Every step once, with every kind of cut in turn; every kind at the last steps, where the models change
+  // places; then random ones.
+  constexpr std::uint32_t kLast = 8;
+  const std::uint32_t after = k.tries - k.steps;
+  flash.cut = static_cast<Cut>(k.tries % kCuts);
+  if (k.tries < k.steps)
+    flash.cut_at = k.tries + 1;
+  else if (after < kLast * kCuts)
+    flash.cut_at = k.steps - after / kCuts;
+  else
+    flash.cut_at = 1 + (k.random >> 8) % k.steps;
   open();
   update();
   failed("the cut did not come");
