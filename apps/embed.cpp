@@ -66,10 +66,10 @@ void add_embed(Verb verb, int& exit_code) {
             "Compile the model into constants and calls of the kernels that it uses: no model file is "
             "read on the device; for streaming models");
   verb.flag("--self-test", call->request.self_test, "Keep the model's test vectors, for runnel_self_test()");
-  const Option partition =
-      verb.flag("--model-partition", call->request.in_partition,
-                "Write a profile, whose model lies in a partition of flash, and the model's image (.rnli) beside "
-                "it (docs/model-slots.md)");
+  const Option partition = verb.flag(
+      "--model-partition", call->request.in_partition,
+      "Write a profile, whose model lies in a partition of flash, and the model's image (.rnli) beside "
+      "it (docs/model-slots.md)");
   verb.option("--profile", call->request.profile,
               "Further models that the profile must take, separated by commas; each gets an image")
       .delimiter(',')

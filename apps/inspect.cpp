@@ -457,7 +457,8 @@ Status inspect(const InspectCall& call) {
 
 void add_inspect(Verb verb, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  verb.positional("WHAT", call->what, "Model file or name, image of a model, text graph or .rnlg file, or the name of a node")
+  verb.positional("WHAT", call->what,
+                  "Model file or name, image of a model, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();
   add_model_flags(verb, call->flags);

@@ -1,4 +1,6 @@
 // runnel image: makes, signs and verifies images of models for partitions of flash.
+#include "services/embed/image.h"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -15,7 +17,6 @@
 #include "base/host/output_file.h"
 #include "base/host/output_name.h"
 #include "inference/host/engine.h"
-#include "services/embed/image.h"
 
 namespace runnel::apps {
 namespace {
@@ -120,7 +121,8 @@ void add_image(Verb verb, int& exit_code) {
   };
 
   const auto make_call = std::make_shared<MakeCall>();
-  const Verb making = verb.verb("make", "Make the image of a model for a profile of runnel embed --model-partition");
+  const Verb making =
+      verb.verb("make", "Make the image of a model for a profile of runnel embed --model-partition");
   making.positional("MODEL", make_call->request.model, kWholeModel).required();
   making.option("--profile", make_call->request.profile, "The profile, NAME.profile.json").required();
   making.option("-o,--output", make_call->output, "Image to write (.rnli)").required();
@@ -142,12 +144,14 @@ void add_image(Verb verb, int& exit_code) {
   const auto verify_call = std::make_shared<VerifyCall>();
   const Verb verifying = verb.verb("verify", "Check the digest of an image, its signature and its profile");
   verifying.positional("IMAGE", verify_call->image, "Image (.rnli)").required();
-  verifying.option("--public-key", verify_call->public_key, "File of the public key that the signature must fit");
+  verifying.option("--public-key", verify_call->public_key,
+                   "File of the public key that the signature must fit");
   verifying.option("--profile", verify_call->profile, "Profile that the image must be made for");
   verifying.callback([verify_call, set] { set(verify(*verify_call)); });
 
   const auto name = std::make_shared<std::string>();
-  const Verb keys = verb.verb("keys", "Make a pair of keys, NAME.key and NAME.pub; prints the public one as C");
+  const Verb keys =
+      verb.verb("keys", "Make a pair of keys, NAME.key and NAME.pub; prints the public one as C");
   keys.option("-o,--output", *name, "NAME of the files").required();
   keys.callback([name, set] { set(make_keys(*name)); });
 }

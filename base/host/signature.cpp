@@ -68,8 +68,8 @@ Result<Signature> sign(const SigningKey& key, std::span<const std::byte> message
 
 Status verify(const PublicKey& key, std::span<const std::byte> message, const Signature& signature) {
   RUNNEL_ASSIGN(const Sodium* const library, sodium());
-  if (library->crypto_sign_ed25519_verify_detached(signature.data(), in(message), message.size(), key.data()) !=
-      0)
+  if (library->crypto_sign_ed25519_verify_detached(signature.data(), in(message), message.size(),
+                                                   key.data()) != 0)
     return Status(Code::invalid_data, "the signature is not of this key and this content");
   return {};
 }

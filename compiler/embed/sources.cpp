@@ -181,17 +181,16 @@ std::string program_source(const EmbeddedProgram& p) {
     std::replace(text.begin(), text.end(), '-', '_');
     return text;
   }();
-  const std::string loads =
-      p.in_partition
-          ? "    .model = {},\n"
-          : fmt::format(
-                "    .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n{1}    .make_loader = {2},\n    "
-                ".compiled = {3},\n",
-                p.name, p.models.empty() ? "" : "    .models = kModels,\n",
-                !p.models.empty() ? "embed::rom_models_loader"
-                : p.compiled      ? "nullptr"
-                                  : "embed::rom_loader",
-                p.compiled);
+  const std::string loads = p.in_partition ? "    .model = {},\n"
+                                           : fmt::format(
+                                                 "    .model = {{runnel_{0}_model, sizeof "
+                                                 "runnel_{0}_model}},\n{1}    .make_loader = {2},\n    "
+                                                 ".compiled = {3},\n",
+                                                 p.name, p.models.empty() ? "" : "    .models = kModels,\n",
+                                                 !p.models.empty() ? "embed::rom_models_loader"
+                                                 : p.compiled      ? "nullptr"
+                                                                   : "embed::rom_loader",
+                                                 p.compiled);
   const std::string members = fmt::format(
       "    .target = embed::Target::{0},\n    .name = {1},\n{12}    .operators = {10},\n    .labels = {2},\n"
       "    .samples = DType::{3},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
@@ -206,8 +205,9 @@ std::string program_source(const EmbeddedProgram& p) {
     return out + fmt::format("constinit const runnel_program runnel_{} = {{\n{}}};\n", p.name, members);
   std::string id;
   for (const std::uint8_t byte : p.profile_id) id += std::to_string(byte) + ", ";
-  out += fmt::format("constinit const runnel_profile runnel_{} = {{\n    .id = {{{}}},\n    .program = {{\n{}    }},\n}};\n",
-                     p.name, id, members);
+  out += fmt::format(
+      "constinit const runnel_profile runnel_{} = {{\n    .id = {{{}}},\n    .program = {{\n{}    }},\n}};\n",
+      p.name, id, members);
   return out;
 }
 

@@ -26,14 +26,16 @@ bool all_are(std::span<const std::byte> bytes, std::byte value) noexcept {
 
 Result<ImageHeader> read_image_header(std::span<const std::byte, kImageHeaderBytes> bytes) noexcept {
   const std::byte* const at = bytes.data();
-  if (all_are(bytes, std::byte{0xFF})) return Status(Code::invalid_data) << "no model image: the memory is erased";
+  if (all_are(bytes, std::byte{0xFF}))
+    return Status(Code::invalid_data) << "no model image: the memory is erased";
   if (std::memcmp(at, kImageMagic.data(), kImageMagic.size()) != 0)
     return Status(Code::invalid_data) << "no model image: it starts with " << number(at, 4) << ", expected "
                                       << number(reinterpret_cast<const std::byte*>(kImageMagic.data()), 4);
   ImageHeader out;
   out.crc = number(at + kCrc, 4);
   if (const std::uint32_t found = crc32c(bytes.first(kCrc)); found != out.crc)
-    return Status(Code::invalid_data) << "header of the image: checksum " << found << ", expected " << out.crc;
+    return Status(Code::invalid_data)
+           << "header of the image: checksum " << found << ", expected " << out.crc;
   if (const std::uint32_t format = number(at + 4, 2); format != kImageFormat)
     return Status(Code::unsupported) << "image of format " << format << ", expected " << kImageFormat;
   const std::uint32_t flags = number(at + 6, 2);

@@ -43,8 +43,7 @@ Record encode(const JournalState& state) noexcept {
   Record out{};
   put(out, 0, kMagic);
   put(out, 4, state.number);
-  put(out, 8,
-      state.confirmed | std::uint32_t{state.trial} << 8 | std::uint32_t{state.starts} << 16);
+  put(out, 8, state.confirmed | std::uint32_t{state.trial} << 8 | std::uint32_t{state.starts} << 16);
   put(out, 12, state.header_crc[0]);
   put(out, 16, state.header_crc[1]);
   put(out, 20, state.least_version);
@@ -73,8 +72,7 @@ Status Journal::open(const runnel_flash& flash, std::uint32_t at) noexcept {
     bool counts = false;
     std::array<std::byte, kFlashPage> bytes;
     for (std::uint32_t place = 0; place + step <= flash.erase_bytes; place += step) {
-      RUNNEL_TRY(
-          read_flash(flash, at_ + block * flash.erase_bytes + place, std::span(bytes).first(step)));
+      RUNNEL_TRY(read_flash(flash, at_ + block * flash.erase_bytes + place, std::span(bytes).first(step)));
       if (is_erased(std::span(bytes).first(step))) continue;
       // After a record that was cut, too.
       used = place + step;

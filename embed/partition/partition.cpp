@@ -41,10 +41,11 @@ class PartitionProgram final : public runnel_program, public ModelLoader {
 
 Status check_partition(const runnel_partition* partition) noexcept {
   if (partition == nullptr || (partition->address == nullptr && partition->read == nullptr))
-    return Status(Code::invalid_argument, "a null pointer instead of the partition, or of its address and read");
+    return Status(Code::invalid_argument,
+                  "a null pointer instead of the partition, or of its address and read");
   if (partition->bytes < kImageHeaderBytes)
-    return Status(Code::invalid_data) << "a partition of " << partition->bytes << " bytes, expected more than "
-                                      << kImageHeaderBytes;
+    return Status(Code::invalid_data)
+           << "a partition of " << partition->bytes << " bytes, expected more than " << kImageHeaderBytes;
   return {};
 }
 
@@ -57,9 +58,9 @@ Status read(const runnel_partition& from, std::uint32_t at, std::span<std::byte>
   while (!to.empty()) {
     const std::size_t size = std::min<std::size_t>(to.size(), kPage - at % kPage);
     const std::uint32_t place = from.start + at;
-    RUNNEL_TRY(call_back(
-        [&] { return from.read(from.user, place, to.data(), static_cast<std::uint32_t>(size)); },
-        "reading the partition", place));
+    RUNNEL_TRY(
+        call_back([&] { return from.read(from.user, place, to.data(), static_cast<std::uint32_t>(size)); },
+                  "reading the partition", place));
     to = to.subspan(size);
     at += static_cast<std::uint32_t>(size);
   }
@@ -81,10 +82,11 @@ bool is_encrypted(std::span<const std::byte> model) noexcept {
 // In place; returns the plain model in `model`, from its start.
 Status decrypt(const runnel_partition& with, std::span<std::byte>& model) noexcept {
   if (with.decrypt == nullptr)
-    return Status(Code::unsupported, "the model is encrypted, and the partition has no function to decrypt it");
+    return Status(Code::unsupported,
+                  "the model is encrypted, and the partition has no function to decrypt it");
   if (model.size() < kSecretHeader)
-    return Status(Code::invalid_data) << "an encrypted model of " << model.size() << " bytes, expected at least "
-                                      << kSecretHeader;
+    return Status(Code::invalid_data)
+           << "an encrypted model of " << model.size() << " bytes, expected at least " << kSecretHeader;
   std::uint8_t head[kSecretHeader];
   std::memcpy(head, model.data(), kSecretHeader);
   std::uint64_t plain = 0;
@@ -111,10 +113,11 @@ Result<std::span<const std::byte>> model_of(const runnel_partition& from, const 
     if (!is_encrypted(there)) return there;
   }
   if (from.copy != nullptr && from.copy_bytes < header.length)
-    return Status(Code::out_of_memory) << "the model has " << header.length << " bytes, there is room for a copy of "
-                                       << from.copy_bytes;
-  auto* const copy = from.copy != nullptr ? static_cast<std::byte*>(from.copy)
-                                          : static_cast<std::byte*>(memory.allocate(header.length, RUNNEL_ALIGNMENT));
+    return Status(Code::out_of_memory)
+           << "the model has " << header.length << " bytes, there is room for a copy of " << from.copy_bytes;
+  auto* const copy = from.copy != nullptr
+                         ? static_cast<std::byte*>(from.copy)
+                         : static_cast<std::byte*>(memory.allocate(header.length, RUNNEL_ALIGNMENT));
   if (copy == nullptr)
     return Status(Code::out_of_memory) << "no room for a copy of the model of " << header.length << " bytes";
   std::span<std::byte> bytes(copy, header.length);
@@ -162,8 +165,8 @@ namespace runnel::embed {
 
 Status check_image(const ImageHeader& header, const runnel_profile& profile, std::size_t room) noexcept {
   if (header.length == 0 || header.length > room - kImageHeaderBytes)
-    return Status(Code::invalid_data) << "a model of " << header.length << " bytes, the partition has room for "
-                                      << room - kImageHeaderBytes;
+    return Status(Code::invalid_data) << "a model of " << header.length
+                                      << " bytes, the partition has room for " << room - kImageHeaderBytes;
   if (header.profile != profile.id)
     return Status(Code::mismatch) << "the model \"" << header.name.data()
                                   << "\" is made for another profile than " << profile.program.name;
@@ -171,9 +174,9 @@ Status check_image(const ImageHeader& header, const runnel_profile& profile, std
   const std::uint32_t needs[] = {header.memory_bytes, header.fast_bytes};
   for (std::size_t i = 0; i < 2; ++i) {
     if (needs[i] > has[i])
-      return Status(Code::out_of_memory) << "the model \"" << header.name.data() << "\" needs " << needs[i]
-                                         << " bytes of " << (i == 0 ? "" : "fast ") << "memory, the profile has "
-                                         << has[i];
+      return Status(Code::out_of_memory)
+             << "the model \"" << header.name.data() << "\" needs " << needs[i] << " bytes of "
+             << (i == 0 ? "" : "fast ") << "memory, the profile has " << has[i];
   }
   return {};
 }

@@ -32,10 +32,10 @@ Status call_back(Call call, const char* what, std::uint32_t at) noexcept {
   for (std::uint32_t calls = 0; calls < RUNNEL_BUSY_CALLS; ++calls) {
     const int answer = call();
     if (answer == 0) return {};
-    if (answer < 0)
-      return Status(Code::io_error) << what << " at " << at << " failed with " << answer;
+    if (answer < 0) return Status(Code::io_error) << what << " at " << at << " failed with " << answer;
   }
-  return Status(Code::io_error) << what << " at " << at << " is not done after " << RUNNEL_BUSY_CALLS << " calls";
+  return Status(Code::io_error) << what << " at " << at << " is not done after " << RUNNEL_BUSY_CALLS
+                                << " calls";
 }
 
 }  // namespace runnel::embed

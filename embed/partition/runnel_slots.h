@@ -72,14 +72,15 @@ typedef struct runnel_slots {
 
 typedef enum runnel_trial {
   RUNNEL_NO_TRIAL = 0,
-  RUNNEL_TRIAL_READY = 1,  /* installed; the next runnel_slots_start() tries it */
-  RUNNEL_TRIAL_RUNS = 2,   /* started, not confirmed */
-  RUNNEL_TRIAL_FAILED = 3  /* taken back since runnel_slots_open(): its starts are used up, or it does not prepare */
+  RUNNEL_TRIAL_READY = 1, /* installed; the next runnel_slots_start() tries it */
+  RUNNEL_TRIAL_RUNS = 2,  /* started, not confirmed */
+  RUNNEL_TRIAL_FAILED =
+      3 /* taken back since runnel_slots_open(): its starts are used up, or it does not prepare */
 } runnel_trial;
 
 typedef struct runnel_slots_state {
-  int running;              /* slot of the node that was started last; -1: none */
-  int confirmed;            /* slot that runs without a trial; -1: none */
+  int running;   /* slot of the node that was started last; -1: none */
+  int confirmed; /* slot that runs without a trial; -1: none */
   runnel_trial trial;
   uint32_t running_version; /* 0: none */
   uint32_t least_version;   /* that an update needs */
@@ -105,7 +106,8 @@ runnel_code runnel_slots_start(runnel_slots* slots, const runnel_options* option
 runnel_code runnel_slots_begin(runnel_slots* slots);
 /* The next bytes of the image, of any number. Errors: those of the header (INVALID_DATA, UNSUPPORTED,
  * MISMATCH for another profile or too low a version, OUT_OF_MEMORY; INVALID_DATA for a missing or wrong
- * signature); INVALID_DATA for more bytes than the header says; IO_ERROR. After an error the update is over. */
+ * signature); INVALID_DATA for more bytes than the header says; IO_ERROR. After an error the update is over.
+ */
 runnel_code runnel_slots_write(runnel_slots* slots, const void* bytes, size_t count);
 /* Reads back what was written and compares its digest; then the image is on trial. Errors: INVALID_DATA for
  * missing or damaged bytes; IO_ERROR. */

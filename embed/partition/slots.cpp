@@ -71,8 +71,8 @@ Status check_sizes(const runnel_slots_settings& s) noexcept {
     return Status(Code::invalid_argument) << "flash that is erased by " << f.erase_bytes
                                           << " bytes, expected a multiple of program_bytes, at least 512";
   if (s.slot_bytes == 0 || s.slot_bytes % f.erase_bytes != 0 || s.slot_bytes <= kImageHeaderBytes)
-    return Status(Code::invalid_argument) << "slots of " << s.slot_bytes
-                                          << " bytes, expected a multiple of erase_bytes";
+    return Status(Code::invalid_argument)
+           << "slots of " << s.slot_bytes << " bytes, expected a multiple of erase_bytes";
   const std::uint64_t begin[] = {s.journal, s.slot[0], s.slot[1]};
   const std::uint64_t size[] = {2ULL * f.erase_bytes, s.slot_bytes, s.slot_bytes};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -84,8 +84,8 @@ Status check_sizes(const runnel_slots_settings& s) noexcept {
                << "journal and slots overlap: places " << begin[k] << " and " << begin[i];
     }
   }
-  if (f.mapped != nullptr && (reinterpret_cast<std::uintptr_t>(f.mapped) % 16 != 0 || s.slot[0] % 16 != 0 ||
-                              s.slot[1] % 16 != 0))
+  if (f.mapped != nullptr &&
+      (reinterpret_cast<std::uintptr_t>(f.mapped) % 16 != 0 || s.slot[0] % 16 != 0 || s.slot[1] % 16 != 0))
     return Status(Code::invalid_argument, "mapped slots start at addresses that are no multiples of 16");
   return {};
 }
@@ -96,7 +96,8 @@ Result<ImageHeader> header_in(const Slots& slots, std::uint8_t slot) noexcept {
   return read_image_header(bytes);
 }
 
-Status check_signature(const Slots& slots, const ImageHeader& header, const ImageHeaderBytes& bytes) noexcept {
+Status check_signature(const Slots& slots, const ImageHeader& header,
+                       const ImageHeaderBytes& bytes) noexcept {
   if (slots.settings.verify == nullptr) return {};
   if (!header.is_signed) return Status(Code::invalid_data, "the image is not signed");
   if (slots.settings.verify(slots.settings.verify_user, reinterpret_cast<const std::uint8_t*>(bytes.data()),
@@ -115,8 +116,8 @@ Status check_digest(const Slots& slots, std::uint8_t slot, const ImageHeader& he
     hash.add(some);
   }
   if (hash.finish() != header.digest)
-    return Status(Code::invalid_data) << "slot " << (slot == 0 ? 'A' : 'B')
-                                      << ": the model's digest is not that of the image";
+    return Status(Code::invalid_data)
+           << "slot " << (slot == 0 ? 'A' : 'B') << ": the model's digest is not that of the image";
   return {};
 }
 
@@ -163,7 +164,8 @@ Status take_back(Slots& slots) noexcept {
   return {};
 }
 
-runnel_code prepare(Slots& slots, std::uint8_t slot, const runnel_options* options, runnel_node** node) noexcept {
+runnel_code prepare(Slots& slots, std::uint8_t slot, const runnel_options* options,
+                    runnel_node** node) noexcept {
   slots.running = kNoSlot;
   const runnel_slots_settings& s = slots.settings;
   const auto header = s.check_at_start != 0 ? check_slot(slots, slot) : header_in(slots, slot);
@@ -171,7 +173,8 @@ runnel_code prepare(Slots& slots, std::uint8_t slot, const runnel_options* optio
   if (header->crc != slots.journal.state().header_crc[slot])
     return fail(RUNNEL_INVALID_DATA, "the slot has another image than the journal says");
   runnel_partition partition = {};
-  if (s.flash.mapped != nullptr) partition.address = static_cast<const std::byte*>(s.flash.mapped) + s.slot[slot];
+  if (s.flash.mapped != nullptr)
+    partition.address = static_cast<const std::byte*>(s.flash.mapped) + s.slot[slot];
   partition.bytes = s.slot_bytes;
   partition.read = s.flash.read;
   partition.start = s.slot[slot];
@@ -192,8 +195,8 @@ Status take_header(Slots& slots) noexcept {
   RUNNEL_ASSIGN(const ImageHeader header, read_image_header(update.header));
   RUNNEL_TRY(check_image(header, *slots.profile, slots.settings.slot_bytes));
   if (const std::uint32_t least = least_version(slots); header.version < least)
-    return Status(Code::mismatch) << "the model \"" << header.name.data() << "\" has version " << header.version
-                                  << ", expected at least " << least;
+    return Status(Code::mismatch) << "the model \"" << header.name.data() << "\" has version "
+                                  << header.version << ", expected at least " << least;
   RUNNEL_TRY(check_signature(slots, header, update.header));
   update.length = header.length;
   JournalState state = slots.journal.state();
@@ -240,7 +243,8 @@ Status write(Slots& slots, std::span<const std::byte> bytes) noexcept {
 
 Status finish(Slots& slots) noexcept {
   Update& update = slots.update;
-  if (const std::uint32_t end = kImageHeaderBytes + update.length; update.length == 0 || update.received < end)
+  if (const std::uint32_t end = kImageHeaderBytes + update.length;
+      update.length == 0 || update.received < end)
     return Status(Code::invalid_data) << "an image of " << update.received << " bytes, expected " << end;
   if (update.received % kFlashPage != 0) RUNNEL_TRY(flush(slots));
   RUNNEL_ASSIGN(const ImageHeader header, read_image_header(update.header));
@@ -301,7 +305,8 @@ runnel_code runnel_slots_start(runnel_slots* slots, const runnel_options* option
   if (code == RUNNEL_OK) return RUNNEL_OK;
   // The other slot has the model before, unless an update has begun there.
   const std::uint8_t other = 1 - state.confirmed;
-  if (state.header_crc[other] == 0 || code == RUNNEL_MISALIGNED || code == RUNNEL_INVALID_ARGUMENT) return code;
+  if (state.header_crc[other] == 0 || code == RUNNEL_MISALIGNED || code == RUNNEL_INVALID_ARGUMENT)
+    return code;
   const runnel_code second = prepare(*s, other, options, node);
   if (second != RUNNEL_OK) return second;
   state.header_crc[state.confirmed] = 0;
@@ -347,8 +352,8 @@ runnel_code runnel_slots_confirm(runnel_slots* slots) {
   state.confirmed = state.trial;
   state.trial = kNoSlot;
   state.starts = 0;
-  state.least_version = s->settings.allow_older != 0 ? s->running_version
-                                                     : std::max(state.least_version, s->running_version);
+  state.least_version =
+      s->settings.allow_older != 0 ? s->running_version : std::max(state.least_version, s->running_version);
   const Status status = s->journal.write(flash_of(*s), state);
   if (status.ok()) s->runs_trial = false;
   return fail(status);

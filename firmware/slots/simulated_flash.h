@@ -106,7 +106,8 @@ struct SimulatedFlash {
     if (f.dead || !f.inside(at, count)) return -1;
     if (f.is_busy()) return 1;
     const std::span<std::byte> to = f.bytes.subspan(at, count);
-    const bool erased = std::all_of(to.begin(), to.end(), [](std::byte one) { return one == std::byte{0xFF}; });
+    const bool erased =
+        std::all_of(to.begin(), to.end(), [](std::byte one) { return one == std::byte{0xFF}; });
     if (count == 0 || count > 256 || count % f.program_bytes != 0 || at % f.program_bytes != 0 || !erased)
       ++f.violations;
     const auto* const source = static_cast<const std::byte*>(from);

@@ -1,6 +1,6 @@
 // Updates itself from the second of two images that are linked into it, with the power going away at a step:
-// the processor is reset, memory that stands for flash stays. Each start checks that the node has the old model
-// or the new one, whole, and finishes the update; then the next try begins anew. Command line:
+// the processor is reset, memory that stands for flash stays. Each start checks that the node has the old
+// model or the new one, whole, and finishes the update; then the next try begins anew. Command line:
 //     PROGRAM [tries=N]
 // The first tries cut at every step of the update, the others at random ones; what a cut leaves of its step
 // changes from try to try. Ends with 0 after the last try, and prints their number and what came up.
@@ -44,7 +44,7 @@ constexpr std::uint32_t kBlock = 4096, kSlot = 9 * kBlock, kFlash = 2 * kBlock +
 struct Kept {
   static constexpr std::uint32_t kMagic = 0x4B455054;
   std::uint32_t magic, tries, all_tries, steps, random, boots, came_up_old, came_up_new;
-  std::uint32_t cut_now;  // the reset is a cut
+  std::uint32_t cut_now;         // the reset is a cut
   std::uint32_t of_old, of_new;  // checksums of what the models give
 };
 std::uintptr_t kept_at() noexcept {
@@ -78,11 +78,13 @@ std::uint32_t output = 0;
 
 void observe(void*, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes,
              std::int64_t) noexcept {
-  if (stage == RUNNEL_OUTPUT) output = crc32c({static_cast<const std::byte*>(frames), count * frame_bytes}, output);
+  if (stage == RUNNEL_OUTPUT)
+    output = crc32c({static_cast<const std::byte*>(frames), count * frame_bytes}, output);
 }
 
 [[noreturn]] void failed(const char* what) noexcept {
-  print_line("FAILED in try ", kept().tries, ", boot ", kept().boots, ": ", what, ": ", runnel_last_failure());
+  print_line("FAILED in try ", kept().tries, ", boot ", kept().boots, ": ", what, ": ",
+             runnel_last_failure());
   end(1);
 }
 
@@ -120,7 +122,8 @@ std::uint32_t answer() noexcept {
   static std::int16_t samples[RUNNEL_APART_HOP];
   output = 0;
   for (std::uint32_t hop = 0, i = 0; hop < 4; ++hop) {
-    for (std::int16_t& one : samples) one = static_cast<std::int16_t>(static_cast<int>(i++ * 7919 % 6000) - 3000);
+    for (std::int16_t& one : samples)
+      one = static_cast<std::int16_t>(static_cast<int>(i++ * 7919 % 6000) - 3000);
     if (runnel_push_int16(node, samples, RUNNEL_APART_HOP) != RUNNEL_OK) failed("push");
   }
   if (runnel_end(node) != RUNNEL_OK) failed("end");
@@ -168,7 +171,8 @@ void check() noexcept {
   power_on();
   open();
   const std::uint32_t now = version();
-  if ((now != 1 && now != 2) || answer() != (now == 1 ? k.of_old : k.of_new)) failed("neither model is whole");
+  if ((now != 1 && now != 2) || answer() != (now == 1 ? k.of_old : k.of_new))
+    failed("neither model is whole");
   (now == 1 ? k.came_up_old : k.came_up_new) += 1;
   update();
   if (answer() != k.of_new || flash.violations != 0) failed("the update cannot be finished");

@@ -21,7 +21,9 @@
 namespace runnel::embedding {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + RUNNEL_ALIGNMENT - 1) / RUNNEL_ALIGNMENT * RUNNEL_ALIGNMENT; }
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + RUNNEL_ALIGNMENT - 1) / RUNNEL_ALIGNMENT * RUNNEL_ALIGNMENT;
+}
 
 Status write_folder(const std::string& folder, const std::vector<compiler::EmbeddedFile>& files) {
   for (const compiler::EmbeddedFile& file : files) {
@@ -107,9 +109,10 @@ Result<EmbedOutcome> embed_partition(const EmbedRequest& request, const compiler
     request.say(fmt::format("{}/{}: image of {} bytes, version {}{}", request.output, path, bytes.size(),
                             request.model_version, key ? ", signed" : ""));
   }
-  request.say(fmt::format("{0}/CMakeLists.txt makes the library {1}, which takes models of the profile "
-                          "{0}/{1}.profile.json: {2} kinds of operators, {3} bytes of memory",
-                          request.output, program.name, program.operators.size(), program.memory_bytes));
+  request.say(
+      fmt::format("{0}/CMakeLists.txt makes the library {1}, which takes models of the profile "
+                  "{0}/{1}.profile.json: {2} kinds of operators, {3} bytes of memory",
+                  request.output, program.name, program.operators.size(), program.memory_bytes));
   return made;
 }
 

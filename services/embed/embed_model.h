@@ -34,8 +34,8 @@ struct EmbedRequest {
   // further models that it must take, each of which gets an image, too.
   bool in_partition = false;
   std::vector<std::string> profile;
-  std::uint32_t model_version = 1;  // of the images
-  std::string key;                  // file of the key that signs them; empty: not signed
+  std::uint32_t model_version = 1;            // of the images
+  std::string key;                            // file of the key that signs them; empty: not signed
   std::function<void(std::string_view)> say;  // sentences for people; may be empty
 };
 

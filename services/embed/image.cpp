@@ -82,14 +82,13 @@ bool is_image(std::span<const std::byte> file) {
 
 Result<embed::ImageHeader> check_image(std::span<const std::byte> image) {
   if (image.size() < embed::kImageHeaderBytes)
-    return Status(Code::invalid_data) << "an image of " << image.size() << " bytes, expected more than "
-                                      << embed::kImageHeaderBytes;
-  RUNNEL_ASSIGN(embed::ImageHeader header,
-                embed::read_image_header(image.first<embed::kImageHeaderBytes>()));
+    return Status(Code::invalid_data)
+           << "an image of " << image.size() << " bytes, expected more than " << embed::kImageHeaderBytes;
+  RUNNEL_ASSIGN(embed::ImageHeader header, embed::read_image_header(image.first<embed::kImageHeaderBytes>()));
   const std::span<const std::byte> model = image.subspan(embed::kImageHeaderBytes);
   if (model.size() != header.length)
-    return Status(Code::invalid_data) << "a model of " << model.size() << " bytes, the header says "
-                                      << header.length;
+    return Status(Code::invalid_data)
+           << "a model of " << model.size() << " bytes, the header says " << header.length;
   if (sha256(model) != header.digest)
     return Status(Code::invalid_data, "the model's digest is not that of the header");
   return header;

@@ -41,10 +41,11 @@ std::string node_id(const compiler::EmbeddedNode& node) { return crypto::hex(hal
 
 // Of everything that the program and the images of its models must agree on.
 ProfileId id_of(const compiler::EmbeddedProgram& p) {
-  std::string text = fmt::format("image {} program {} profile {}\n{} {}\n{} {} {} {} {} {}\n{} {} {} {}\n",
-                                 embed::kImageFormat, embed::kProgramVersion, embed::kProfileVersion, p.name,
-                                 p.target, p.sample_type, p.sample_rate, p.channels, p.hop, p.events,
-                                 p.event_room, p.features_stage, p.output_stage, p.memory_bytes, p.fast_bytes);
+  std::string text =
+      fmt::format("image {} program {} profile {}\n{} {}\n{} {} {} {} {} {}\n{} {} {} {}\n",
+                  embed::kImageFormat, embed::kProgramVersion, embed::kProfileVersion, p.name, p.target,
+                  p.sample_type, p.sample_rate, p.channels, p.hop, p.events, p.event_room, p.features_stage,
+                  p.output_stage, p.memory_bytes, p.fast_bytes);
   for (const std::string& one : p.operators) text += one + "\n";
   for (const std::string& label : p.labels) text += compiler::quoted(label) + "\n";
   for (const compiler::EmbeddedNode& node : p.nodes) text += node_text(node);
@@ -68,7 +69,8 @@ Status differs(const std::string& what, const auto& found, const auto& expected)
 Result<Profile> parse(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || json.value("type", "") != "profile")
-    return Status(Code::invalid_data, "no profile, expected a file NAME.profile.json of runnel embed --model-partition");
+    return Status(Code::invalid_data,
+                  "no profile, expected a file NAME.profile.json of runnel embed --model-partition");
   Profile out;
   out.program_version = json.at("program_version").get<int>();
   out.profile_version = json.at("profile_version").get<int>();
@@ -100,8 +102,9 @@ Result<PartitionModel> plan_partition(const EmbedRequest& request, const compile
            << "--model-partition with " << (request.step ? "--step" : "--self-test")
            << ": a model in a partition is a file, without test vectors; expected one of them";
   if (request.memory > 0)
-    return Status(Code::invalid_argument,
-                  "--model-partition with --memory: the memory of a profile is a bound for all of its models");
+    return Status(
+        Code::invalid_argument,
+        "--model-partition with --memory: the memory of a profile is a bound for all of its models");
   PartitionModel out;
   RUNNEL_ASSIGN(out.plan, plan_program(request, load));
   compiler::EmbeddedProgram& program = out.plan.program;
@@ -134,7 +137,8 @@ Result<compiler::EmbeddedProgram> plan_profile(const EmbedRequest& request, cons
   program.model.clear();
   program.in_partition = true;
   program.memory_bytes = models[0].memory_bytes;
-  std::set<std::string> names = {models[0].file}, operators(program.operators.begin(), program.operators.end());
+  std::set<std::string> names = {models[0].file},
+                        operators(program.operators.begin(), program.operators.end());
   EmbedRequest next = request;
   next.name = program.name;
   next.hop = static_cast<int>(program.hop);
@@ -198,7 +202,8 @@ std::string text_of(const Profile& profile) {
                                  {"decision", profile.decision},
                                  {"operators", profile.operators},
                                  {"nodes", nlohmann::ordered_json::array()}};
-  for (const Profile::Node& node : profile.nodes) json["nodes"].push_back({{"type", node.type}, {"id", node.id}});
+  for (const Profile::Node& node : profile.nodes)
+    json["nodes"].push_back({{"type", node.type}, {"id", node.id}});
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -226,10 +231,11 @@ Status check_fits(const PartitionModel& model, const Profile& profile) {
       missing += (missing.empty() ? "" : ", ") + readable(one);
   }
   if (!missing.empty())
-    return Status(Code::unsupported) << "operators that the profile " << profile.name << " has not: " << missing;
+    return Status(Code::unsupported) << "operators that the profile " << profile.name
+                                     << " has not: " << missing;
   if (model.memory_bytes > profile.memory_bytes)
-    return Status(Code::out_of_memory) << model.memory_bytes << " bytes of memory, the profile " << profile.name
-                                       << " has " << profile.memory_bytes;
+    return Status(Code::out_of_memory) << model.memory_bytes << " bytes of memory, the profile "
+                                       << profile.name << " has " << profile.memory_bytes;
   if (program.sample_type != profile.samples)
     return differs("type of the samples", program.sample_type, profile.samples);
   if (program.sample_rate != profile.sample_rate)

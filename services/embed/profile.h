@@ -45,8 +45,8 @@ struct PartitionModel {
 // for a model with parts for an NPU or further models.
 Result<PartitionModel> plan_partition(const EmbedRequest& request, const compiler::LoadOptions& load);
 
-// Plans all models of the request, and gives the program that has the operators and the memory of all of them,
-// without profile_id. Errors: also mismatch for models whose front end, decision or samples differ, and
+// Plans all models of the request, and gives the program that has the operators and the memory of all of
+// them, without profile_id. Errors: also mismatch for models whose front end, decision or samples differ, and
 // invalid_argument for two of one name.
 Result<compiler::EmbeddedProgram> plan_profile(const EmbedRequest& request, const compiler::LoadOptions& load,
                                                std::vector<PartitionModel>& models);
@@ -56,8 +56,8 @@ std::string text_of(const Profile& profile);
 // Errors: not_found; invalid_data and unsupported, naming the file.
 Result<Profile> read_profile(const std::string& path);
 
-// Whether the model runs in the profile. Errors, naming what differs or is missing: unsupported for operators,
-// out_of_memory, mismatch for nodes and samples.
+// Whether the model runs in the profile. Errors, naming what differs or is missing: unsupported for
+// operators, out_of_memory, mismatch for nodes and samples.
 Status check_fits(const PartitionModel& model, const Profile& profile);
 
 }  // namespace runnel::embedding

@@ -19,9 +19,9 @@ namespace runnel::embedding {
 struct ProgramPlan {
   std::shared_ptr<const OwnedModel> model;
   std::vector<pipeline::NodeText> chain;
-  EmbeddedSpeech decoder;            // without tables: there is no decoder of speech
-  bool keep_names = false;           // a node asks for a tensor by its name
-  compiler::EmbeddedProgram program; // interpreted, with all but memory_bytes and what a mode adds
+  EmbeddedSpeech decoder;             // without tables: there is no decoder of speech
+  bool keep_names = false;            // a node asks for a tensor by its name
+  compiler::EmbeddedProgram program;  // interpreted, with all but memory_bytes and what a mode adds
   DryRun dry;
 
   [[nodiscard]] const decoding::SearchTables* search() const {

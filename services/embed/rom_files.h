@@ -12,7 +12,7 @@
 namespace runnel::embedding {
 
 struct RomParts {
-  bool vectors = false, names = false;                // are kept
+  bool vectors = false, names = false;               // are kept
   const std::vector<std::string>* labels = nullptr;  // instead of the model's; null: those
 };
 

@@ -39,7 +39,8 @@ TEST(Sha256, EveryLengthInPiecesIsThatOfTheWhole) {
     const Sha256Digest whole = sha256(all);
     for (const std::size_t piece : {1, 3, 63, 64, 65}) {
       Sha256 hash;
-      for (std::size_t at = 0; at < length; at += piece) hash.add(all.subspan(at, std::min(piece, length - at)));
+      for (std::size_t at = 0; at < length; at += piece)
+        hash.add(all.subspan(at, std::min(piece, length - at)));
       ASSERT_EQ(hash.finish(), whole) << length << " in pieces of " << piece;
     }
     if (!crypto::available()) continue;

@@ -1,11 +1,10 @@
 // Models in partitions: in place, copied, encrypted, and everything that is no model of the profile.
-#include "embed/partition/runnel_partition.h"
-
 #include <algorithm>
 #include <random>
 
 #include "base/host/crypto.h"
 #include "digits.h"
+#include "embed/partition/runnel_partition.h"
 #include "inference/host/encrypted_model.h"
 #include "tests/embed/partition/support.h"
 #include "tests/support/wav.h"
@@ -184,7 +183,8 @@ TEST_F(Partition, WhatIsNoModelOfTheProfileIsRefusedWithASentence) {
       {Bytes(100, std::byte{0}), RUNNEL_INVALID_DATA, "a partition of 100 bytes"},
       {cut, RUNNEL_INVALID_DATA, "the partition has room for " + std::to_string(good.size() - 257)},
       {with_header(good, [](auto& header) { header.length = 0; }), RUNNEL_INVALID_DATA, "a model of 0 bytes"},
-      {with_header(good, [](auto& header) { header.length = 0xFFFFFFFF; }), RUNNEL_INVALID_DATA, "a model of 4294967295"},
+      {with_header(good, [](auto& header) { header.length = 0xFFFFFFFF; }), RUNNEL_INVALID_DATA,
+       "a model of 4294967295"},
       {with_header(good, [](auto& header) { header.profile[3] ^= 1; }), RUNNEL_MISMATCH,
        "\"digits\" is made for another profile than apart"},
       {with_header(good, [](auto& header) { header.memory_bytes = RUNNEL_APART_MEMORY_BYTES + 1; }),
@@ -242,8 +242,8 @@ TEST_F(Partition, WrongCallsHaveCodes) {
   EXPECT_EQ(runnel_program_of(nullptr), nullptr);
 }
 
-int decrypt(void* user, const std::uint8_t* nonce, const std::uint8_t* associated, void* data, std::size_t bytes,
-            const std::uint8_t* tag) {
+int decrypt(void* user, const std::uint8_t* nonce, const std::uint8_t* associated, void* data,
+            std::size_t bytes, const std::uint8_t* tag) {
   crypto::Nonce n;
   crypto::Tag t;
   std::memcpy(n.data(), nonce, n.size());
@@ -281,7 +281,8 @@ TEST_F(Partition, EncryptedModelsAreDecryptedInMemory) {
   std::mt19937 random(5);
   for (int i = 0; i < 300; ++i) {
     Bytes changed = *secret;
-    changed[i < 48 ? static_cast<std::size_t>(i) : random() % changed.size()] ^= static_cast<std::byte>(1U << random() % 8);
+    changed[i < 48 ? static_cast<std::size_t>(i) : random() % changed.size()] ^=
+        static_cast<std::byte>(1U << random() % 8);
     const Mapped damaged(image_of_model(changed));
     runnel_partition of = damaged.partition();
     of.decrypt = decrypt;
@@ -325,7 +326,8 @@ TEST_F(Partition, MutatedImagesGiveACodeAndASentence) {
     }
     if (const runnel_code code = code_of(changed); code == RUNNEL_OK) {
       ++ran;
-      // What the header's checksum covers, and padding between sections of the file, which only the digest does.
+      // What the header's checksum covers, and padding between sections of the file, which only the digest
+      // does.
       ASSERT_EQ(output(), output_in_rom()) << i;
     } else {
       ASSERT_FALSE(said().empty());

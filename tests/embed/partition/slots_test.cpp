@@ -1,10 +1,9 @@
 // Updates in two slots, with the power going away at every step.
-#include "embed/partition/runnel_slots.h"
-
 #include <optional>
 #include <random>
 
 #include "base/host/signature.h"
+#include "embed/partition/runnel_slots.h"
 #include "firmware/slots/simulated_flash.h"
 #include "tests/embed/partition/support.h"
 
@@ -113,8 +112,8 @@ const Outputs& outputs() {
   return out;
 }
 
-// Version 1 of the factory, the update to version 2, its trial and its confirmation; ends where the power goes.
-// Returns whether the confirmation was made.
+// Version 1 of the factory, the update to version 2, its trial and its confirmation; ends where the power
+// goes. Returns whether the confirmation was made.
 bool whole_update(Device& device, const Bytes& next) {
   if (device.open() != RUNNEL_OK || device.start() != RUNNEL_OK) return false;
   if (device.state().running_version == 2) {
@@ -478,7 +477,8 @@ TEST(Slots, MutatedFlashGivesAModelOrACode) {
       const std::size_t where[] = {random() % 8192, 8192 + random() % 256, 8192 + 40960 + random() % 256,
                                    random() % kept.size()};
       const std::size_t at = where[random() % 4];
-      const std::size_t size = std::min<std::size_t>(random() % 2 == 0 ? 1 : random() % 400, kept.size() - at);
+      const std::size_t size =
+          std::min<std::size_t>(random() % 2 == 0 ? 1 : random() % 400, kept.size() - at);
       for (std::size_t b = 0; b < size; ++b) device.flash.bytes[at + b] = static_cast<std::byte>(random());
     }
     device.change.check_at_start = 1;

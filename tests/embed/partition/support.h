@@ -28,12 +28,15 @@ struct Aligned {
 };
 
 // The images of this build: of the digits model, and of another one.
-inline Bytes image(const std::string& name) { return read_file(std::string(PARTITION_IMAGES) + "/" + name + ".rnli"); }
+inline Bytes image(const std::string& name) {
+  return read_file(std::string(PARTITION_IMAGES) + "/" + name + ".rnli");
+}
 
 // The same image with another header.
 template <class Change>
 Bytes with_header(Bytes image, Change change) {
-  auto header = embed::read_image_header(std::span<const std::byte, embed::kImageHeaderBytes>(image.data(), embed::kImageHeaderBytes));
+  auto header = embed::read_image_header(
+      std::span<const std::byte, embed::kImageHeaderBytes>(image.data(), embed::kImageHeaderBytes));
   EXPECT_TRUE(header.ok());
   change(*header);
   const embed::ImageHeaderBytes bytes = embed::write_image_header(*header);
@@ -79,8 +82,8 @@ class Mapped {
 // The model's output frames.
 struct Tail {
   std::vector<unsigned char> bytes;
-  static void keep(void* user, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes,
-                   std::int64_t) {
+  static void keep(void* user, runnel_stage stage, const void* frames, std::size_t count,
+                   std::size_t frame_bytes, std::int64_t) {
     if (stage != RUNNEL_OUTPUT) return;
     auto& out = *static_cast<Tail*>(user);
     const auto* from = static_cast<const unsigned char*>(frames);
@@ -92,7 +95,8 @@ struct Tail {
 inline std::vector<unsigned char> output_of(runnel_node* node, Tail& tail) {
   tail.bytes.clear();
   std::vector<std::int16_t> samples(RUNNEL_APART_HOP * 8);
-  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int16_t>((i * 7919) % 6000 - 3000);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i] = static_cast<std::int16_t>((i * 7919) % 6000 - 3000);
   EXPECT_EQ(runnel_push_int16(node, samples.data(), samples.size()), RUNNEL_OK) << runnel_last_failure();
   EXPECT_EQ(runnel_end(node), RUNNEL_OK);
   return tail.bytes;

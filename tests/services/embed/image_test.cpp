@@ -31,7 +31,9 @@ class Images : public testing::Test {
     EXPECT_EQ(std::count(made->files.begin(), made->files.end(), "digits.rnli"), 1);
     EXPECT_EQ(std::count(made->files.begin(), made->files.end(), "digits_model.cpp"), 0);
   }
-  [[nodiscard]] std::string profile() const { return (folder_.path() / "digits/digits.profile.json").string(); }
+  [[nodiscard]] std::string profile() const {
+    return (folder_.path() / "digits/digits.profile.json").string();
+  }
   // The profile with a change, as a file.
   template <class Change>
   std::string changed(Change change) {
@@ -75,7 +77,8 @@ TEST_F(Images, WhatTheProfileHasNotIsNamed) {
           "bytes of memory, the profile digits has 1000");
   refused(make(changed([](auto& json) { json["nodes"][2]["id"] = "00"; })), Code::mismatch,
           "node 2 (detect) has other settings");
-  refused(make(changed([](auto& json) { json["nodes"].erase(2); })), Code::mismatch, "nodes: 3, the profile has 2");
+  refused(make(changed([](auto& json) { json["nodes"].erase(2); })), Code::mismatch,
+          "nodes: 3, the profile has 2");
   refused(make(changed([](auto& json) { json["decision"] = "detect threshold=0.9"; })), Code::mismatch,
           "node 2 (detect)");
   refused(make(changed([](auto& json) { json["program_version"] = 1; })), Code::unsupported,
@@ -83,7 +86,8 @@ TEST_F(Images, WhatTheProfileHasNotIsNamed) {
 }
 
 TEST_F(Images, DamagedProfilesAreRefused) {
-  for (const char* text : {"", "{", "[]", "{}", "{\"type\":\"profile\"}", "{\"type\":\"profile\",\"id\":3}"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", "{\"type\":\"profile\"}", "{\"type\":\"profile\",\"id\":3}"}) {
     const std::string path = (folder_.path() / "damaged.json").string();
     std::ofstream(path) << text;
     const Status status = make(path);
@@ -122,7 +126,8 @@ TEST(Signatures, AreThoseOfTheStandard) {
   std::ofstream(path) << "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb\n";
   const auto key = crypto::SigningKey::from_file(path);
   ASSERT_TRUE(key.ok()) << key.status().text();
-  EXPECT_EQ(crypto::hex(*crypto::public_key(*key)), "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+  EXPECT_EQ(crypto::hex(*crypto::public_key(*key)),
+            "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
   const std::byte message{0x72};
   EXPECT_EQ(crypto::hex(*crypto::sign(*key, {&message, 1})),
             "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
@@ -149,7 +154,8 @@ TEST_F(Images, WhatCannotBeInAPartitionIsRefused) {
   EXPECT_NE(refused([](auto& call) { call.self_test = true; }).find("--self-test"), std::string::npos);
   EXPECT_NE(refused([](auto& call) { call.memory = 50000; }).find("--memory"), std::string::npos);
   EXPECT_NE(refused([](auto& call) { call.key = "nowhere.key"; }).find("nowhere.key"), std::string::npos);
-  EXPECT_NE(refused([](auto& call) { call.profile = {RUNNEL_DIGITS_MODEL}; }).find("different names"), std::string::npos);
+  EXPECT_NE(refused([](auto& call) { call.profile = {RUNNEL_DIGITS_MODEL}; }).find("different names"),
+            std::string::npos);
   EXPECT_NE(refused([](auto& call) {
               call.in_partition = false;
               call.profile = {RUNNEL_DIGITS_MODEL};
