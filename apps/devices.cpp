@@ -10,10 +10,8 @@ namespace runnel::apps {
 namespace {
 
 void print(const pipeline::CaptureDevice& device) {
-  nlohmann::ordered_json record = {{"type", "device"},
-                                   {"node", device.node},
-                                   {"name", device.name},
-                                   {"description", device.description}};
+  nlohmann::ordered_json record = {
+      {"type", "device"}, {"node", device.node}, {"name", device.name}, {"description", device.description}};
   if (!device.unavailable.empty()) {
     record["unavailable"] = device.unavailable;
   } else if (device.most_rate > 0) {

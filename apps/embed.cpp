@@ -76,6 +76,17 @@ void add_embed(Verb verb, int& exit_code) {
               "Split heavy operators for this many cores, which runnel_use_cores() gives to the program")
       .range(1, 8);
   verb.flag("--self-test", call->request.self_test, "Keep the model's test vectors, for runnel_self_test()");
+  const Option partition = verb.flag(
+      "--model-partition", call->request.in_partition,
+      "Write a profile, whose model lies in a partition of flash, and the model's image (.rnli) beside "
+      "it (docs/model-slots.md)");
+  verb.option("--profile", call->request.profile,
+              "Further models that the profile must take, separated by commas; each gets an image")
+      .delimiter(',')
+      .needs(partition);
+  verb.option("--model-version", call->request.model_version, "Version of the images").needs(partition);
+  verb.option("--key", call->request.key, "File of the key that signs the images (runnel image keys)")
+      .needs(partition);
   verb.option("--runnel", call->request.runnel, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

@@ -10,9 +10,11 @@
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend_options.h"
 #include "inference/host/describe.h"
+#include "inference/host/encrypted_model.h"
 #include "inference/model/usage.h"
 #include "pipeline/host/registry.h"
 #include "services/describe/model_json.h"
+#include "services/embed/image.h"
 #include "services/models/find.h"
 
 namespace runnel::apps {
@@ -328,9 +330,42 @@ Status list_members(const InspectCall& call, std::span<const std::byte> bytes) {
   return {};
 }
 
+// An image of a model for a partition of flash.
+Status inspect_image(const InspectCall& call, std::span<const std::byte> bytes) {
+  if (call.dot || call.mermaid)
+    return Status(Code::invalid_argument)
+           << call.what << ": an image of a model; the model itself can be drawn from its own file";
+  const auto header = embedding::check_image(bytes);
+  if (!header.ok()) return header.status().at(call.what);
+  const bool encrypted = is_encrypted_model(bytes.subspan(embed::kImageHeaderBytes));
+  if (call.json) {
+    const nlohmann::ordered_json json = {{"type", "image"},
+                                         {"name", header->name.data()},
+                                         {"version", header->version},
+                                         {"profile", crypto::hex(header->profile)},
+                                         {"model_bytes", header->length},
+                                         {"memory_bytes", header->memory_bytes},
+                                         {"fast_bytes", header->fast_bytes},
+                                         {"sha256", crypto::hex(header->digest)},
+                                         {"signed", header->is_signed},
+                                         {"encrypted", encrypted}};
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  }
+  fmt::print("{} version {}, image of a model\n", printable(header->name.data()), header->version);
+  fmt::print("  profile    {}\n  model      {} bytes{}\n", crypto::hex(header->profile), header->length,
+             encrypted ? ", encrypted" : "");
+  fmt::print("  memory     {} bytes{}\n", header->memory_bytes,
+             header->fast_bytes > 0 ? fmt::format(", {} of fast memory", header->fast_bytes) : "");
+  fmt::print("  SHA-256    {}\n  signature  {}\n", crypto::hex(header->digest),
+             header->is_signed ? "Ed25519, not checked here (runnel image verify)" : "none");
+  return {};
+}
+
 Status inspect_file(const InspectCall& call) {
   if (call.flags.member.empty()) {
     RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.what));
+    if (embedding::is_image(bytes)) return inspect_image(call, bytes);
     if (compiler::is_espdl_package(bytes)) return list_members(call, bytes);
   }
   return inspect_model(call);
@@ -422,7 +457,8 @@ Status inspect(const InspectCall& call) {
 
 void add_inspect(Verb verb, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  verb.positional("WHAT", call->what, "Model file or name, text graph or .rnlg file, or the name of a node")
+  verb.positional("WHAT", call->what,
+                  "Model file or name, image of a model, text graph or .rnlg file, or the name of a node")
       .required();
   verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();
   add_model_flags(verb, call->flags);

@@ -39,7 +39,10 @@ std::string header(const EmbeddedProgram& p) {
   std::string out = fmt::format(
       "/* {0} as a program of runnel (runnel.h). {1} */\n#ifndef {2}_H\n#define {2}_H\n\n#include "
       "\"{3}\"\n\n",
-      p.origin, kMade, big, p.npu.empty() ? "embed/runnel.h" : "embed/npu/runnel_npu.h");
+      p.origin, kMade, big,
+      p.in_partition  ? "embed/partition/runnel_slots.h"
+      : p.npu.empty() ? "embed/runnel.h"
+                      : "embed/npu/runnel_npu.h");
   if (p.counters) out += "#include \"embed/measure/runnel_measure.h\"\n\n";
   if (p.cores > 1)
     out += fmt::format(
@@ -58,16 +61,17 @@ std::string header(const EmbeddedProgram& p) {
                      big, p.memory_bytes);
   if (p.fast_bytes > 0)
     out += fmt::format("/* Of the second tier. */\n#define {}_FAST_BYTES {}\n", big, p.fast_bytes);
+  if (!p.in_partition) out += fmt::format("#define {}_MODEL_BYTES {}\n", big, model_bytes(p));
   out += fmt::format(
-      "#define {0}_MODEL_BYTES {1}\n#define {0}_SAMPLE_RATE {2}\n#define {0}_CHANNELS {3}\n/* Samples that "
+      "#define {0}_SAMPLE_RATE {2}\n#define {0}_CHANNELS {3}\n/* Samples that "
       "are worked on at once: best pushed so many at a time. */\n#define {0}_HOP {4}\n"
       "#define {0}_LABELS {5}\n/* Samples are {6}. */\n#define {0}_SAMPLE_BYTES {7}\n\n",
       big, model_bytes(p), p.sample_rate, p.channels, p.hop, p.labels.size(), p.sample_type,
       p.sample_type == "int16" ? 2 : 4);
   out += fmt::format(
-      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\nextern const runnel_program runnel_{};\n#ifdef "
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\nextern const runnel_{} runnel_{};\n#ifdef "
       "__cplusplus\n}}\n#endif\n\n#endif\n",
-      p.name);
+      p.in_partition ? "profile" : "program", p.name);
   return out;
 }
 
@@ -144,7 +148,10 @@ std::string program_source(const EmbeddedProgram& p) {
   std::string out = fmt::format(
       "// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include "
       "\"embed/program.h\"\n{}",
-      p.origin, kMade, p.name, p.compiled ? "#include \"kernels/rom_kernels.h\"\n" : "");
+      p.origin, kMade, p.name,
+      p.in_partition ? "#include \"embed/partition/profile.h\"\n"
+      : p.compiled   ? "#include \"kernels/rom_kernels.h\"\n"
+                     : "");
   if (!p.operators.empty())
     out +=
         "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include "
@@ -155,7 +162,8 @@ std::string program_source(const EmbeddedProgram& p) {
   if (p.counters) headers.insert("embed/measure/timed_infer.h");
   if (p.cores > 1) headers.insert("embed/cores/cores_infer.h");
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
-  out += fmt::format("\nextern \"C\" const unsigned char {};\n", array_of(p, "model", p.model));
+  if (!p.in_partition)
+    out += fmt::format("\nextern \"C\" const unsigned char {};\n", array_of(p, "model", p.model));
   for (const EmbeddedProgram::Model& one : p.models)
     out += fmt::format("extern \"C\" const unsigned char {};\n", array_of(p, one.name, one.file));
   out += "\n";
@@ -202,23 +210,34 @@ std::string program_source(const EmbeddedProgram& p) {
     std::replace(text.begin(), text.end(), '-', '_');
     return text;
   }();
-  out += fmt::format(
-      "constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n "
-      "   .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n"
-      "{15}    .make_loader = {12},\n    .compiled = {16},\n    .operators = {13},\n    .labels = {3},\n"
-      "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
-      "{5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
-      "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n  "
-      "  .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n{14}{17}"
-      "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
-      p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
-      p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
-      !p.models.empty() ? "embed::rom_models_loader"
-      : p.compiled      ? "nullptr"
-                        : "embed::rom_loader",
-      p.operators.empty() ? "{}" : "kOperators", p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n",
-      p.models.empty() ? "" : "    .models = kModels,\n", p.compiled,
+  const std::string loads = p.in_partition ? "    .model = {},\n"
+                                           : fmt::format(
+                                                 "    .model = {{runnel_{0}_model, sizeof "
+                                                 "runnel_{0}_model}},\n{1}    .make_loader = {2},\n    "
+                                                 ".compiled = {3},\n",
+                                                 p.name, p.models.empty() ? "" : "    .models = kModels,\n",
+                                                 !p.models.empty() ? "embed::rom_models_loader"
+                                                 : p.compiled      ? "nullptr"
+                                                                   : "embed::rom_loader",
+                                                 p.compiled);
+  const std::string members = fmt::format(
+      "    .target = embed::Target::{0},\n    .name = {1},\n{12}    .operators = {10},\n    .labels = {2},\n"
+      "    .samples = DType::{3},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
+      "{4}_CHANNELS, .clock = {{.sample_rate = {4}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
+      "    .hop = {4}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {5},\n    .features_stage = {6},\n  "
+      "  .output_stage = {7},\n    .events = {8},\n    .event_room = {9},\n{11}{14}"
+      "    .memory_bytes = {4}_MEMORY_BYTES,\n    .fast_bytes = {13},\n",
+      target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
+      p.features_stage, p.output_stage, p.events, p.event_room, p.operators.empty() ? "{}" : "kOperators",
+      p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n", loads, p.fast_bytes,
       has_link(p) ? "    .infer = &kInferLink,\n" : "");
+  if (!p.in_partition)
+    return out + fmt::format("constinit const runnel_program runnel_{} = {{\n{}}};\n", p.name, members);
+  std::string id;
+  for (const std::uint8_t byte : p.profile_id) id += std::to_string(byte) + ", ";
+  out += fmt::format(
+      "constinit const runnel_profile runnel_{} = {{\n    .id = {{{}}},\n    .program = {{\n{}    }},\n}};\n",
+      p.name, id, members);
   return out;
 }
 
@@ -241,12 +260,16 @@ if(NOT TARGET runnel::embed)
   add_compile_options(-ffunction-sections -fdata-sections)   # so that the linker can leave out what is not used
   add_subdirectory(${{RUNNEL_DIR}} ${{CMAKE_CURRENT_BINARY_DIR}}/runnel EXCLUDE_FROM_ALL)
 endif()
-add_library({1} STATIC {1}.cpp {1}_model.cpp)
+add_library({1} STATIC {1}.cpp{5})
 target_include_directories({1} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries({1} PUBLIC runnel::{4} PRIVATE runnel_flags)
 target_compile_options({1} PRIVATE -Os)   # what is hot lies in runnel's kernels
 )",
-                     p.origin, p.name, kMade, p.runnel_folder, p.npu.empty() ? "embed" : "embed_npu");
+                     p.origin, p.name, kMade, p.runnel_folder,
+                     p.in_partition  ? "embed_partition"
+                     : p.npu.empty() ? "embed"
+                                     : "embed_npu",
+                     p.in_partition ? std::string() : " " + p.name + "_model.cpp");
 }
 
 }  // namespace
@@ -322,10 +345,11 @@ Result<std::vector<EmbeddedFile>> write_sources(const EmbeddedProgram& program) 
   if (!is_identifier(program.name))
     return Status(Code::invalid_argument) << "the name \"" << program.name
                                           << "\", expected letters, digits and _: it becomes part of C names";
-  return std::vector<EmbeddedFile>{{program.name + ".h", header(program)},
+  std::vector<EmbeddedFile> out = {{program.name + ".h", header(program)},
                                    {program.name + ".cpp", program_source(program)},
-                                   {program.name + "_model.cpp", model_source(program)},
                                    {"CMakeLists.txt", cmake_source(program)}};
+  if (!program.in_partition) out.push_back({program.name + "_model.cpp", model_source(program)});
+  return out;
 }
 
 }  // namespace runnel::compiler

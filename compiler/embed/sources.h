@@ -1,6 +1,7 @@
 // A model and its graph as C++ source for firmware: what `runnel embed` writes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -53,6 +54,9 @@ struct EmbeddedProgram {
   int cores = 1;          // that its heavy operators are split for (embed/cores)
   std::uint32_t model_sum = 0;
   bool measured = false;  // memory_bytes is what the board took, not a bound
+  // The model lies in a partition of its own: a profile is written instead of a program with a model.
+  bool in_partition = false;
+  std::array<std::uint8_t, 16> profile_id{};  // that images must have
 };
 
 struct EmbeddedFile {

@@ -2,220 +2,40 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <cstdlib>
 #include <filesystem>
-#include <limits>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/host/output_file.h"
-#include "base/host/output_name.h"
 #include "compiler/embed/sources.h"
-#include "compiler/ir/model_graph.h"
 #include "embed/runnel.h"
-#include "pipeline/host/text.h"
 #include "services/device/model_sum.h"
 #include "services/embed/build_system.h"
 #include "services/embed/compiled_node.h"
-#include "services/embed/dry_device.h"
-#include "services/embed/dry_run.h"
+#include "services/embed/image.h"
 #include "services/embed/node_source.h"
+#include "services/embed/profile.h"
+#include "services/embed/program_plan.h"
 #include "services/embed/rom_files.h"
-#include "services/embed/speech.h"
-#include "services/listen/model_graph.h"
 
 namespace runnel::embedding {
 namespace {
 
-constexpr std::array<std::string_view, 6> kProcessors = {"cortex-m4", "cortex-m7", "cortex-m55",
-                                                         "rv32imac",  "rv32imafc", "rv64gc"};
-constexpr int kMaxCores = 8;
-constexpr std::array<std::string_view, 4> kFloatFrontEnds = {"fbank", "mfcc", "spectrogram", "stft"};
-
-bool is_one_of(std::string_view text, std::span<const std::string_view> all) {
-  return std::find(all.begin(), all.end(), text) != all.end();
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + RUNNEL_ALIGNMENT - 1) / RUNNEL_ALIGNMENT * RUNNEL_ALIGNMENT;
 }
 
-// Processors are targets of their own; other values say how to import a foreign file.
-bool names_processor(std::string_view target) {
-  return target.starts_with("cortex-") || target.starts_with("rv");
-}
-
-Status check_range(std::string_view option, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most) return {};
-  return Status(Code::invalid_argument) << option << " " << value << ": expected " << least << " to " << most;
-}
-
-Status check_request(const EmbedRequest& request) {
-  if (request.output.empty()) return Status(Code::invalid_argument, "no output, expected a folder to write");
-  RUNNEL_TRY(check_output_name(request.output, {}));
-  if (names_processor(request.target) && !is_one_of(request.target, kProcessors)) {
-    return Status(Code::invalid_argument)
-           << "--target " << request.target
-           << ": expected cortex-m4, cortex-m7, cortex-m55, rv32imac, rv32imafc or rv64gc";
+Status write_folder(const std::string& folder, const std::vector<compiler::EmbeddedFile>& files) {
+  for (const compiler::EmbeddedFile& file : files) {
+    const std::filesystem::path path = std::filesystem::path(folder) / file.path;
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error) return Status(Code::io_error) << path.parent_path().string() << ": " << error.message();
+    RUNNEL_TRY(write_file(path, std::as_bytes(std::span(file.text))));
   }
-  if (!request.samples.empty() && request.samples != "int16" && request.samples != "float32")
-    return Status(Code::invalid_argument) << "--samples " << request.samples << ": expected int16 or float32";
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  RUNNEL_TRY(check_range("--sample-rate", request.sample_rate, 0, kMost));
-  RUNNEL_TRY(check_range("--channels", request.channels, 1, 256));
-  RUNNEL_TRY(check_range("--hop", request.hop, 0, kMost));
-  RUNNEL_TRY(check_range("--events", request.events, 1, 1000));
-  RUNNEL_TRY(check_range("--memory", request.memory, 0, kMaxMemory));
-  RUNNEL_TRY(check_range("--fast", request.fast, 0, kMaxMemory));
-  RUNNEL_TRY(check_range("--cores", request.cores, 1, kMaxCores));
-  if (request.step && request.cores > 1)
-    return Status(Code::invalid_argument,
-                  "--step --cores: operators of a compiled model are not split; expected one of them");
-  if (request.step && request.self_test)
-    return Status(Code::invalid_argument,
-                  "--step --self-test: a compiled model has no test vectors; expected one of them");
   return {};
-}
-
-// The name of a file for a comment in C++ or CMake: it can neither end the comment nor continue after it.
-std::string in_comment(std::string name) {
-  for (char& letter : name) {
-    if (static_cast<unsigned char>(letter) < 32 || letter == 127 || letter == '\\' || letter == '*')
-      letter = '_';
-  }
-  return name;
-}
-
-std::string identifier(std::string text) {
-  for (char& letter : text) letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) text.insert(0, "model_");
-  return text;
-}
-
-// What the request alone says of the program.
-compiler::EmbeddedProgram program_of(const EmbedRequest& request) {
-  const std::filesystem::path model(request.model);
-  compiler::EmbeddedProgram program;
-  program.name = request.name.empty() ? identifier(model.stem().string()) : request.name;
-  program.origin = in_comment(model.filename().string());
-  if (names_processor(request.target)) program.target = request.target;
-  program.runnel_folder = request.runnel;
-  program.channels = request.channels;
-  program.event_room = request.events;
-  program.sample_type = !request.samples.empty() ? request.samples
-                        : request.channels == 1  ? "int16"
-                                                 : "float32";
-  program.fast_bytes = static_cast<std::size_t>(request.fast);
-  program.counters = request.counters;
-  program.cores = request.cores;
-  return program;
-}
-
-// The nodes of the graph without model file and source, in order.
-Result<std::vector<pipeline::NodeText>> chain_of(const EmbedRequest& request, const Model& model) {
-  RUNNEL_ASSIGN(const std::string around,
-                listen::text_around({request.model, request.front_end, request.decision}, model));
-  RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(around));
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (graph.nodes[i].input != static_cast<int>(i) - 1 || !graph.nodes[i].more_inputs.empty()) {
-      return Status(Code::unsupported)
-             << "the graph \"" << around
-             << "\" has branches; one chain from the samples to the decision can be embedded";
-    }
-  }
-  return std::move(graph.nodes);
-}
-
-// What the chain says besides its nodes.
-struct ChainFacts {
-  EmbeddedSpeech decoder;        // without tables: there is no decoder of speech
-  bool keep_names = false;       // a node asks for a tensor by its name
-  std::int64_t sample_rate = 0;  // that a front end expects; 0: none does
-};
-
-// Adds the nodes of the chain to the program. In the chain, models get the names that they have in it.
-Result<ChainFacts> add_nodes(const EmbedRequest& request, const compiler::LoadOptions& load,
-                             const Model& model, std::vector<pipeline::NodeText>& chain,
-                             compiler::EmbeddedProgram& program) {
-  ChainFacts facts;
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    pipeline::NodeText& node = chain[i];
-    if (node.type == "infer") {
-      program.output_stage = static_cast<int>(i);
-      program.features_stage = static_cast<int>(i) - 1;
-    }
-    if (request.target == "rv32imac" && program.output_stage < 0 && is_one_of(node.type, kFloatFrontEnds)) {
-      request.say(fmt::format(
-          "{} computes in floating point, which {} has not: each operation takes some 50 instructions; "
-          "microfrontend has fixed point",
-          node.type, request.target));
-    }
-    for (pipeline::ParameterText& parameter : node.parameters) {
-      if (node.type == "infer" && parameter.key == "output") facts.keep_names = true;
-      if (node.type == "infer" && parameter.key == "model") parameter.value = program.name;
-      if (parameter.key == "sample_frequency" && facts.sample_rate == 0)
-        facts.sample_rate = std::atoll(parameter.value.c_str());
-    }
-    RUNNEL_ASSIGN(EmbeddedSpeech speech, take_speech(node, model, load, request.say));
-    RUNNEL_ASSIGN(compiler::EmbeddedNode one, node_source(node, i, program.name, speech));
-    program.nodes.push_back(std::move(one));
-    if (speech.tables != nullptr) facts.decoder = std::move(speech);
-  }
-  for (const EmbeddedSpeech::Part& part : facts.decoder.parts) {
-    RUNNEL_ASSIGN(std::vector<std::byte> file, rom_model(part.model->model(), false, false));
-    program.models.push_back({part.name, std::move(file)});
-  }
-  return facts;
-}
-
-// Those of the decoder's words, of the decision's own parameter, or of the model.
-std::vector<std::string> program_labels(const Model& model, const pipeline::NodeText& decision,
-                                        const decoding::SearchTables* search) {
-  std::vector<std::string> labels;
-  if (search != nullptr) {
-    labels.assign(search->graph.words.begin(), search->graph.words.end());
-    return labels;
-  }
-  if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr) {
-    for (const flatbuffers::String* label : *pipeline->labels()) labels.push_back(label->str());
-  }
-  for (const pipeline::ParameterText& parameter : decision.parameters) {
-    if (parameter.key != "labels" || parameter.value.empty()) continue;
-    labels.clear();
-    for (std::size_t at = 0; at <= parameter.value.size();) {
-      const std::size_t comma = std::min(parameter.value.find(',', at), parameter.value.size());
-      labels.push_back(parameter.value.substr(at, comma - at));
-      at = comma + 1;
-    }
-  }
-  return labels;
-}
-
-// Numbers, for a decision without other labels.
-std::vector<std::string> numbers_of_classes(const Model& model) {
-  const Shape& shape = model.tensor(model.outputs()[0]).shape;
-  std::vector<std::string> labels;
-  for (std::int64_t i = 0; i < shape[shape.rank - 1]; ++i) labels.push_back(std::to_string(i));
-  return labels;
-}
-
-// Finds the type of the samples and the hop, unless the request has them, and the memory.
-Result<DryRun> settle(const EmbedRequest& request, const std::vector<pipeline::NodeText>& chain,
-                      const decoding::SearchTables* search, compiler::EmbeddedProgram& program) {
-  const DryModel interpreted{.search = search, .counters = program.counters, .cores = program.cores};
-  program.hop = request.hop > 0 ? request.hop : 16;
-  auto dry = dry_run(program, chain, program.fast_bytes, interpreted);
-  if (!dry.ok() && request.samples.empty() && program.sample_type == "int16" &&
-      dry.status().code() == Code::mismatch) {
-    program.sample_type = "float32";
-    dry = dry_run(program, chain, program.fast_bytes, interpreted);
-  }
-  if (dry.ok() && request.hop == 0) {
-    program.hop = dry->hop;
-    dry = dry_run(program, chain, program.fast_bytes, interpreted);
-  }
-  return dry;
 }
 
 // In place of the node of the inference: one whose operators are split, and one that measures them.
@@ -232,17 +52,6 @@ void extend_infer(compiler::EmbeddedProgram& program) {
   }
 }
 
-Status write_folder(const std::string& folder, const std::vector<compiler::EmbeddedFile>& files) {
-  for (const compiler::EmbeddedFile& file : files) {
-    const std::filesystem::path path = std::filesystem::path(folder) / file.path;
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error) return Status(Code::io_error) << path.parent_path().string() << ": " << error.message();
-    RUNNEL_TRY(write_file(path, std::as_bytes(std::span(file.text))));
-  }
-  return {};
-}
-
 void say_done(const EmbedRequest& request, BuildSystem system, const EmbedOutcome& made) {
   const std::string library =
       system == BuildSystem::cmake
@@ -256,63 +65,32 @@ void say_done(const EmbedRequest& request, BuildSystem system, const EmbedOutcom
         "parts run on {}: runnel_npu_add() in embed/npu/runnel_npu.h gives it to the program", made.npu));
 }
 
-}  // namespace
-
-Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions load) {
-  if (!request.say) request.say = [](std::string_view) {};
-  RUNNEL_TRY(check_request(request));
-  RUNNEL_ASSIGN(const BuildSystem system, build_system(request.build_system));
-  load.target = names_processor(request.target) ? "" : request.target;
-  RUNNEL_ASSIGN(const auto owned, load_noted(request.model, load, request.say));
-  const Model& model = owned->model();
-  // The functions of runnel.h have one text of a failure, and NPUs one list, for the whole program.
-  static std::mutex turn;
-  const std::lock_guard lock(turn);
-
-  compiler::EmbeddedProgram program = program_of(request);
-  RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(request, model));
-  RUNNEL_ASSIGN(const ChainFacts facts, add_nodes(request, load, model, chain, program));
-  const decoding::SearchTables* const search =
-      facts.decoder.tables == nullptr ? nullptr : &facts.decoder.tables->tables();
-  const int stored_rate = model.pipeline() == nullptr ? 0 : model.pipeline()->sample_rate();
-  program.sample_rate = request.sample_rate > 0 ? request.sample_rate
-                        : stored_rate > 0       ? stored_rate
-                        : facts.sample_rate > 0 ? facts.sample_rate
-                                                : 16000;
-  RUNNEL_ASSIGN(program.operators, operators_of(&model, facts.decoder));
-  EmbedOutcome made;
-  made.kinds = program.operators;
-  RUNNEL_ASSIGN(program.npu, add_dry_device(model));
-  if (request.self_test && compiler::graph_of(model).vectors.empty())
-    return Status(Code::not_found) << request.model << ": --self-test, but the model has no test vectors";
-  RUNNEL_ASSIGN(program.model, rom_model(model, request.self_test, facts.keep_names));
-  program.labels = program_labels(model, chain.back(), search);
-
-  auto dry = settle(request, chain, search, program);
-  if (!dry.ok()) return dry.status().at(request.model);
-  program.events = dry->events;
+// The program with its model.
+Status finish_program(const EmbedRequest& request, ProgramPlan& plan) {
+  compiler::EmbeddedProgram& program = plan.program;
+  const Model& model = plan.model->model();
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
-    if (!dry->decisions[i].empty()) decision_in_rom(dry->decisions[i], i, program.nodes[i]);
+    if (!plan.dry.decisions[i].empty()) decision_in_rom(plan.dry.decisions[i], i, program.nodes[i]);
   }
   if (request.step) {
-    RUNNEL_ASSIGN(program.operators, operators_of(nullptr, facts.decoder));
-    if (const Status status = compile_node(model, chain, program.fast_bytes, program, *dry); !status.ok())
+    RUNNEL_ASSIGN(program.operators, operators_of(nullptr, plan.decoder));
+    if (const Status status = compile_node(model, plan.chain, program.fast_bytes, program, plan.dry);
+        !status.ok())
       return status.at(request.model);
   }
   program.model_sum = model_sum(model);
   extend_infer(program);
-  if (program.events && program.labels.empty() && search == nullptr)
+  if (program.events && program.labels.empty() && plan.search() == nullptr)
     program.labels = numbers_of_classes(model);
   program.measured = request.memory > 0;
-  program.memory_bytes = (request.memory > 0 ? static_cast<std::size_t>(request.memory) : dry->memory_bytes) +
-                         RUNNEL_ALIGNMENT - 1;
-  program.memory_bytes -= program.memory_bytes % RUNNEL_ALIGNMENT;
-  RUNNEL_ASSIGN(auto sources, compiler::write_sources(program));
-  RUNNEL_ASSIGN(const auto files, files_for(system, program, std::move(sources)));
-  RUNNEL_TRY(write_folder(request.output, files));
+  program.memory_bytes =
+      aligned(request.memory > 0 ? static_cast<std::size_t>(request.memory) : plan.dry.memory_bytes);
+  return {};
+}
 
+EmbedOutcome outcome_of(const compiler::EmbeddedProgram& program, const Model& model) {
+  EmbedOutcome made;
   made.name = program.name;
-  for (const compiler::EmbeddedFile& file : files) made.files.push_back(file.path);
   made.model_bytes = program.model.size();
   made.operators = model.operator_count();
   made.sample_rate = static_cast<int>(program.sample_rate);
@@ -322,6 +100,61 @@ Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions loa
   made.memory_bytes = program.memory_bytes;
   made.fast_bytes = program.fast_bytes;
   made.npu = program.npu;
+  return made;
+}
+
+// A profile, the program of it, and an image of each model.
+Result<EmbedOutcome> embed_partition(const EmbedRequest& request, const compiler::LoadOptions& load) {
+  std::vector<PartitionModel> models;
+  RUNNEL_ASSIGN(compiler::EmbeddedProgram program, plan_profile(request, load, models));
+  Profile profile = profile_of(program, request);
+  program.profile_id = profile.id;
+  RUNNEL_ASSIGN(const std::optional<crypto::SigningKey> key, signing_key(request.key));
+  // Everything that can fail comes before the first file.
+  std::vector<std::pair<std::string, std::vector<std::byte>>> images;
+  for (PartitionModel& one : models) {
+    RUNNEL_ASSIGN(auto image, image_of(one, profile.id, request.model_version, key));
+    images.emplace_back(one.file + ".rnli", std::move(image));
+  }
+  RUNNEL_ASSIGN(auto files, compiler::write_sources(program));
+  files.push_back({program.name + ".profile.json", text_of(profile)});
+  RUNNEL_TRY(write_folder(request.output, files));
+  EmbedOutcome made = outcome_of(program, models[0].plan.model->model());
+  made.kinds = models[0].plan.program.operators;
+  made.model_bytes = models[0].plan.program.model.size();
+  for (const compiler::EmbeddedFile& file : files) made.files.push_back(file.path);
+  for (const auto& [path, bytes] : images) {
+    RUNNEL_TRY(write_file(std::filesystem::path(request.output) / path, bytes));
+    made.files.push_back(path);
+    request.say(fmt::format("{}/{}: image of {} bytes, version {}{}", request.output, path, bytes.size(),
+                            request.model_version, key ? ", signed" : ""));
+  }
+  request.say(
+      fmt::format("{0}/CMakeLists.txt makes the library {1}, which takes models of the profile "
+                  "{0}/{1}.profile.json: {2} kinds of operators, {3} bytes of memory",
+                  request.output, program.name, program.operators.size(), program.memory_bytes));
+  return made;
+}
+
+}  // namespace
+
+Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions load) {
+  if (!request.say) request.say = [](std::string_view) {};
+  RUNNEL_ASSIGN(const BuildSystem system, build_system(request.build_system));
+  const std::lock_guard lock(turn());
+  if (request.in_partition) return embed_partition(request, load);
+  if (!request.profile.empty() || !request.key.empty())
+    return Status(Code::invalid_argument,
+                  "--profile and --key are about models in partitions: expected --model-partition");
+  RUNNEL_ASSIGN(ProgramPlan plan, plan_program(request, load));
+  const std::vector<std::string> kinds = plan.program.operators;
+  RUNNEL_TRY(finish_program(request, plan));
+  RUNNEL_ASSIGN(auto sources, compiler::write_sources(plan.program));
+  RUNNEL_ASSIGN(const auto files, files_for(system, plan.program, std::move(sources)));
+  RUNNEL_TRY(write_folder(request.output, files));
+  EmbedOutcome made = outcome_of(plan.program, plan.model->model());
+  made.kinds = kinds;
+  for (const compiler::EmbeddedFile& file : files) made.files.push_back(file.path);
   say_done(request, system, made);
   return made;
 }

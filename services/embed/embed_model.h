@@ -31,7 +31,13 @@ struct EmbedRequest {
   int sample_rate = 0, channels = 1, hop = 0, events = 4;  // Hz, -, samples, decisions; 0: as by default
   std::int64_t memory = 0, fast = 0;                       // bytes; 0: a bound, one tier
   bool self_test = false, step = false, counters = false;
-  int cores = 1;                              // that share heavy operators, 1 to 8
+  int cores = 1;  // that share heavy operators, 1 to 8
+  // A profile with an image of the model beside it, instead of a program with the model in it; `profile`:
+  // further models that it must take, each of which gets an image, too.
+  bool in_partition = false;
+  std::vector<std::string> profile;
+  std::uint32_t model_version = 1;            // of the images
+  std::string key;                            // file of the key that signs them; empty: not signed
   std::function<void(std::string_view)> say;  // sentences for people; may be empty
 };
 

@@ -9,14 +9,15 @@
 
 namespace runnel::embedding {
 
-Result<std::vector<std::byte>> rom_model(const Model& model, bool keep_vectors, bool keep_names) {
+Result<std::vector<std::byte>> rom_model(const Model& model, const RomParts& parts) {
   compiler::Graph graph = compiler::graph_of(model);
-  if (!keep_vectors) graph.vectors.clear();
+  if (!parts.vectors) graph.vectors.clear();
   graph.metadata.clear();
   graph.pipeline.front_end.clear();
   graph.pipeline.decision.clear();
+  if (parts.labels != nullptr) graph.pipeline.labels = *parts.labels;
   compiler::WriteOptions options;
-  options.strip_names = !keep_names;
+  options.strip_names = !parts.names;
   options.blocks.clear();
   // Frames count along its time axis, so the axis must be that of the file.
   options.plan = model.plan() != nullptr;

@@ -11,8 +11,13 @@
 
 namespace runnel::embedding {
 
+struct RomParts {
+  bool vectors = false, names = false;               // are kept
+  const std::vector<std::string>* labels = nullptr;  // instead of the model's; null: those
+};
+
 // The model without the parts that only hosts read. Errors: those of the writer.
-Result<std::vector<std::byte>> rom_model(const Model& model, bool keep_vectors, bool keep_names);
+Result<std::vector<std::byte>> rom_model(const Model& model, const RomParts& parts);
 
 // Symbols of the operators of the model files, each once: of the recogniser (null: it is compiled), and of
 // the parts of its decoder. Error: unsupported for an operator without a symbol.

@@ -57,6 +57,7 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
        {"INPUT", "--calib", "--output", "--bits", "=8", "--scheme", "=pow2", "--target", "--frontend",
         "--bits-of", "--with", "--without", "--eval", "--report"}},
       {"npu", {"disasm", "validate", "sim"}},
+      {"image", {"make", "sign", "verify", "keys"}},
       {"inspect", {"WHAT", "--block", "=0", "--json", "--dot", "--mermaid"}},
       {"check", {"MODEL", "WAV", "--frames", "=0", "--seed", "=1"}},
       {"bench",

@@ -442,7 +442,8 @@ TEST(SavedBytes, AreRefusedWhenDamagedAndTheNodeStaysAsItWas) {
 TEST(SavedBytes, OtherWordsAreRefused) {
   const runnel::test::TemporaryFolder folder;
   const std::string lexicon = (folder.path() / "words.txt").string();
-  const std::string graph = kInfer + " ! ctc mode=beam beam=4 blank=silence units=words lexicon='" + lexicon + "'";
+  const std::string graph =
+      kInfer + " ! ctc mode=beam beam=4 blank=silence units=words lexicon='" + lexicon + "'";
   std::vector<std::byte> saved;
   for (const char* const words : {"0\n1\n2 3\n", "0\n1\n2 3\n", "0\n1\n2 4\n"}) {
     std::ofstream(lexicon) << words;
