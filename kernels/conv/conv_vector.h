@@ -279,6 +279,24 @@ template <class V, class Dot, int kVectors, class Finisher>
   dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
 }
 
+// The same for all whole groups of channels of a plain plan, without a call for each: for vector units with
+// many registers, whose groups are small.
+template <class V, class Dot, class Finisher>
+[[gnu::noinline]] void dense_groups(const Conv& conv, const ConvPlan& plan, const Block& block,
+                                    std::int64_t frames, const std::int8_t* weights, std::int32_t first,
+                                    std::int32_t last) noexcept {
+  constexpr std::int32_t kGroup = 4 * V::kLanes;
+  const std::int64_t group_weights = plan.group_weights;
+  for (; last - first >= kGroup; first += kGroup, weights += group_weights) {
+    const Finisher finish(conv, plan, first, first, kGroup);
+    Block here = block;
+    std::int64_t left = frames;
+    if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, 4, 4>(plan, finish, here, left, weights, first);
+    dense_blocks<V, Dot, 4, 2>(plan, finish, here, left, weights, first);
+    dense_blocks<V, Dot, 4, 1>(plan, finish, here, left, weights, first);
+  }
+}
+
 template <class V, class Dot, bool kSum>
 struct Dense {
   using Element = std::int8_t;
@@ -302,7 +320,7 @@ struct Dense {
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
                     const std::int8_t* weights, std::int32_t first, std::int32_t count) noexcept {
     if (kVectors == 4 && plan.plain && count == kGroups * kGroup) {
-      if constexpr (kVectors == 4) {
+      if constexpr (kVectors == 4 && !requires { V::kKeepsLimits; }) {
         if (plan.shift_stride == 0)
           finished<kGroups, 4, PlainHalfUp<V, kSum, true>>(conv, plan, block, frames, weights, first, count);
         else
@@ -326,6 +344,19 @@ struct Dense {
                      Channels channels) noexcept {
     const std::int8_t* weights = plan.weights + channels.first / kGroup * plan.group_weights;
     std::int32_t first = channels.first;
+    if constexpr (requires { V::kKeepsLimits; }) {
+      if (plan.plain && channels.last - first >= kGroup) {
+        if (plan.shift_stride == 0)
+          dense_groups<V, Dot, PlainHalfUp<V, kSum, true>>(conv, plan, block, frames, weights, first,
+                                                           channels.last);
+        else
+          dense_groups<V, Dot, PlainHalfUp<V, kSum, false>>(conv, plan, block, frames, weights, first,
+                                                            channels.last);
+        const std::int32_t whole = (channels.last - first) / kGroup;
+        first += whole * kGroup;
+        weights += whole * plan.group_weights;
+      }
+    }
     if constexpr (V::kFrames == 1 && V::kGroups == 2) {
       for (; channels.last - first >= 2 * kGroup; first += 2 * kGroup, weights += 2 * plan.group_weights) {
         group<2, 4>(conv, plan, block, frames, weights, first, 2 * kGroup);
