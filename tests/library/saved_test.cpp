@@ -100,8 +100,9 @@ struct Files {
     std::ofstream(in / "words.txt") << "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     std::ofstream(in / "hotwords.txt") << "3 :1.5\n4 5 :2\n";
 #ifdef MAKE_TRANSDUCER
-    if (!std::filesystem::exists(in / "joiner.onnx"))
+    if (!std::filesystem::exists(in / "joiner.onnx")) {
       EXPECT_EQ(runnel::test::run_program({MAKE_TRANSDUCER, folder}).exit_code, 0);
+    }
 #endif
   }
   std::string folder;
