@@ -4,7 +4,6 @@
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
 #   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
 #                  long test of many mutations for a minute only), the tests labelled `threads` under ThreadSanitizer,
-#                  kernels, front ends and inference on emulated 64-bit Arm (arm64_tests.sh),
 #                  and each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
@@ -192,16 +191,6 @@ if [[ $all -eq 1 ]]; then
     say "no test is labelled threads: nothing to run under ThreadSanitizer"
   fi
 fi
-
-# Where the compiler, the emulator or the libraries for arm64 cannot be had, that is said, and no failure.
-arm64() {
-  "$root/scripts/install.sh" arm || true
-  local status=0
-  "$root/scripts/arm64_tests.sh" ready || status=$?
-  if [[ $status -eq 77 ]]; then return 0; fi
-  [[ $status -eq 0 ]] && "$root/scripts/arm64_tests.sh" build && "$root/scripts/arm64_tests.sh" run
-}
-if [[ $all -eq 1 ]]; then limited "testing on emulated 64-bit Arm" arm64 || true; fi
 
 if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus

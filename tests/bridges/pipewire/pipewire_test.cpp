@@ -213,7 +213,7 @@ TEST(PipeWire, DevicesListsItsNodes) {
   const runnel::test::Output output = runnel::test::run_program({runnel::test::program(), "devices"});
   EXPECT_EQ(output.exit_code, 0) << output.err;
   EXPECT_THAT(output.out,
-              HasSubstr("\"api\":\"pipewire\",\"name\":\"room\",\"description\":\"A room (what it plays)\""));
+              HasSubstr("\"node\":\"pipewire\",\"name\":\"room\",\"description\":\"A room (what it plays)\""));
 }
 
 }  // namespace
