@@ -10,6 +10,7 @@
 #include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/latency.h"
 #include "pipeline/host/registry.h"
+#include "pipeline/nodes/decode/decoder.h"
 #include "services/listen/listen_graph.h"
 #include "services/listen/model_graph.h"
 #include "services/models/find.h"

@@ -212,8 +212,9 @@ TEST(PipeWire, DevicesListsItsNodes) {
   ASSERT_TRUE(own.started()) << text_in(own.folder() / "daemon.err");
   const runnel::test::Output output = runnel::test::run_program({runnel::test::program(), "devices"});
   EXPECT_EQ(output.exit_code, 0) << output.err;
-  EXPECT_THAT(output.out,
-              HasSubstr("\"node\":\"pipewire\",\"name\":\"room\",\"description\":\"A room (what it plays)\""));
+  EXPECT_THAT(
+      output.out,
+      HasSubstr("\"node\":\"pipewire\",\"name\":\"room\",\"description\":\"A room (what it plays)\""));
 }
 
 }  // namespace
