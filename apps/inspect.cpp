@@ -14,7 +14,7 @@
 #include "inference/model/usage.h"
 #include "pipeline/host/registry.h"
 #include "services/describe/model_json.h"
-#include "services/embed/image.h"
+#include "services/embed/partition/image.h"
 #include "services/models/find.h"
 
 namespace runnel::apps {

@@ -105,14 +105,14 @@ void runnel_node::state(runnel::StateArchive& archive) {
 }
 
 std::size_t runnel_node::saved_bytes() const {
-  if (!program->savable().ok()) return 0;
+  if (!program->saveable().ok()) return 0;
   runnel::StateArchive archive = runnel::StateArchive::measuring();
   const_cast<runnel_node*>(this)->state(archive);  // which measuring and saving leave as it is
   return Header::kBytes + archive.bytes();
 }
 
 Status runnel_node::save(std::span<std::byte> to) const {
-  RUNNEL_TRY(program->savable());
+  RUNNEL_TRY(program->saveable());
   const std::size_t size = saved_bytes();
   if (to.size() < size)
     return Status(Code::out_of_memory) << "room for " << to.size() << " saved bytes, expected at least "
@@ -135,7 +135,7 @@ Status runnel_node::save(std::span<std::byte> to) const {
 }
 
 Status runnel_node::restore(std::span<const std::byte> from) {
-  RUNNEL_TRY(program->savable());
+  RUNNEL_TRY(program->saveable());
   if (from.size() < Header::kBytes)
     return Status(Code::invalid_data) << from.size() << " saved bytes, expected at least " << Header::kBytes;
   Header saved;

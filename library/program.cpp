@@ -137,7 +137,7 @@ Status Program::build(const std::string& around) {
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> graph, convert(around));
   text_ = to_text(graph->text());
   memory_bytes_ = graph->packed_bytes();
-  savable_ = check_savable(*graph);
+  saveable_ = check_saveable(*graph);
   for (int i = 0; i < graph->size(); ++i) {
     const pipeline::Node* const node = graph->stage(i).node;
     if (dynamic_cast<const pipeline::Infer*>(node) != nullptr) {

@@ -27,7 +27,7 @@ class Program {
   // A graph of it, in one zeroed piece of memory.
   [[nodiscard]] Result<std::unique_ptr<pipeline::Graph>> make_graph() const;
   // Whether its nodes can be saved. Error: unsupported, with the node that cannot.
-  [[nodiscard]] const Status& savable() const noexcept { return savable_; }
+  [[nodiscard]] const Status& saveable() const noexcept { return saveable_; }
   // Of what nodes with the same states have in common: graph, models, settings, and what the files hold that
   // decoders name. The first call computes it.
   [[nodiscard]] std::uint32_t identity() const;
@@ -56,7 +56,7 @@ class Program {
   std::vector<std::string> labels_;
   std::vector<const char*> label_pointers_;
   std::size_t memory_bytes_ = 0;
-  Status savable_;
+  Status saveable_;
   std::uint32_t tables_ = 0;  // of decoders: words, phrases
   mutable std::once_flag identified_, measured_;
   mutable std::uint32_t identity_ = 0;

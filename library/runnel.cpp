@@ -173,7 +173,7 @@ size_t runnel_saved_bytes(const runnel_node* node) {
   if (node == nullptr) return bytes;
   guarded([&]() -> Status {
     bytes = node->saved_bytes();
-    return node->program->savable();
+    return node->program->saveable();
   });
   return bytes;
 }

@@ -9,7 +9,7 @@ using pipeline::NodeState;
 
 namespace {
 
-constexpr NodeState kOwn[] = {
+constexpr NodeState kOwnStates[] = {
     pipeline::saved_node<PushedSamples>(),
     pipeline::stateless_node<DecisionSink>(),  // what waits is in the outbox
     pipeline::stateless_node<FrameSink>(),
@@ -20,14 +20,14 @@ constexpr NodeState kOwn[] = {
 
 const NodeState* state_of(const pipeline::NodeType& type) noexcept {
   for (const std::span<const NodeState> rows :
-       {std::span<const NodeState>(kOwn), pipeline::host_node_states(), pipeline::device_node_states()}) {
+       {std::span<const NodeState>(kOwnStates), pipeline::host_node_states(), pipeline::device_node_states()}) {
     for (const NodeState& row : rows)
       if (row.type == &type) return &row;
   }
   return nullptr;
 }
 
-Status check_savable(const pipeline::Graph& graph) {
+Status check_saveable(const pipeline::Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     const NodeState* const row = state_of(*graph.stage(i).type);
     if (row != nullptr && row->run != nullptr) continue;

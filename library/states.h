@@ -12,7 +12,7 @@ namespace runnel::library {
 const pipeline::NodeState* state_of(const pipeline::NodeType& type) noexcept;
 
 // Whether a graph can be saved. Error: unsupported, with the first node that cannot.
-Status check_savable(const pipeline::Graph& graph);
+Status check_saveable(const pipeline::Graph& graph);
 
 // The executor and all nodes of a graph that can be saved. Between two steps only.
 void graph_state(pipeline::Graph& graph, StateArchive& archive) noexcept;

@@ -1,5 +1,5 @@
 // runnel image: makes, signs and verifies images of models for partitions of flash.
-#include "services/embed/image.h"
+#include "services/embed/partition/image.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -14,9 +14,9 @@
 #include "services/device/model_sum.h"
 #include "services/embed/build_system.h"
 #include "services/embed/compiled_node.h"
-#include "services/embed/image.h"
+#include "services/embed/partition/image.h"
 #include "services/embed/node_source.h"
-#include "services/embed/profile.h"
+#include "services/embed/partition/profile.h"
 #include "services/embed/program_plan.h"
 #include "services/embed/rom_files.h"
 

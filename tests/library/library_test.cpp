@@ -345,7 +345,7 @@ TEST(Library, RefusesWithASentence) {
     EXPECT_EQ(program, nullptr);
     return std::string(runnel_last_failure());
   };
-  EXPECT_THAT(refused("rate=0"), HasSubstr("from 1 to 768000"));
+  EXPECT_THAT(refused("rate=-1"), HasSubstr("from 0 to 768000"));
   EXPECT_THAT(refused("rate=abc"), HasSubstr("abc"));
   EXPECT_THAT(refused("rates=8000"), HasSubstr("did you mean"));
   EXPECT_THAT(refused("threshold=2"), HasSubstr("from 0 to 1"));

@@ -1,4 +1,4 @@
-#include "services/embed/image.h"
+#include "services/embed/partition/image.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Profiles and images on the desk: who fits, who signs, and what is refused by name.
-#include "services/embed/image.h"
+#include "services/embed/partition/image.h"
 
 #include <gtest/gtest.h>
 

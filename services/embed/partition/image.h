@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "compiler/import/load.h"
 #include "embed/partition/image_header.h"
-#include "services/embed/profile.h"
+#include "services/embed/partition/profile.h"
 
 namespace runnel::embedding {
 

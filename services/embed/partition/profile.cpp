@@ -1,4 +1,4 @@
-#include "services/embed/profile.h"
+#include "services/embed/partition/profile.h"
 
 #include <fmt/format.h>
 
