@@ -20,7 +20,8 @@ constexpr NodeState kOwnStates[] = {
 
 const NodeState* state_of(const pipeline::NodeType& type) noexcept {
   for (const std::span<const NodeState> rows :
-       {std::span<const NodeState>(kOwnStates), pipeline::host_node_states(), pipeline::device_node_states()}) {
+       {std::span<const NodeState>(kOwnStates), pipeline::host_node_states(),
+        pipeline::device_node_states()}) {
     for (const NodeState& row : rows)
       if (row.type == &type) return &row;
   }
