@@ -17,6 +17,7 @@ function(stand_in_image target family)
     set(scripts ${startup})
     target_sources(${target} PRIVATE ${startup}/startup.cpp ${startup}/clock.cpp)
     target_link_options(${target} PRIVATE --specs=nano.specs -nostartfiles)
+    target_compile_options(${target} PRIVATE -mno-unaligned-access)   # the start-up code traps them
   endif()
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_compile_definitions(${target} PRIVATE RUNNEL_SYSTICK_HZ=25000000)
