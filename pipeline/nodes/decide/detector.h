@@ -473,6 +473,16 @@ void Detector<Self, Defers>::state(Archive& archive) noexcept {
   if constexpr (Defers::kPossible) {
     if (deferral_.on()) deferral_.state(archive, seen_);
   }
+  // Sums of posteriors are of 32 bits. Deferred frames, the last ones, have logits: any value.
+  std::int64_t deferred = 0;
+  if constexpr (Defers::kPossible) deferred = deferral_.frames();
+  for (std::int64_t k = 0; archive.ok() && k < window; ++k) {
+    const std::int64_t age = (seen_ - 1 - k) % window;  // 0: the last frame
+    if ((age < 0 ? age + window : age) < deferred) continue;
+    const std::uint32_t* const slot = history_ + k * f.classes;
+    archive.expect(std::all_of(slot, slot + classes, [](std::uint32_t one) { return one <= kOne; }),
+                   "a posterior");
+  }
   archive.value(armed_);
   archive.bounded(wanted_quiet_, 0, std::max(f.warm_up_frames, f.refractory_frames));
   archive.bounded(quiet_, 0, wanted_quiet_);

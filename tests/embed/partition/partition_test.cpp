@@ -23,10 +23,14 @@ class Partition : public testing::Test {
     return code;
   }
   // The code for an image in a partition of its size.
-  runnel_code code_of(const Bytes& bytes) { return prepare(Mapped(bytes).partition()); }
+  runnel_code code_of(const Bytes& bytes) {
+    mapped_ = std::make_unique<Mapped>(bytes);
+    return prepare(mapped_->partition());
+  }
   static std::string said() { return runnel_last_failure(); }
 
   std::unique_ptr<Aligned> memory_ = std::make_unique<Aligned>();
+  std::unique_ptr<Mapped> mapped_;  // what the node of code_of() reads
   std::vector<unsigned char> output() { return output_of(node_, tail_); }
 
   runnel_node* node_ = nullptr;
