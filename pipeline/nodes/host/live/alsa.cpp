@@ -67,7 +67,7 @@ Status Alsa::prepare(NodeContext& context) noexcept {
                                                        : Overload::block));
   rate = capture_.device().rate();
   channels = capture_.device().channels();
-  samples_.resize(static_cast<std::size_t>(capture_.slot_frames() * channels));
+  reader_.make(capture_.ring(), capture_.slot_frames(), channels);
   Format& output = context.output;
   output.kind = Kind::audio;
   output.dtype = DType::float32;
@@ -78,36 +78,10 @@ Status Alsa::prepare(NodeContext& context) noexcept {
   return {};
 }
 
-// Takes the next slot. False when the ring is empty, or when the slot follows a gap and earlier samples must
-// be given first.
 bool Alsa::refill(Output& out) noexcept {
-  CaptureRing& ring = capture_.ring();
-  const CaptureRing::Slot* slot = ring.take();
-  if (slot == nullptr) return false;
-  held_ = slot->count;
-  given_ = 0;
-  to_float(capture_.device().code(), slot->data,
-           std::span(samples_).first(static_cast<std::size_t>(held_ * channels)));
-  const std::int64_t lost = slot->first - position_;
-  ring.release();
-  if (lost == 0) return true;
-  pending_lost_ = lost;
-  return out.count == 0;
-}
-
-// With hysteresis: from half full until nearly empty.
-void Alsa::look_at_queue() noexcept {
-  if (overload != "skip-inference") return;
-  const std::size_t filled = capture_.ring().filled(), slots = capture_.ring().slots();
-  overloaded_ = 2 * filled >= slots || (overloaded_ && 8 * filled > slots);
-}
-
-void Alsa::give(Output& out) noexcept {
-  const std::int64_t count = std::min(out.capacity - out.count, held_ - given_);
-  std::copy_n(samples_.data() + given_ * channels, count * channels, out.as<float>() + out.count * channels);
-  out.count += count;
-  given_ += count;
-  position_ += count;
+  return reader_.refill(out, [this](const std::byte* bytes, std::span<float> samples) {
+    to_float(capture_.device().code(), bytes, samples);
+  });
 }
 
 void Alsa::wait() noexcept {
@@ -121,9 +95,9 @@ void Alsa::wait() noexcept {
 
 Status Alsa::process(const Block&, Output& out) noexcept {
   if (!capture_.running()) RUNNEL_TRY(capture_.start(std::llround(duration * rate), realtime));
-  look_at_queue();
+  if (overload == "skip-inference") reader_.look_at_queue();
   while (out.count < out.capacity) {
-    if (held_ == given_) {
+    if (reader_.empty()) {
       // In this order: once the thread has finished, all that it put into the ring is visible.
       const bool finished = capture_.finished();
       if (!refill(out)) {
@@ -131,7 +105,7 @@ Status Alsa::process(const Block&, Output& out) noexcept {
         if (finished) {
           RUNNEL_TRY(capture_.failure());
           // Samples dropped or lost after the last one in the ring.
-          out.lost = capture_.device().position() - position_;
+          out.lost = capture_.device().position() - reader_.position();
           out.end = true;
           return {};
         }
@@ -140,13 +114,7 @@ Status Alsa::process(const Block&, Output& out) noexcept {
         continue;
       }
     }
-    if (pending_lost_ > 0) {
-      if (out.count > 0) break;
-      out.lost = pending_lost_;
-      position_ += pending_lost_;
-      pending_lost_ = 0;
-    }
-    give(out);
+    if (!reader_.give(out)) break;
   }
   if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) capture_.ask_to_stop();
   return {};

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "pipeline/host/live/alsa_capture.h"
+#include "pipeline/host/live/capture_reader.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/host/live/live_source.h"
 
@@ -36,22 +36,16 @@ class Alsa final : public Node, public LiveSource {
   Text note() const noexcept override;
   CaptureFacts capture_facts() const override;
   std::int64_t waited_nanoseconds() const noexcept override { return waited_; }
-  bool overloaded() const noexcept override { return overloaded_; }
+  bool overloaded() const noexcept override { return reader_.overloaded(); }
 
  private:
-  void look_at_queue() noexcept;
   bool refill(Output& out) noexcept;
-  void give(Output& out) noexcept;
   void wait() noexcept;
 
   AlsaCapture capture_;
+  CaptureReader reader_;
   const std::atomic<bool>* stop_ = nullptr;
-  std::int64_t position_ = 0;  // index of the next sample to give
-  std::int64_t waited_ = 0;    // ns
-  bool overloaded_ = false;
-  std::int64_t pending_lost_ = 0;      // before the current slot
-  std::vector<float> samples_;         // of one slot
-  std::int64_t given_ = 0, held_ = 0;  // frames of the slot: given already, in total
+  std::int64_t waited_ = 0;  // ns
 };
 
 }  // namespace runnel::pipeline

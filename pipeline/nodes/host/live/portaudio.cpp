@@ -64,7 +64,7 @@ Status PortAudio::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(capture_.open(settings, queue, overload == "drop-oldest"));
   rate = capture_.rate();
   channels = capture_.channels();
-  samples_.resize(static_cast<std::size_t>(capture_.slot_frames() * channels));
+  reader_.make(capture_.ring(), capture_.slot_frames(), channels);
   Format& output = context.output;
   output.kind = Kind::audio;
   output.dtype = DType::float32;
@@ -81,38 +81,13 @@ Status PortAudio::start() noexcept {
   return capture_.start(std::llround(duration * rate));
 }
 
-// Takes the next slot. False when the ring is empty, or when the slot follows a gap and earlier samples must
-// be given first.
 bool PortAudio::refill(Output& out) noexcept {
-  CaptureRing& ring = capture_.ring();
-  const CaptureRing::Slot* slot = ring.take();
-  if (slot == nullptr) return false;
-  held_ = slot->count;
-  given_ = 0;
-  // Infinities and NaN of a broken driver become 0, as with other sources.
-  std::memcpy(samples_.data(), slot->data, static_cast<std::size_t>(held_ * channels) * sizeof(float));
-  for (float& sample : samples_) sample = std::isfinite(sample) ? sample : 0;
-  const std::int64_t lost = slot->first - position_;
-  ring.release();
-  heard_ = now();
-  if (lost == 0) return true;
-  pending_lost_ = lost;
-  return out.count == 0;
-}
-
-// With hysteresis: from half full until nearly empty.
-void PortAudio::look_at_queue() noexcept {
-  if (overload != "skip-inference") return;
-  const std::size_t filled = capture_.ring().filled(), slots = capture_.ring().slots();
-  overloaded_ = 2 * filled >= slots || (overloaded_ && 8 * filled > slots);
-}
-
-void PortAudio::give(Output& out) noexcept {
-  const std::int64_t count = std::min(out.capacity - out.count, held_ - given_);
-  std::copy_n(samples_.data() + given_ * channels, count * channels, out.as<float>() + out.count * channels);
-  out.count += count;
-  given_ += count;
-  position_ += count;
+  return reader_.refill(out, [this](const std::byte* bytes, std::span<float> samples) {
+    // Infinities and NaN of a broken driver become 0, as with other sources.
+    std::memcpy(samples.data(), bytes, samples.size_bytes());
+    for (float& sample : samples) sample = std::isfinite(sample) ? sample : 0;
+    heard_ = now();
+  });
 }
 
 void PortAudio::wait() noexcept {
@@ -156,9 +131,9 @@ Status PortAudio::silent() noexcept {
 
 Status PortAudio::process(const Block&, Output& out) noexcept {
   if (!started_) RUNNEL_TRY(start());
-  look_at_queue();
+  if (overload == "skip-inference") reader_.look_at_queue();
   while (out.count < out.capacity) {
-    if (held_ == given_) {
+    if (reader_.empty()) {
       // In this order: once the stream is inactive, all that it put into the ring is visible.
       const bool active = capture_.active();
       if (!refill(out)) {
@@ -167,7 +142,7 @@ Status PortAudio::process(const Block&, Output& out) noexcept {
         if (!active) RUNNEL_TRY(inactive(ended));
         if (ended) {
           // Samples dropped or lost after the last one in the ring.
-          out.lost = capture_.position() - position_;
+          out.lost = capture_.position() - reader_.position();
           out.end = true;
           return {};
         }
@@ -177,13 +152,7 @@ Status PortAudio::process(const Block&, Output& out) noexcept {
         continue;
       }
     }
-    if (pending_lost_ > 0) {
-      if (out.count > 0) break;
-      out.lost = pending_lost_;
-      position_ += pending_lost_;
-      pending_lost_ = 0;
-    }
-    give(out);
+    if (!reader_.give(out)) break;
   }
   if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) capture_.ask_to_stop();
   return {};

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "pipeline/host/live/capture_reader.h"
 #include "pipeline/host/live/portaudio/capture.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/host/live/live_source.h"
@@ -34,28 +34,22 @@ class PortAudio final : public Node, public LiveSource {
   Text note() const noexcept override;
   CaptureFacts capture_facts() const override;
   std::int64_t waited_nanoseconds() const noexcept override { return waited_; }
-  bool overloaded() const noexcept override { return overloaded_; }
+  bool overloaded() const noexcept override { return reader_.overloaded(); }
 
  private:
   Status start() noexcept;
-  void look_at_queue() noexcept;
   bool refill(Output& out) noexcept;
-  void give(Output& out) noexcept;
   void wait() noexcept;
   Status inactive(bool& ended) noexcept;
   Status silent() noexcept;
 
   PortAudioCapture capture_;
+  CaptureReader reader_;
   const std::atomic<bool>* stop_ = nullptr;
   bool started_ = false, away_ = false, gone_ = false;
-  double left_ = 0;            // when it was unplugged, s
-  double heard_ = 0;           // when the latest sample was there, s
-  std::int64_t position_ = 0;  // index of the next sample to give
-  std::int64_t waited_ = 0;    // ns
-  bool overloaded_ = false;
-  std::int64_t pending_lost_ = 0;      // before the current slot
-  std::vector<float> samples_;         // of one slot
-  std::int64_t given_ = 0, held_ = 0;  // frames of the slot: given already, in total
+  double left_ = 0;          // when it was unplugged, s
+  double heard_ = 0;         // when the latest sample was there, s
+  std::int64_t waited_ = 0;  // ns
 };
 
 }  // namespace runnel::pipeline
