@@ -24,10 +24,6 @@ std::string shown(const std::vector<std::string>& arguments) {
   return text;
 }
 
-void append(std::string& bytes, std::uint32_t value, int count) {
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i) & 255);
-}
-
 }  // namespace
 
 std::string model() {
@@ -150,29 +146,6 @@ std::vector<std::int16_t> tone_words(double seconds, int rate) {
     samples[i] = static_cast<std::int16_t>(value + static_cast<double>(noise >> 28) - 8);
   }
   return samples;
-}
-
-std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format,
-                      std::uint32_t promised) {
-  const auto frame = static_cast<std::uint32_t>(channels * bits / 8);
-  std::string bytes = "RIFF";
-  append(bytes, 36 + promised, 4);
-  bytes += "WAVEfmt ";
-  append(bytes, 16, 4);
-  append(bytes, static_cast<std::uint32_t>(format), 2);
-  append(bytes, static_cast<std::uint32_t>(channels), 2);
-  append(bytes, static_cast<std::uint32_t>(rate), 4);
-  append(bytes, static_cast<std::uint32_t>(rate) * frame, 4);
-  append(bytes, frame, 2);
-  append(bytes, static_cast<std::uint32_t>(bits), 2);
-  bytes += "data";
-  append(bytes, promised, 4);
-  return bytes + data;
-}
-
-void write_wav(const fs::path& path, const std::vector<std::int16_t>& samples, int rate, int channels) {
-  const std::string data(reinterpret_cast<const char*>(samples.data()), samples.size() * 2);
-  write_text(path, wav_bytes(data, rate, channels, 16, 1, static_cast<std::uint32_t>(data.size())));
 }
 
 }  // namespace runnel::apps::test

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/data.h"
+#include "tests/support/wav.h"
 
 namespace runnel::apps::test {
 
@@ -39,12 +40,8 @@ std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 // Bursts of tones of changing pitch with pauses between them, at 16 bits: something to decide about.
 std::vector<std::int16_t> tone_words(double seconds, int rate);
-// A WAV file; `samples` are interleaved.
-void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate = 16000,
-               int channels = 1);
-// The bytes of one, for files that are wrong on purpose. `format` 1: integers, 3: floats.
-std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format,
-                      std::uint32_t promised);
+using runnel::test::wav_bytes;
+using runnel::test::write_wav;
 
 // A decision that finds something in any sound: every label counts.
 inline constexpr const char* kEager =

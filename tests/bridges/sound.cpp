@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <numbers>
 #include <sstream>
 
@@ -22,28 +21,6 @@ std::vector<std::int16_t> tones(double seconds, int rate) {
     samples.push_back(static_cast<std::int16_t>(loud * std::sin(2 * std::numbers::pi * pitch * second)));
   }
   return samples;
-}
-
-void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate,
-               int channels) {
-  std::ofstream out(path, std::ios::binary);
-  const auto number = [&out](std::uint32_t value, int bytes) {
-    out.write(reinterpret_cast<const char*>(&value), bytes);
-  };
-  const auto bytes = static_cast<std::uint32_t>(samples.size() * 2);
-  out << "RIFF";
-  number(36 + bytes, 4);
-  out << "WAVEfmt ";
-  number(16, 4);
-  number(1, 2);
-  number(static_cast<std::uint32_t>(channels), 2);
-  number(static_cast<std::uint32_t>(rate), 4);
-  number(static_cast<std::uint32_t>(rate * channels * 2), 4);
-  number(static_cast<std::uint32_t>(channels * 2), 2);
-  number(16, 2);
-  out << "data";
-  number(bytes, 4);
-  out.write(reinterpret_cast<const char*>(samples.data()), static_cast<std::streamsize>(bytes));
 }
 
 std::string program_hears(const std::filesystem::path& wav, const std::vector<std::string>& more,

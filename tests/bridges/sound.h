@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/wav.h"
+
 namespace runnel::bridges::test {
 
 // The bundled model of digits, as a path.
@@ -16,9 +18,7 @@ inline constexpr const char* kEager =
 
 // Tones of changing pitch with pauses, mono.
 std::vector<std::int16_t> tones(double seconds, int rate = 16000);
-// `channels` interleaved.
-void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate,
-               int channels = 1);
+using runnel::test::write_wav;
 
 // The lines of events that `runnel listen digits --wav` prints about a file with further arguments, whose
 // source is then `source`.

@@ -15,10 +15,12 @@
 
 #include "library/runnel_host.h"
 #include "tests/support/data.h"
+#include "tests/support/wav.h"
 
 namespace runnel::library::test {
 namespace {
 
+using runnel::test::write_wav;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -89,28 +91,6 @@ std::string heard(runnel_node* node, const std::vector<std::int16_t>& samples, s
   EXPECT_EQ(runnel_end(node), RUNNEL_OK) << runnel_last_failure();
   fetch(node, lines);
   return lines;
-}
-
-void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate,
-               int channels) {
-  std::ofstream out(path, std::ios::binary);
-  const auto number = [&out](std::uint32_t value, int bytes) {
-    out.write(reinterpret_cast<const char*>(&value), bytes);
-  };
-  const auto bytes = static_cast<std::uint32_t>(samples.size() * 2);
-  out << "RIFF";
-  number(36 + bytes, 4);
-  out << "WAVEfmt ";
-  number(16, 4);
-  number(1, 2);
-  number(static_cast<std::uint32_t>(channels), 2);
-  number(static_cast<std::uint32_t>(rate), 4);
-  number(static_cast<std::uint32_t>(rate * channels * 2), 4);
-  number(static_cast<std::uint32_t>(channels * 2), 2);
-  number(16, 2);
-  out << "data";
-  number(bytes, 4);
-  out.write(reinterpret_cast<const char*>(samples.data()), static_cast<std::streamsize>(bytes));
 }
 
 // The lines of events that the program prints about a recording.

@@ -1,10 +1,18 @@
 #include "tests/support/wav.h"
 
 #include <cstring>
+#include <fstream>
 
 #include "tests/support/data.h"
 
 namespace runnel::test {
+namespace {
+
+void append(std::string& bytes, std::uint32_t value, int count) {
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i) & 255);
+}
+
+}  // namespace
 
 std::vector<float> Wav::floats() const {
   std::vector<float> out;
@@ -44,6 +52,31 @@ Wav read_wav(const std::filesystem::path& path) {
     at += 8 + size + (size & 1);
   }
   return wav;
+}
+
+std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format,
+                      std::uint32_t promised) {
+  const auto frame = static_cast<std::uint32_t>(channels * bits / 8);
+  std::string bytes = "RIFF";
+  append(bytes, 36 + promised, 4);
+  bytes += "WAVEfmt ";
+  append(bytes, 16, 4);
+  append(bytes, static_cast<std::uint32_t>(format), 2);
+  append(bytes, static_cast<std::uint32_t>(channels), 2);
+  append(bytes, static_cast<std::uint32_t>(rate), 4);
+  append(bytes, static_cast<std::uint32_t>(rate) * frame, 4);
+  append(bytes, frame, 2);
+  append(bytes, static_cast<std::uint32_t>(bits), 2);
+  bytes += "data";
+  append(bytes, promised, 4);
+  return bytes + data;
+}
+
+void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate,
+               int channels) {
+  const std::string data(reinterpret_cast<const char*>(samples.data()), samples.size() * 2);
+  const std::string bytes = wav_bytes(data, rate, channels, 16, 1, static_cast<std::uint32_t>(data.size()));
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 }  // namespace runnel::test
