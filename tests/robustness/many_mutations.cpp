@@ -18,7 +18,19 @@ std::int64_t mutation_setting(const char* name, std::int64_t otherwise) {
   return value == nullptr ? otherwise : std::atoll(value);
 }
 
-void mutate_many(const std::vector<Subject>& all) {
+// Those whose names contain RUNNEL_MUTATION_SUBJECT.
+static std::vector<Subject> wanted(const std::vector<Subject>& all) {
+  const char* const part = std::getenv("RUNNEL_MUTATION_SUBJECT");
+  std::vector<Subject> some;
+  for (const Subject& subject : all) {
+    if (part == nullptr || subject.name.find(part) != std::string::npos) some.push_back(subject);
+  }
+  return some;
+}
+
+void mutate_many(const std::vector<Subject>& given) {
+  const std::vector<Subject> all = wanted(given);
+  if (all.empty()) GTEST_SKIP() << "SKIPPED: nothing here is named as RUNNEL_MUTATION_SUBJECT says";
   const std::int64_t count = mutation_setting("RUNNEL_MUTATIONS", 1000000),
                      seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);
   auto seed = static_cast<std::uint64_t>(mutation_setting("RUNNEL_MUTATION_SEED", 1));

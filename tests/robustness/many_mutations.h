@@ -4,6 +4,7 @@
 //   RUNNEL_MUTATIONS total number (default: 1,000,000)
 //   RUNNEL_MUTATION_SECONDS time limit (default: 420)
 //   RUNNEL_MUTATION_SEED      the first batch's seed (default: 1)
+//   RUNNEL_MUTATION_SUBJECT   only files whose names contain this (default: all)
 #pragma once
 
 #include <cstddef>
