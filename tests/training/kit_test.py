@@ -19,6 +19,7 @@ except ImportError as missing:
 import align
 import audio
 import augment
+import collect
 import features
 import sources
 import train
@@ -57,6 +58,26 @@ class Words(unittest.TestCase):
             else:
                 self.assertLessEqual(set(drawn.split()), set(self.model.grammar.words()))
         self.assertEqual(self.model.grammar.draw(Draws(np.random.default_rng(3)), 0), self.model.grammar.draw(Draws(np.random.default_rng(3)), 0))
+
+    def test_synthetic_phrases_are_of_known_words_and_of_voices_that_are_not_held_out(self):
+        settings = self.model.settings
+        settings['words']['dictionary'] = str(self.model.folder / settings['words']['lexicon'])  # the large one may be missing
+        settings['synthetic']['phrases'] = 3000
+        drawn = collect.synthetic(self.model)
+        self.assertEqual(len(drawn), 3000)
+        self.assertEqual(drawn, collect.synthetic(self.model))
+        others = set((TRAINING / 'kit' / 'words.txt').read_text(encoding='utf-8').split())
+        self.assertLessEqual({w for _, text in drawn for w in text.split()}, others | set(self.model.grammar.words()) | set(sources.NUMBERS) | {'rubout'})
+        heard = {voice for voice, _ in drawn}
+        self.assertIn('pico/en-GB', heard)
+        self.assertFalse(heard & {f'{source}/{speaker}' for source, speaker in self.model.held_out})
+        self.assertFalse({v for v in heard if 'alan' in v or 'awb' in v})  # one speaker by two names
+        shares = settings['synthetic']['programs']
+        for program, share in shares.items():
+            part = sum(v.startswith(program + '/') for v, _ in drawn) / len(drawn)
+            self.assertAlmostEqual(part, share / sum(shares.values()), delta=0.04)
+        numbers = sum(set(text.split()) <= set(sources.NUMBERS) for _, text in drawn) / len(drawn)
+        self.assertGreater(numbers, settings['synthetic']['numbers'] - 0.03)
 
     def test_a_grammar_by_hand(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,19 +1,23 @@
-"""Synthetic speech by espeak-ng, flite and festival. Each call speaks a text with a drawn rate and pitch."""
+"""Synthetic speech by espeak-ng, flite, festival, SVOX Pico and RHVoice. Each call speaks a text with a drawn rate and pitch."""
 import tempfile
 from pathlib import Path
 
 import audio
 
+PROGRAMS = {'espeak': 'espeak-ng', 'flite': 'flite', 'festival': 'text2wave', 'pico': 'pico2wave', 'rhvoice': 'RHVoice-test'}
 ACCENTS = ('en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-gbclan', 'en-gb-x-gbcwmd')
 VARIANTS = ('m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8', 'f1', 'f2', 'f3', 'f4', 'f5', 'klatt2', 'klatt4', 'steph', 'Andrea', 'Alex',
             'Michael', 'adam', 'linda', 'belinda', 'quincy', 'Lee')
 FLITE = ('kal16', 'rms', 'slt', 'awb')
 FESTIVAL = ('kal_diphone', 'cmu_us_slt_arctic_hts', 'ked_diphone')
+PICO = ('en-US', 'en-GB')
+RHVOICE = ('bdl', 'clb', 'slt')  # not its other English voices: "alan" is the speaker of flite's awb, the others are not for commercial use
 
 
 def voices():
-    """All voices by name: `espeak/ACCENT+VARIANT`, `flite/NAME`, `festival/NAME`."""
-    return [f'espeak/{a}+{v}' for a in ACCENTS for v in VARIANTS] + [f'flite/{v}' for v in FLITE] + [f'festival/{v}' for v in FESTIVAL]
+    """All voices by name: `espeak/ACCENT+VARIANT`, `PROGRAM/NAME` of the others."""
+    out = [f'espeak/{a}+{v}' for a in ACCENTS for v in VARIANTS]
+    return out + [f'{p}/{v}' for p, names in (('flite', FLITE), ('festival', FESTIVAL), ('pico', PICO), ('rhvoice', RHVOICE)) for v in names]
 
 
 def speak(voice, text, random):
@@ -27,6 +31,13 @@ def speak(voice, text, random):
             low, high = (140, 230) if name == 'slt' else (85, 150)
             command = ['flite', '-voice', name, '--setf', f'duration_stretch={random.uniform(.8, 1.3):.2f}', '--setf',
                        f'int_f0_target_mean={random.uniform(low, high):.0f}', '-t', text, '-o', str(path)]
+        elif program == 'pico':
+            marked = f'<speed level="{random.integers(75, 135)}"><pitch level="{random.integers(75, 140)}">{text}</pitch></speed>'
+            command = ['pico2wave', '-l', name, '-w', str(path), marked]
+        elif program == 'rhvoice':
+            (Path(folder) / 'text').write_text(text)
+            command = ['RHVoice-test', '-p', name, '-r', str(random.integers(75, 140)), '-t', str(random.integers(75, 130)),
+                       '-i', str(Path(folder) / 'text'), '-o', str(path)]
         else:
             (Path(folder) / 'text').write_text(text)
             command = ['text2wave', '-o', str(path), '-eval', f"(voice_{name})", '-eval',
