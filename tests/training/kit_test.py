@@ -100,6 +100,15 @@ class OtherVoices(unittest.TestCase):
         self.assertLess(train.other_throat(values, 0.87)[0].argmax(), 20)
         np.testing.assert_allclose(train.other_throat(np.full((2, 40), 3.5), 0.9), 3.5, atol=1e-5)
 
+    def test_a_channel_adds_the_same_curve_to_every_frame(self):
+        values = np.random.default_rng(2).standard_normal((30, 40)).astype(np.float32)
+        changed = train.other_channel(values, np.random.default_rng(3))
+        curve = changed - values
+        self.assertLess(np.abs(curve - curve[0]).max(), 1e-5)
+        self.assertGreater(np.abs(curve[0]).max(), 0.1)
+        self.assertLess(np.abs(np.diff(curve[0])).max(), 0.5)  # it is smooth
+        self.assertLess(abs(curve[0].mean()), 1e-5)             # and has no level of its own
+
     def test_a_voice_keeps_about_its_tempo(self):
         x = np.sin(2 * np.pi * 200 * np.arange(32000) / 16000).astype(np.float32)
         for seed in range(8):
