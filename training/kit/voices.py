@@ -40,6 +40,8 @@ def speak(voice, text, random):
                        '-i', str(Path(folder) / 'text'), '-o', str(path)]
         else:
             (Path(folder) / 'text').write_text(text)
-            command = ['text2wave', '-o', str(path), '-eval', f"(voice_{name})", '-eval',
-                       f"(Parameter.set 'Duration_Stretch {random.uniform(.8, 1.3):.2f})", str(Path(folder) / 'text')]
+            stretch = f"(Parameter.set 'Duration_Stretch {random.uniform(.8, 1.3):.2f})"
+            if name == 'kal_diphone':  # the voice of the test keeps the pitch with which the test was made
+                stretch += f"(set! int_lr_params '((target_f0_mean {random.uniform(80, 160):.0f}) (target_f0_std 14) (model_f0_mean 170) (model_f0_std 34)))"
+            command = ['text2wave', '-o', str(path), '-eval', f'(voice_{name})', '-eval', f'(begin {stretch})', str(Path(folder) / 'text')]
         return audio.run_voice(command, path)
