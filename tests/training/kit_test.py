@@ -19,6 +19,7 @@ except ImportError as missing:
 import align
 import audio
 import augment
+import british
 import collect
 import features
 import sources
@@ -89,6 +90,36 @@ class Words(unittest.TestCase):
         self.assertIn('set the blue two', g.phrases())
         self.assertIn('<n> = one | two;', g.jsgf())
         self.assertIn('call ( <n> )+ ( now )*', g.jsgf())
+
+
+class British(unittest.TestCase):
+    # The phones of festival's set "mrpa" that have diphones.
+    KNOWN = set('uh e a o i u ii uu oo aa @@ ai ei oi au ou e@ i@ u@ @ p t k b d g s z sh zh f v th dh ch jh h m n ng l y r w'.split())
+
+    def test_r_is_spoken_before_vowels_alone(self):
+        self.assertEqual(british.syllables('S T AA R T'.split()), [['s', 't', 'aa', 't']])
+        self.assertEqual(british.syllables('Z IH R OW'.split()), [['z', 'i@'], ['r', 'ou']])
+        self.assertEqual(british.syllables('K ER'.split()), [['k', '@@']])
+        self.assertEqual(british.syllables('L AW D ER IH NG'.split()), [['l', 'au'], ['d', '@'], ['r', 'i', 'ng']])
+
+    def test_a_stop_and_a_liquid_stay_together(self):
+        self.assertEqual(british.syllables('T EH M P R AH CH ER'.split()), [['t', 'e', 'm'], ['p', 'r', '@'], ['ch', '@']])
+
+    def test_every_word_of_the_lexicon_has_syllables_of_known_phones_with_one_vowel_each(self):
+        vowels = {p for p in self.KNOWN if p[0] in 'aeiou@'}
+        for word, spoken in Model(COMMANDS).lexicon.words.items():
+            for phones in spoken:
+                for syllable in british.syllables(phones):
+                    self.assertLessEqual(set(syllable), self.KNOWN, word)
+                    self.assertEqual(sum(p in vowels for p in syllable), 1, word)
+
+    def test_a_program_knows_each_word_once_and_speaks_each_text(self):
+        book = Model(COMMANDS).lexicon
+        made = british.script('don_diphone', book, [('/a.wav', 'go home', 1.0, 100), ('/b.wav', 'go back', 1.25, 120)])
+        self.assertEqual(made.count('lex.add.entry'), 3)
+        self.assertEqual(made.count('utt.save.wave'), 2)
+        self.assertIn('("go" nil (((g ou) 1)))', made)
+        self.assertIn('donovan_diphone_dir', made)
 
 
 class OtherVoices(unittest.TestCase):

@@ -118,14 +118,14 @@ def synthetic(model):
     return out
 
 
-def speak_all(phrases, seed, workers=1):
+def speak_all(phrases, seed, book, workers=1):
     for program in sorted({voice.split('/')[0] for voice, _ in phrases}):
         if not shutil.which(voices.PROGRAMS[program]):
             raise SystemExit(f'{voices.PROGRAMS[program]}: expected this synthesizer of {program}, found none (see training/SOURCES.md)')
 
     def one(job):
         number, (voice, text) = job
-        samples = voices.speak(voice, text, np.random.default_rng([seed, number]))
+        samples = voices.speak(voice, text, np.random.default_rng([seed, number]), book)
         source, speaker = voice.split('/')
         return sources.Utterance(source, speaker, text, f'{source}-{number}', samples)
     with ThreadPoolExecutor(workers) as pool:
@@ -138,7 +138,7 @@ def main(config, work):
     if not (work / 'background.npy').exists():  # written last of the recorded parts
         recordings(model, work)
     if not (work / 'synthetic.npy').exists():
-        save(work / 'synthetic', speak_all(synthetic(model), model.settings['seed']))
+        save(work / 'synthetic', speak_all(synthetic(model), model.settings['seed'], model.dictionary()))
 
 
 def recordings(model, work):

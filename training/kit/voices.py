@@ -3,15 +3,16 @@ import tempfile
 from pathlib import Path
 
 import audio
+import british
 
 PROGRAMS = {'espeak': 'espeak-ng', 'flite': 'flite', 'festival': 'text2wave', 'pico': 'pico2wave', 'rhvoice': 'RHVoice-test'}
 ACCENTS = ('en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-gbclan', 'en-gb-x-gbcwmd')
 VARIANTS = ('m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8', 'f1', 'f2', 'f3', 'f4', 'f5', 'klatt2', 'klatt4', 'steph', 'Andrea', 'Alex',
             'Michael', 'adam', 'linda', 'belinda', 'quincy', 'Lee')
 FLITE = ('kal16', 'rms', 'slt', 'awb')
-FESTIVAL = ('kal_diphone', 'cmu_us_slt_arctic_hts', 'ked_diphone')
+FESTIVAL = ('kal_diphone', 'cmu_us_slt_arctic_hts', 'ked_diphone', 'rab_diphone', 'don_diphone')
 PICO = ('en-US', 'en-GB')
-RHVOICE = ('bdl', 'clb', 'slt')  # not its other English voices: "alan" is the speaker of flite's awb, the others are not for commercial use
+RHVOICE = ('bdl', 'clb', 'slt')  # not its other English voices: "alan" seems to be the speaker of flite's awb, the others are not for commercial use
 
 
 def voices():
@@ -20,8 +21,9 @@ def voices():
     return out + [f'{p}/{v}' for p, names in (('flite', FLITE), ('festival', FESTIVAL), ('pico', PICO), ('rhvoice', RHVOICE)) for v in names]
 
 
-def speak(voice, text, random):
-    """Samples of `text`; `random` (numpy's Generator) draws rate and pitch."""
+def speak(voice, text, random, book=None):
+    """Samples of `text`; `random` (numpy's Generator) draws rate and pitch. `book`: the pronunciations (lexicon.Lexicon), which festival's
+    British voices need."""
     program, name = voice.split('/')
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'a.wav'
@@ -38,6 +40,9 @@ def speak(voice, text, random):
             (Path(folder) / 'text').write_text(text)
             command = ['RHVoice-test', '-p', name, '-r', str(random.integers(75, 140)), '-t', str(random.integers(75, 130)),
                        '-i', str(Path(folder) / 'text'), '-o', str(path)]
+        elif name in british.FOLDERS:
+            (Path(folder) / 'text').write_text(british.script(name, book, [(str(path), text, random.uniform(.8, 1.3), random.uniform(80, 160))]))
+            command = ['festival', '-b', str(Path(folder) / 'text')]
         else:
             (Path(folder) / 'text').write_text(text)
             stretch = f"(Parameter.set 'Duration_Stretch {random.uniform(.8, 1.3):.2f})"
