@@ -19,6 +19,8 @@ except ImportError as missing:
 import align
 import audio
 import augment
+import british
+import collect
 import features
 import sources
 import train
@@ -58,6 +60,26 @@ class Words(unittest.TestCase):
                 self.assertLessEqual(set(drawn.split()), set(self.model.grammar.words()))
         self.assertEqual(self.model.grammar.draw(Draws(np.random.default_rng(3)), 0), self.model.grammar.draw(Draws(np.random.default_rng(3)), 0))
 
+    def test_synthetic_phrases_are_of_known_words_and_of_voices_that_are_not_held_out(self):
+        settings = self.model.settings
+        settings['words']['dictionary'] = str(self.model.folder / settings['words']['lexicon'])  # the large one may be missing
+        settings['synthetic']['phrases'] = 3000
+        drawn = collect.synthetic(self.model)
+        self.assertEqual(len(drawn), 3000)
+        self.assertEqual(drawn, collect.synthetic(self.model))
+        others = set((TRAINING / 'kit' / 'words.txt').read_text(encoding='utf-8').split())
+        self.assertLessEqual({w for _, text in drawn for w in text.split()}, others | set(self.model.grammar.words()) | set(sources.NUMBERS) | {'rubout'})
+        heard = {voice for voice, _ in drawn}
+        self.assertIn('pico/en-GB', heard)
+        self.assertFalse(heard & {f'{source}/{speaker}' for source, speaker in self.model.held_out})
+        self.assertFalse({v for v in heard if 'alan' in v or 'awb' in v})  # one speaker by two names
+        shares = settings['synthetic']['programs']
+        for program, share in shares.items():
+            part = sum(v.startswith(program + '/') for v, _ in drawn) / len(drawn)
+            self.assertAlmostEqual(part, share / sum(shares.values()), delta=0.04)
+        numbers = sum(set(text.split()) <= set(sources.NUMBERS) for _, text in drawn) / len(drawn)
+        self.assertGreater(numbers, settings['synthetic']['numbers'] - 0.03)
+
     def test_a_grammar_by_hand(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / 'g.txt'
@@ -70,6 +92,36 @@ class Words(unittest.TestCase):
         self.assertIn('call ( <n> )+ ( now )*', g.jsgf())
 
 
+class British(unittest.TestCase):
+    # The phones of festival's set "mrpa" that have diphones.
+    KNOWN = set('uh e a o i u ii uu oo aa @@ ai ei oi au ou e@ i@ u@ @ p t k b d g s z sh zh f v th dh ch jh h m n ng l y r w'.split())
+
+    def test_r_is_spoken_before_vowels_alone(self):
+        self.assertEqual(british.syllables('S T AA R T'.split()), [['s', 't', 'aa', 't']])
+        self.assertEqual(british.syllables('Z IH R OW'.split()), [['z', 'i@'], ['r', 'ou']])
+        self.assertEqual(british.syllables('K ER'.split()), [['k', '@@']])
+        self.assertEqual(british.syllables('L AW D ER IH NG'.split()), [['l', 'au'], ['d', '@'], ['r', 'i', 'ng']])
+
+    def test_a_stop_and_a_liquid_stay_together(self):
+        self.assertEqual(british.syllables('T EH M P R AH CH ER'.split()), [['t', 'e', 'm'], ['p', 'r', '@'], ['ch', '@']])
+
+    def test_every_word_of_the_lexicon_has_syllables_of_known_phones_with_one_vowel_each(self):
+        vowels = {p for p in self.KNOWN if p[0] in 'aeiou@'}
+        for word, spoken in Model(COMMANDS).lexicon.words.items():
+            for phones in spoken:
+                for syllable in british.syllables(phones):
+                    self.assertLessEqual(set(syllable), self.KNOWN, word)
+                    self.assertEqual(sum(p in vowels for p in syllable), 1, word)
+
+    def test_a_program_knows_each_word_once_and_speaks_each_text(self):
+        book = Model(COMMANDS).lexicon
+        made = british.script('don_diphone', book, [('/a.wav', 'go home', 1.0, 100), ('/b.wav', 'go back', 1.25, 120)])
+        self.assertEqual(made.count('lex.add.entry'), 3)
+        self.assertEqual(made.count('utt.save.wave'), 2)
+        self.assertIn('("go" nil (((g ou) 1)))', made)
+        self.assertIn('donovan_diphone_dir', made)
+
+
 class OtherVoices(unittest.TestCase):
     def test_a_throat_moves_formants(self):
         values = np.zeros((3, 40), np.float32)
@@ -78,6 +130,15 @@ class OtherVoices(unittest.TestCase):
         self.assertGreater(train.other_throat(values, 1.15)[0].argmax(), 20)
         self.assertLess(train.other_throat(values, 0.87)[0].argmax(), 20)
         np.testing.assert_allclose(train.other_throat(np.full((2, 40), 3.5), 0.9), 3.5, atol=1e-5)
+
+    def test_a_channel_adds_the_same_curve_to_every_frame(self):
+        values = np.random.default_rng(2).standard_normal((30, 40)).astype(np.float32)
+        changed = train.other_channel(values, np.random.default_rng(3))
+        curve = changed - values
+        self.assertLess(np.abs(curve - curve[0]).max(), 1e-5)
+        self.assertGreater(np.abs(curve[0]).max(), 0.1)
+        self.assertLess(np.abs(np.diff(curve[0])).max(), 0.5)  # it is smooth
+        self.assertLess(abs(curve[0].mean()), 1e-5)             # and has no level of its own
 
     def test_a_voice_keeps_about_its_tempo(self):
         x = np.sin(2 * np.pi * 200 * np.arange(32000) / 16000).astype(np.float32)

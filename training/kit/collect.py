@@ -3,6 +3,7 @@
 usage: collect.py MODEL.toml WORK_FOLDER      ($RUNNEL_SPEECH: the folder with the sources)"""
 import json
 import os
+import shutil
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -89,30 +90,42 @@ class Draws:
 
 
 def synthetic(model):
-    """The phrases to be spoken for training: (voice, text). Voices that are held out are left out."""
+    """The phrases to be spoken for training: (voice, text). Voices that are held out are left out.
+
+    A part of the phrases is of the grammar, a part numbers in any order, and a part other words, by which the phones are heard between
+    other neighbours than those of the grammar: of words.txt, or any that the dictionary knows and speaks in one way only."""
     settings, random = model.settings['synthetic'], np.random.default_rng(model.settings['seed'])
     others = (Path(__file__).parent / 'words.txt').read_text(encoding='utf-8').split()
+    any_words = sorted(w for w, said in model.dictionary().words.items() if w.isalpha() and 3 <= len(w) <= 9 and len(said) == 1)
     names = [v for v in voices.voices() if (v.split('/')[0], v.split('/')[1]) not in model.held_out]
-    espeak, flite, festival = ([v for v in names if v.startswith(program + '/')] for program in ('espeak', 'flite', 'festival'))
+    programs = sorted(settings['programs'])
+    shares = np.array([settings['programs'][p] for p in programs], float)
 
-    commands = range(len(model.grammar.commands))
+    def some(words, least, most):
+        return ' '.join(words[int(random.integers(len(words)))] for _ in range(int(random.integers(least, most + 1))))
     out = []
     for _ in range(settings['phrases']):
-        program = random.random() - settings['flite']
-        voice = flite if program < 0 else festival if program < settings['festival'] else espeak
-        voice = voice[int(random.integers(len(voice)))]
-        if random.random() < settings['other_words']:
-            text = ' '.join(others[int(random.integers(len(others)))] for _ in range(int(random.integers(1, 6))))
+        program = programs[int(random.choice(len(programs), p=shares / shares.sum()))]
+        mine = [v for v in names if v.startswith(program + '/')]
+        voice, kind = mine[int(random.integers(len(mine)))], random.random()
+        if kind < settings['numbers']:
+            text = some(sources.NUMBERS, 1, 7)
+        elif kind < settings['numbers'] + settings['other_words']:
+            text = some(others if random.random() < 0.5 else any_words, 1, 5)
         else:
-            text = model.grammar.draw(Draws(random), 0 if random.random() < 0.2 else int(random.integers(len(commands))))
+            text = model.grammar.draw(Draws(random), int(random.integers(len(model.grammar.commands))))
         out.append((voice, text))
     return out
 
 
-def speak_all(phrases, seed, workers=1):
+def speak_all(phrases, seed, book, workers=1):
+    for program in sorted({voice.split('/')[0] for voice, _ in phrases}):
+        if not shutil.which(voices.PROGRAMS[program]):
+            raise SystemExit(f'{voices.PROGRAMS[program]}: expected this synthesizer of {program}, found none (see training/SOURCES.md)')
+
     def one(job):
         number, (voice, text) = job
-        samples = voices.speak(voice, text, np.random.default_rng([seed, number]))
+        samples = voices.speak(voice, text, np.random.default_rng([seed, number]), book)
         source, speaker = voice.split('/')
         return sources.Utterance(source, speaker, text, f'{source}-{number}', samples)
     with ThreadPoolExecutor(workers) as pool:
@@ -125,7 +138,7 @@ def main(config, work):
     if not (work / 'background.npy').exists():  # written last of the recorded parts
         recordings(model, work)
     if not (work / 'synthetic.npy').exists():
-        save(work / 'synthetic', speak_all(synthetic(model), model.settings['seed']))
+        save(work / 'synthetic', speak_all(synthetic(model), model.settings['seed'], model.dictionary()))
 
 
 def recordings(model, work):

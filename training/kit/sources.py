@@ -10,6 +10,8 @@ from pathlib import Path
 import audio
 
 DIGITS = 'zero one two three four five six seven eight nine'.split()
+NUMBERS = DIGITS + ('oh ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen '
+                    'twenty thirty forty fifty sixty seventy eighty ninety').split()
 
 
 @dataclass

@@ -17,8 +17,7 @@ from collect import Draws, Model, load
 from render import floats
 
 DIGITS = set(sources.DIGITS) | {'oh'}
-NUMBERS = DIGITS | set('ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen '
-                       'twenty thirty forty fifty sixty seventy eighty ninety'.split())
+NUMBERS = set(sources.NUMBERS)
 EDGE = 0.25  # seconds of faint noise before and after each recording
 
 
