@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "inference/host/engine.h"
+#include "inference/ops/definitions.h"
 #include "inference/prepared.h"
 #include "inference/session.h"
 
@@ -53,14 +55,14 @@ class Running {
   std::vector<std::byte> state_;
 };
 
-struct Result {
+struct Given {
   std::vector<std::byte> bytes;
   std::vector<std::int64_t> places;
-  bool operator==(const Result&) const = default;
+  bool operator==(const Given&) const = default;
 };
 
 // What one block gives. `random`: the input.
-void step(const Prepared& prepared, Session& session, std::int64_t valid, std::mt19937 random, Result& out) {
+void step(const Prepared& prepared, Session& session, std::int64_t valid, std::mt19937 random, Given& out) {
   for (const std::span<std::byte> to = session.input(0); std::byte & byte : to)
     byte = static_cast<std::byte>(random());
   session.run(valid);
@@ -74,25 +76,26 @@ void step(const Prepared& prepared, Session& session, std::int64_t valid, std::m
   }
 }
 
-// A recording of 4 blocks and a part of one, its flush, and one after a reset; in between the session goes on
+// A recording of some blocks and a part of one, its flush, and one after a reset; in between the session goes on
 // in a restored copy.
-Result run(const Prepared& prepared) {
+Given run(const Prepared& prepared) {
   Running first(prepared), second(prepared);
-  Result out;
+  Given out;
   const std::int64_t block = prepared.tables().block;
   std::vector<std::byte> saved(first.session.saved_bytes());
   Session* session = &first.session;
-  for (std::uint32_t i = 0; i < 5; ++i) {
-    step(prepared, *session, i < 4 ? block : block / 2, std::mt19937(i), out);
+  const auto whole = static_cast<std::uint32_t>(4 + 24 / block);
+  for (std::uint32_t i = 0; i <= whole; ++i) {
+    step(prepared, *session, i < whole ? block : block / 2, std::mt19937(i), out);
     if (i != 1) continue;
     EXPECT_TRUE(session->save(saved).ok());
     EXPECT_TRUE(second.session.restore(saved).ok());
     session = &second.session;
   }
   for (int i = 0; session->flush_calls_left() > 0 && i < 100; ++i)
-    step(prepared, *session, 0, std::mt19937(9), out);
+    step(prepared, *session, 0, std::mt19937(999), out);
   session->reset();
-  for (std::uint32_t i = 20; i < 22; ++i) step(prepared, *session, block, std::mt19937(i), out);
+  for (std::uint32_t i = 100; i < 102; ++i) step(prepared, *session, block, std::mt19937(i), out);
   return out;
 }
 
@@ -108,7 +111,7 @@ TEST(CompiledCases, GiveTheBitsOfTheInterpretedModel) {
     options.frames = one.block;
     const auto interpreted = Prepared::make((*model)->model(), all_operators(), options, memory);
     ASSERT_TRUE(interpreted.ok()) << interpreted.status().text();
-    const Result expected = run(**interpreted), found = run(one.model->prepared);
+    const Given expected = run(**interpreted), found = run(one.model->prepared);
     ASSERT_FALSE(expected.bytes.empty());
     ASSERT_TRUE(found == expected);
   }
