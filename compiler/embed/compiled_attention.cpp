@@ -134,8 +134,7 @@ Result<CompiledOperator> compile_matmul(const OperatorSource& source) {
       bound_text(fmt::format("ops::run_matmul_as<{}, {}>", c_type(s.dtype), s.affine)), text_of(s.dtype),
       s.rows, s.inner, s.columns, shifts, s.shift_count, text_of(s.rounding), s.affine, s.a_zero, s.b_zero,
       s.y_zero, text_of(s.multiplier), s.low, s.high, a, b, source.tensors.of(bound.y), bound.batch_rank,
-      array_of(bound.batch), list_of(bound.a_stride),
-      list_of(bound.b_stride), bound.y_bytes);
+      array_of(bound.batch), list_of(bound.a_stride), list_of(bound.b_stride), bound.y_bytes);
   return out;
 }
 

@@ -159,8 +159,7 @@ class ModelText {
     body_ += "constinit const Placement kPlacements[] = {\n";
     for (const int tensor : tensors_.kept()) {
       const Placement& p = t_.placements[tensor];
-      const std::string data =
-          p.constant ? pool_.operand({p.data, p.bytes}) : "nullptr";
+      const std::string data = p.constant ? pool_.operand({p.data, p.bytes}) : "nullptr";
       body_ += fmt::format(
           "    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tier::{}, {}, ConstantUse::{}, {}, {}, DType::{}, "
           "{}}},\n",

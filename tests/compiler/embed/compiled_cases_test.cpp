@@ -76,8 +76,8 @@ void step(const Prepared& prepared, Session& session, std::int64_t valid, std::m
   }
 }
 
-// A recording of some blocks and a part of one, its flush, and one after a reset; in between the session goes on
-// in a restored copy.
+// A recording of some blocks and a part of one, its flush, and one after a reset; in between the session goes
+// on in a restored copy.
 Given run(const Prepared& prepared) {
   Running first(prepared), second(prepared);
   Given out;

@@ -1,6 +1,6 @@
-// make_compiled_cases FOLDER: compiles models of every operator, random graphs and small attention networks
-// into constants. Writes the models, C++ with their compiled forms, and the list of both that
-// compiled_cases_test.cpp reads; refusals are in the list too.
+// make_compiled_cases FOLDER [MODEL.rnl]...: compiles models of every operator, random graphs and small
+// attention networks into constants, or the given models instead. Writes the models, C++ with their compiled
+// forms, and the list of both that compiled_cases_test.cpp reads; and what was refused.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -43,12 +43,15 @@ class Writer {
     write.stream.required = true;
     const auto written = compiler::write_model(graph, write);
     if (!written.ok()) return refuse(name, written.status());
-    const auto model = OwnedModel::from_bytes(written->bytes);
+    add(name, written->bytes);
+  }
+
+  void add(const std::string& name, const std::vector<std::byte>& bytes) {
+    const auto model = OwnedModel::from_bytes(bytes);
     if (!model.ok()) return refuse(name, model.status());
     const std::string file = fmt::format("{}.rnl", number_);
     std::ofstream(folder_ / file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(written->bytes.data()),
-               static_cast<std::streamsize>(written->bytes.size()));
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     const Model& of = (*model)->model();
     for (const std::int64_t times : kBlocks) {
       compiler::CompileOptions options;
@@ -61,11 +64,7 @@ class Writer {
       const auto compiled = compiler::compile_model(of, options);
       if (!compiled.ok()) return refuse(name, compiled.status());
       std::string& source = sources_[static_cast<std::size_t>(number_ % kFiles)];
-      source += fmt::format("alignas(16) constexpr unsigned char {}[] = {{", options.array);
-      for (const std::byte byte : compiled->constants)
-        source += fmt::format("{},", std::to_integer<int>(byte));
-      source += compiled->constants.empty() ? "0};\n" : "};\n";
-      source += compiled->definitions;
+      source += constants(options.array, compiled->constants) + compiled->definitions;
       rows_[static_cast<std::size_t>(number_ % kFiles)] +=
           fmt::format("    {{\"{}\", \"{}\", {}, &{}::kModel}},\n", name, file, options.chunk, options.scope);
     }
@@ -89,6 +88,11 @@ class Writer {
   }
 
  private:
+  static std::string constants(const std::string& array, const std::vector<std::byte>& bytes) {
+    std::string out = fmt::format("alignas(16) constexpr unsigned char {}[] = {{", array);
+    for (const std::byte byte : bytes) out += fmt::format("{},", std::to_integer<int>(byte));
+    return out + (bytes.empty() ? "0};\n" : "};\n");
+  }
   void refuse(const std::string& name, const Status& status) {
     refused_ += name + ": " + std::string(status.text()) + '\n';
   }
@@ -221,9 +225,20 @@ void add_networks(Writer& out) {
 }  // namespace
 }  // namespace runnel
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   using namespace runnel;  // NOLINT(google-build-using-namespace)
   Writer out(arguments[1]);
+  for (int i = 2; i < count; ++i) {
+    std::ifstream in(arguments[i], std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(in)), {});
+    std::vector<std::byte> bytes(text.size());
+    std::memcpy(bytes.data(), text.data(), text.size());
+    out.add(fs::path(arguments[i]).stem().string(), bytes);
+  }
+  if (count > 2) {
+    out.finish();
+    return 0;
+  }
   for (const OperatorDefinition* const definition : all_operators()) {
     for (test::OperatorCase& one : test::operator_cases(*definition)) {
       if (!one.steps) out.add("operator " + one.name, with_one_input(std::move(one.graph)));
