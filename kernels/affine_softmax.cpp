@@ -171,6 +171,17 @@ void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
   spec.least_difference = -fixed::input_radius(5, -spec.multiplier.shift);
 }
 
+template <class X>
+void rom_affine_softmax(const void* spec, const void* x, const void*, void* y) noexcept {
+  const auto& of = *static_cast<const AffineSoftmaxSpec*>(spec);
+  if constexpr (sizeof(X) == 1)
+    softmax_of_int8(of, static_cast<const X*>(x), y);
+  else
+    softmax_of_int16(of, static_cast<const X*>(x), static_cast<X*>(y));
+}
+template void rom_affine_softmax<std::int8_t>(const void*, const void*, const void*, void*) noexcept;
+template void rom_affine_softmax<std::int16_t>(const void*, const void*, const void*, void*) noexcept;
+
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept {
   if (spec.from == DType::int16)
     softmax_of_int16(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));

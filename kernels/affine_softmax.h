@@ -25,6 +25,11 @@ void fill_exponentials(const AffineSoftmaxSpec& spec, std::int32_t* table) noexc
 // rows and count.
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept;
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept;
+// Of inputs of one type, without a table of exponentials; a direct call
+// (kernels/elementwise/rom_elementwise.h) of programs whose operators are bound ahead of time: `spec` is an
+// AffineSoftmaxSpec.
+template <class X>
+void rom_affine_softmax(const void* spec, const void* x, const void* b, void* y) noexcept;
 
 // The int16 tables: e^x over [-10, 0] and 1 / (1 + x) over [0, 1] in units of 1/32768, 513 entries each,
 // linear in between. `value` spans the range as -32768 to 32767.

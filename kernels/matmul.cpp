@@ -77,21 +77,34 @@ std::size_t matmul_scratch(const MatmulSpec& spec) noexcept {
          (spec.dtype == DType::int8 && !spec.affine ? sizeof(std::int32_t) : sizeof(std::int64_t));
 }
 
+template <class T, bool kAffine>
+void matmul_as(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept {
+  const auto *left = static_cast<const T*>(a), *right = static_cast<const T*>(b);
+  if constexpr (kAffine)
+    affine(spec, left, right, static_cast<T*>(y), static_cast<std::int64_t*>(scratch));
+  else if constexpr (sizeof(T) == 1)
+    integers(spec, left, right, static_cast<T*>(y), static_cast<std::int32_t*>(scratch));
+  else
+    integers(spec, left, right, static_cast<T*>(y), static_cast<std::int64_t*>(scratch));
+}
+template void matmul_as<std::int8_t, false>(const MatmulSpec&, const void*, const void*, void*,
+                                            void*) noexcept;
+template void matmul_as<std::int8_t, true>(const MatmulSpec&, const void*, const void*, void*,
+                                           void*) noexcept;
+template void matmul_as<std::int16_t, false>(const MatmulSpec&, const void*, const void*, void*,
+                                             void*) noexcept;
+template void matmul_as<std::int16_t, true>(const MatmulSpec&, const void*, const void*, void*,
+                                            void*) noexcept;
+
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept {
   if (spec.vectors != nullptr) {
     spec.vectors(spec, a, b, y, scratch);
-  } else if (spec.affine && spec.dtype == DType::int8) {
-    affine(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b),
-           static_cast<std::int8_t*>(y), static_cast<std::int64_t*>(scratch));
-  } else if (spec.affine) {
-    affine(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b),
-           static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
   } else if (spec.dtype == DType::int8) {
-    integers(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b),
-             static_cast<std::int8_t*>(y), static_cast<std::int32_t*>(scratch));
+    spec.affine ? matmul_as<std::int8_t, true>(spec, a, b, y, scratch)
+                : matmul_as<std::int8_t, false>(spec, a, b, y, scratch);
   } else if (spec.dtype == DType::int16) {
-    integers(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b),
-             static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
+    spec.affine ? matmul_as<std::int16_t, true>(spec, a, b, y, scratch)
+                : matmul_as<std::int16_t, false>(spec, a, b, y, scratch);
   } else if (spec.kernels != nullptr) {
     spec.kernels->pair_product(spec.rows, spec.inner, spec.columns, static_cast<const float*>(a),
                                static_cast<const float*>(b), static_cast<float*>(y), spec.relu);

@@ -38,5 +38,8 @@ std::size_t matmul_scratch(const MatmulSpec& spec) noexcept;
 // float32: sums start at 0 and run in the order k = 0, 1, .., so the bits depend neither on the number of
 // rows nor on the machine. y is not a or b.
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept;
+// The plain loops for integers of one type, std::int8_t or std::int16_t; kAffine is MatmulSpec::affine.
+template <class T, bool kAffine>
+void matmul_as(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept;
 
 }  // namespace runnel::kernels

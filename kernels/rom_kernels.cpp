@@ -137,6 +137,14 @@ RUNNEL_ROM_BINARY(min)
 #undef RUNNEL_ROM_BINARY
 
 template <class T>
+void rom_multiply(const void* of, const void* a, const void* b, void* y) noexcept {
+  multiply_float(*static_cast<const BinarySpec*>(of), static_cast<const T*>(a), static_cast<const T*>(b),
+                 static_cast<T*>(y));
+}
+template void rom_multiply<std::int8_t>(const void*, const void*, const void*, void*) noexcept;
+template void rom_multiply<std::int16_t>(const void*, const void*, const void*, void*) noexcept;
+
+template <class T>
 void rom_quantize(std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept {
   quantize_typed<T>(count, x, y, exponent, rounding);
 }

@@ -46,6 +46,11 @@ template <BinaryOp kOp, class T>
 void run_rom_binary(const void* spec, const void* a, const void* b, void* y) noexcept {
   rom_binary<kOp, T>(*static_cast<const BinarySpec*>(spec), a, b, y);
 }
+// DirectRun: the products of ESP-DL that go through float32, for T = int8_t, int16_t.
+template <class T>
+void rom_multiply(const void* spec, const void* a, const void* b, void* y) noexcept;
+// DirectRun: the definition, for all operations, types and exponents; slow.
+void rom_binary_any(const void* spec, const void* a, const void* b, void* y) noexcept;
 // int8 sums whose exponents and counts are all equal: the test, and the sums.
 bool is_plain_sum(const BinarySpec& spec) noexcept;
 void rom_sum_int8(const void* spec, const void* a, const void* b, void* y) noexcept;

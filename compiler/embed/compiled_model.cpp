@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
@@ -34,9 +35,11 @@ class ModelText {
     RUNNEL_TRY(steps());
     rings_and_gates();
     lengths();
-    RUNNEL_TRY(placements());
+    placements();
     RUNNEL_TRY(model());
-    return CompiledText{head() + body_ + "}  // namespace " + options_.scope + "\n", pool_.all_bytes()};
+    return CompiledText{"namespace " + options_.scope + " {\n" + pool_.arrays() + body_ + "}  // namespace " +
+                            options_.scope + "\n",
+                        pool_.all_bytes()};
   }
 
  private:
@@ -65,10 +68,14 @@ class ModelText {
                 << model_.op(op).version() << " (" << compiled.status().text() << ')';
         continue;
       }
+      body_ += compiled->before;
       body_ += fmt::format("constinit const {} kOperator{} = {};\n", compiled->type, i, compiled->value);
-      list += fmt::format("    {{{{{}, &kOperator{}, {}, {}, {}, {}, {}}}, nullptr, {}, {}, 1, 1}},\n",
-                          compiled->run, i, compiled->x, compiled->addend, compiled->y, compiled->x_back,
-                          compiled->addend_back, step.first_gate, step.gates);
+      if (compiled->run.empty())
+        list += fmt::format("    {{{{}}, &kOperator{}, {}, {}, 1, 1}},\n", i, step.first_gate, step.gates);
+      else
+        list += fmt::format("    {{{{{}, &kOperator{}, {}, {}, {}, {}, {}}}, nullptr, {}, {}, 1, 1}},\n",
+                            compiled->run, i, compiled->x, compiled->addend, compiled->y, compiled->x_back,
+                            compiled->addend_back, step.first_gate, step.gates);
     }
     if (missing > 0) return refused << "; without --step the model is interpreted";
     body_ += "constinit const PreparedTables::Step kSteps[] = {\n" + list + "};\n";
@@ -93,25 +100,46 @@ class ModelText {
     if (!gates.empty()) body_ += "constinit const std::int32_t kGates[] = {" + gates + "};\n";
   }
 
-  // Nothing where every tensor is as long as the source.
+  // Nothing where every tensor is as long as the source. Tensors of one length share a step: an operator that
+  // keeps the length adds its outputs to that of its inputs.
   void lengths() {
-    bool all_equal = true;
-    for (int i = 0; i < model_.operator_count(); ++i)
-      all_equal = all_equal && keeps_length(t_.stream_steps[i].rule);
-    if (all_equal) return;
-    lengths_ = true;
-    std::string list;
+    struct Lengths {
+      streaming::NodeRule rule;
+      std::string from, to;
+    };
+    std::vector<Lengths> steps(1);  // the source's length first, which the default rule keeps
+    std::vector<int> step_of(static_cast<std::size_t>(t_.tensor_count), 0);
+    for (const std::int32_t input : t_.inputs) steps[0].from += fmt::format("{}, ", tensors_.of(input));
     for (int i = 0; i < model_.operator_count(); ++i) {
       const fb::Operator& op = model_.op(i);
-      std::string in, out;
+      std::string in;
+      int step = -1;
+      bool same = keeps_length(t_.stream_steps[i].rule);
       for (const std::int32_t input : *op.inputs()) {
-        if (input >= 0 && !t_.streams[input].stream.constant()) in += fmt::format("{}, ", tensors_.of(input));
+        if (input < 0 || t_.streams[input].stream.constant()) continue;
+        in += fmt::format("{}, ", tensors_.of(input));
+        const int its = step_of[static_cast<std::size_t>(input)];
+        same = same && (step < 0 || step == its);
+        step = its;
       }
       if (in.empty()) continue;
-      for (const std::int32_t output : *op.outputs()) out += fmt::format("{}, ", tensors_.of(output));
-      body_ +=
-          fmt::format("constinit const std::int32_t kFrom{0}[] = {{{1}}}, kTo{0}[] = {{{2}}};\n", i, in, out);
-      const streaming::NodeRule& rule = t_.stream_steps[i].rule;
+      if (!same) {
+        step = static_cast<int>(steps.size());
+        steps.push_back({t_.stream_steps[i].rule, in, {}});
+      }
+      for (const std::int32_t output : *op.outputs()) {
+        step_of[static_cast<std::size_t>(output)] = step;
+        steps[static_cast<std::size_t>(step)].to += fmt::format("{}, ", tensors_.of(output));
+      }
+    }
+    lengths_ = steps.size() > 1;
+    if (!lengths_) return;
+    std::string list;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].to.empty()) continue;  // nobody has the source's length
+      body_ += fmt::format("constinit const std::int32_t kFrom{0}[] = {{{1}}}, kTo{0}[] = {{{2}}};\n", i,
+                           steps[i].from, steps[i].to);
+      const streaming::NodeRule& rule = steps[i].rule;
       list += fmt::format(
           "    {{{{static_cast<streaming::Kind>({}), {}, {}, {}, {}, {}, "
           "static_cast<streaming::Padding>({}), {}, {}}}, kFrom{}, kTo{}}},\n",
@@ -127,22 +155,19 @@ class ModelText {
     return rule.kind != streaming::Kind::upsample;
   }
 
-  Status placements() {
+  void placements() {
     body_ += "constinit const Placement kPlacements[] = {\n";
     for (const int tensor : tensors_.kept()) {
       const Placement& p = t_.placements[tensor];
-      if (p.constant)
-        return Status(Code::unsupported) << "tensor " << tensor
-                                         << " is a constant operand, which has no compiled form; without "
-                                            "--step the model is interpreted";
+      const std::string data = p.constant ? pool_.operand({p.data, p.bytes}) : "nullptr";
       body_ += fmt::format(
-          "    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tier::{}, false, ConstantUse::packed, nullptr, {}, "
-          "DType::{}, {}}},\n",
+          "    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tier::{}, {}, ConstantUse::{}, {}, {}, DType::{}, "
+          "{}}},\n",
           p.frames, p.delay, p.history, p.capacity, p.frame_bytes, p.bytes, p.offset, p.up, p.down,
-          static_cast<int>(p.time_axis), name_of(p.tier), p.fill, runnel::name_of(p.dtype), p.zero_point);
+          static_cast<int>(p.time_axis), name_of(p.tier), p.constant, p.constant ? "in_place" : "packed",
+          data, p.fill, runnel::name_of(p.dtype), p.zero_point);
     }
     body_ += "};\n";
-    return {};
   }
   static std::string_view name_of(Tier tier) { return tier == Tier::fast ? "fast" : "slow"; }
 
@@ -172,17 +197,15 @@ class ModelText {
       return std::string_view("quantize_int8");
     if (given == DType::float32 && tensor.scales.empty() && tensor.dtype == DType::int16)
       return std::string_view("quantize_int16");
+    if (given == DType::float32 && !tensor.scales.empty()) return std::string_view("quantize_affine");
     return Status(Code::unsupported) << "frames of " << runnel::name_of(given) << " for an input of "
                                      << runnel::name_of(tensor.dtype)
                                      << " have no compiled form; without --step the model is interpreted";
   }
-  static Result<std::string_view> output_converter(const TensorView& tensor, bool dequantize) {
-    if (!tensor.scales.empty())
-      return Status(Code::unsupported,
-                    "an output with a scale that is no power of two has no compiled form; without --step the "
-                    "model is interpreted");
+  static std::string_view output_converter(const TensorView& tensor, bool dequantize) {
+    if (!tensor.scales.empty()) return "dequantize_affine";
     if (!dequantize || tensor.dtype == DType::float32) return copier(tensor.dtype);
-    return std::string_view(tensor.dtype == DType::int8 ? "dequantize_int8" : "dequantize_int16");
+    return tensor.dtype == DType::int8 ? "dequantize_int8" : "dequantize_int16";
   }
   static std::string_view copier(DType type) {
     return type == DType::float32 ? "copy_floats" : type == DType::int16 ? "copy_wide_values" : "copy_values";
@@ -197,6 +220,13 @@ class ModelText {
     return kernels::Rounding::half_up;
   }
 
+  // Scale and zero point of a tensor that has them.
+  static std::string affine_text(const TensorView& tensor) {
+    if (tensor.scales.empty()) return "{}";
+    return fmt::format("{{DType::{}, {:a}F, {}}}", runnel::name_of(tensor.dtype), tensor.scales[0],
+                       tensor.zero_point());
+  }
+
   Status model() {
     const int from = t_.inputs[0], to = t_.outputs[static_cast<std::size_t>(position_)];
     const TensorView x = model_.tensor(from), y = model_.tensor(to);
@@ -205,8 +235,8 @@ class ModelText {
       return Status(Code::unsupported, "input or output is not a stream");
     RUNNEL_ASSIGN(const std::string_view convert_in,
                   input_converter(x, options_.given, options_.given_exponent));
-    RUNNEL_ASSIGN(const std::string_view convert_out, output_converter(y, options_.dequantize));
-    const DType gives = options_.dequantize ? DType::float32 : y.dtype;
+    const std::string_view convert_out = output_converter(y, options_.dequantize);
+    const DType gives = options_.dequantize || !y.scales.empty() ? DType::float32 : y.dtype;
     const FrameLayout in_layout = FrameLayout::of(prepared_.shape(from), in.time_axis, x.dtype),
                       out_layout = FrameLayout::of(prepared_.shape(to), out.time_axis, y.dtype);
     const std::size_t in_values = in.frame_bytes / size_of(x.dtype),
@@ -215,32 +245,18 @@ class ModelText {
     std::string labels;
     for (const std::string& label : options_.labels) labels += quoted(label) + ", ";
     if (!labels.empty()) body_ += "constinit const std::string_view kLabels[] = {" + labels + "};\n";
-    const auto crc = [](std::span<const std::byte> bytes) { return crc32c(bytes); };
-    const auto& numbers = pool_.all_numbers();
-    body_ += fmt::format(
-        "constinit const CompiledModel::Constants kConstants[] = {{{{{}, {}, {}u}}, {{kNumbers, sizeof "
-        "kNumbers, {}u}}}};\n",
-        options_.array, pool_.all_bytes().size(), crc(pool_.all_bytes()),
-        crc(std::as_bytes(std::span(numbers))));
+    body_ += "constinit const CompiledModel::Constants kConstants[] = {" + pool_.checked() + "};\n";
     body_ += fmt::format(
         "extern const CompiledModel kModel;\nconstinit const CompiledModel kModel = {{Prepared({}),\n    "
         "{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}}},\n    DType::{}, {{{}, &kModel}}, {{{}, "
         "&kModel}}, {}, {}, "
-        "static_cast<kernels::Rounding>({}), DType::{}, {}, {}, kConstants}};\n",
+        "static_cast<kernels::Rounding>({}), DType::{}, {}, {}, kConstants, {}, {}}};\n",
         prepared, in_layout.outer, in_layout.inner_bytes, out_layout.outer, out_layout.inner_bytes, in_values,
         out_values, in_values * size_of(options_.given), out_values * size_of(gives), out.frames, out.up,
         out.down, position_, runnel::name_of(options_.given), convert_in, convert_out, x.exponent(),
         y.exponent(), static_cast<int>(rounding_of(from)), runnel::name_of(gives), options_.given_exponent,
-        labels.empty() ? "{}" : "kLabels");
+        labels.empty() ? "{}" : "kLabels", affine_text(x), affine_text(y));
     return {};
-  }
-
-  // Before everything that points into it.
-  std::string head() const {
-    std::string out = "namespace " + options_.scope + " {\nconstinit const std::int32_t kNumbers[] = {";
-    for (std::size_t i = 0; i < pool_.all_numbers().size(); ++i)
-      out += fmt::format("{}{}", pool_.all_numbers()[i], i % 32 == 31 ? ",\n" : ",");
-    return out + (pool_.all_numbers().empty() ? "0};\n" : "};\n");
   }
 
   const Prepared& prepared_;

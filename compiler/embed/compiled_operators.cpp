@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "compiler/embed/operator_forms.h"
 #include "inference/ops/bound.h"
 #include "kernels/conv/arm/conv_device.h"
 #include "kernels/rom_kernels.h"
@@ -19,22 +20,6 @@ std::string requant_text(const kernels::Requant& r, ConstantPool& pool) {
   return fmt::format("{{static_cast<kernels::Rounding>({}), {}, {}, {}, {}, {}, {}}}",
                      static_cast<int>(r.rounding), multipliers, pool.numbers({r.shift, count}), r.count,
                      r.zero_point, r.low, r.high);
-}
-
-// Offsets of a step are of 32 bits.
-Status connect(const ops::Operand& x, int y, TensorNumbers& tensors, CompiledOperator& out,
-               const ops::Operand* addend = nullptr) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
-  if (x.back > kMax || (addend != nullptr && addend->back > kMax))
-    return Status(Code::unsupported) << "a history of " << x.back << " bytes, expected at most " << kMax;
-  out.x = tensors.of(x.tensor);
-  out.x_back = x.back;
-  if (addend != nullptr) {
-    out.addend = tensors.of(addend->tensor);
-    out.addend_back = addend->back;
-  }
-  out.y = tensors.of(y);
-  return {};
 }
 
 Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operator& op,
@@ -78,85 +63,6 @@ Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operat
   return out;
 }
 
-// With nothing but zeros: whether the loops of one operation and type can do it does not depend on values.
-template <kernels::BinaryOp kOp>
-bool fits(const kernels::BinarySpec& spec) {
-  const std::vector<std::int16_t> a(spec.a_count), b(spec.b_count);
-  std::vector<std::int16_t> y(spec.count);
-  return spec.dtype == DType::int8
-             ? kernels::rom_binary<kOp, std::int8_t>(spec, a.data(), b.data(), y.data())
-             : kernels::rom_binary<kOp, std::int16_t>(spec, a.data(), b.data(), y.data());
-}
-bool fits(const kernels::BinarySpec& spec) {
-  switch (spec.op) {
-    case kernels::BinaryOp::add:
-      return fits<kernels::BinaryOp::add>(spec);
-    case kernels::BinaryOp::sub:
-      return fits<kernels::BinaryOp::sub>(spec);
-    case kernels::BinaryOp::mul:
-      return fits<kernels::BinaryOp::mul>(spec);
-    case kernels::BinaryOp::max:
-      return fits<kernels::BinaryOp::max>(spec);
-    case kernels::BinaryOp::min:
-      return fits<kernels::BinaryOp::min>(spec);
-    case kernels::BinaryOp::prelu:
-      break;
-  }
-  return false;
-}
-std::string_view name_of(kernels::BinaryOp op) {
-  switch (op) {
-    case kernels::BinaryOp::add:
-      return "add";
-    case kernels::BinaryOp::sub:
-      return "sub";
-    case kernels::BinaryOp::mul:
-      return "mul";
-    case kernels::BinaryOp::max:
-      return "max";
-    case kernels::BinaryOp::min:
-      return "min";
-    case kernels::BinaryOp::prelu:
-      break;
-  }
-  return {};
-}
-
-Result<CompiledOperator> compile_binary(const ops::BoundBinary& bound, TensorNumbers& tensors) {
-  kernels::BinarySpec s = bound.spec;
-  if (bound.broadcast.outer_rank != 0)
-    return Status(Code::unsupported, "operands that are repeated in more than one way");
-  // As the general form takes it: the same bits from integers alone.
-  const int shift = s.y_exponent - s.a_exponent - s.b_exponent;
-  if (s.op == kernels::BinaryOp::mul && s.dtype == DType::int8 && shift >= 0 && shift <= 22) s.exact = true;
-  if (!fits(s))
-    return Status(Code::unsupported) << "exponents " << s.a_exponent << " and " << s.b_exponent
-                                     << " with a result of " << s.y_exponent;
-  CompiledOperator out;
-  RUNNEL_TRY(connect(bound.a, bound.y, tensors, out, &bound.b));
-  out.type = "kernels::BinarySpec";
-  out.value = fmt::format(
-      "{{kernels::BinaryOp::{}, DType::{}, {}, {}, {}, {}, {}, {}, static_cast<kernels::Rounding>({}), {}, "
-      "{}, {}}}",
-      name_of(s.op), suffix(s.dtype), s.count, s.a_count, s.b_count, s.a_exponent, s.b_exponent, s.y_exponent,
-      static_cast<int>(s.rounding), s.exact, s.low, s.high);
-  out.run = kernels::is_plain_sum(s)
-                ? std::string("kernels::rom_sum_int8")
-                : fmt::format("kernels::run_rom_binary<kernels::BinaryOp::{}, std::{}_t>", name_of(s.op),
-                              suffix(s.dtype));
-  return out;
-}
-
-Result<CompiledOperator> compile_copy(const ops::BoundCopy& bound, TensorNumbers& tensors) {
-  if (bound.rescale.needed()) return Status(Code::unsupported, "a change of scale on the way");
-  CompiledOperator out;
-  RUNNEL_TRY(connect(bound.x, bound.y, tensors, out));
-  out.type = "std::size_t";
-  out.value = fmt::format("{}", bound.bytes);
-  out.run = "kernels::rom_copy";
-  return out;
-}
-
 }  // namespace
 
 int TensorNumbers::of(int tensor) {
@@ -165,34 +71,137 @@ int TensorNumbers::of(int tensor) {
   return found->second;
 }
 
-Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound,
-                                          TensorNumbers& tensors, ConstantPool& pool) {
-  const fb::Operator& op = prepared.model().op(index);
-  const TensorView y = ops::output(prepared.model(), op);
-  const bool integers = y.dtype == DType::int8 || y.dtype == DType::int16;
-  const Status none = Status(Code::unsupported) << "no compiled form for " << name_of(y.dtype);
-  switch (code_of(op)) {
-    case OpCode::conv:
-    case OpCode::fully_connected:
-      if (!integers ||
-          (arithmetic_of(op) != Arithmetic::espdl && arithmetic_of(op) != Arithmetic::multipliers))
-        return none;
-      return compile_conv(prepared, op, static_cast<const ops::BoundConv&>(bound), tensors, pool);
+Status connect(const ops::Operand& x, int y, TensorNumbers& tensors, CompiledOperator& out,
+               const ops::Operand* addend) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  if (x.back > kMax || (addend != nullptr && addend->back > kMax))
+    return Status(Code::unsupported) << "a history of " << x.back << " bytes, expected at most " << kMax;
+  out.x = tensors.of(x.tensor);
+  out.x_back = x.back;
+  if (addend != nullptr) {
+    out.addend = tensors.of(addend->tensor);
+    out.addend_back = addend->back;
+  }
+  out.y = tensors.of(y);
+  return {};
+}
+
+Result<CompiledOperator> direct_form(const OperatorSource& source, const ops::Operand& x, int y,
+                                     std::string type, std::string value, std::string run) {
+  CompiledOperator out;
+  RUNNEL_TRY(connect(x, y, source.tensors, out));
+  out.type = std::move(type);
+  out.value = std::move(value);
+  out.run = std::move(run);
+  return out;
+}
+
+std::string OperatorSource::text_of(const ops::Operand& operand) const {
+  return fmt::format("{{{}, {}}}", tensors.of(operand.tensor), operand.back);
+}
+
+namespace {
+
+bool is_number(DType type) { return ops::is_integer(type) || type == DType::float32; }
+
+// The forms of an operator of integers, or nothing for one that has none.
+using Form = Result<CompiledOperator> (*)(const OperatorSource&);
+Form pair_form(Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::espdl || arithmetic == Arithmetic::exact) return compile_binary;
+  return arithmetic == Arithmetic::tflite ? compile_affine_pair : nullptr;
+}
+Form form_of(OpCode code, Arithmetic arithmetic) {
+  const bool tflite = arithmetic == Arithmetic::tflite, fixed = arithmetic == Arithmetic::fixed_point;
+  switch (code) {
     case OpCode::add:
     case OpCode::sub:
     case OpCode::mul:
     case OpCode::max:
     case OpCode::min:
-      if (!integers || arithmetic_of(op) > Arithmetic::exact) return none;
-      return compile_binary(static_cast<const ops::BoundBinary&>(bound), tensors);
-    case OpCode::transpose:
-      if (!bound.keeps_bytes) return Status(Code::unsupported, "elements in another order");
-      [[fallthrough]];
+      return pair_form(arithmetic);
+    case OpCode::squared_difference:
+      return compile_affine_pair;
+    case OpCode::prelu:
+      return tflite ? compile_affine_pair : nullptr;
+    case OpCode::lut:
+      return compile_unary;
+    case OpCode::relu:
+    case OpCode::clip:
+    case OpCode::requantize:
+    case OpCode::quantize:
+    case OpCode::dequantize:
+      return tflite ? compile_affine_unary : compile_unary;
+    case OpCode::abs:
+    case OpCode::neg:
+    case OpCode::exp:
+    case OpCode::log:
+    case OpCode::sqrt:
+    case OpCode::sigmoid:
+    case OpCode::tanh:
+    case OpCode::swish:
+    case OpCode::hard_sigmoid:
+    case OpCode::hard_swish:
+    case OpCode::gelu:
+    case OpCode::elu:
+    case OpCode::leaky_relu:
+    case OpCode::mish:
+    case OpCode::softplus:
+    case OpCode::erf:
+    case OpCode::swoosh:
+      return tflite ? compile_affine_unary : compile_function;
+    case OpCode::attention:
+      return fixed ? compile_fixed_attention : compile_attention;
+    case OpCode::layer_norm:
+      return fixed ? compile_fixed_norm : compile_norm;
+    case OpCode::rms_norm:
+    case OpCode::lp_norm:
+      return compile_norm;
+    case OpCode::softmax:
+    case OpCode::log_softmax:
+      return tflite ? compile_affine_softmax : compile_softmax;
+    case OpCode::matmul:
+      return compile_matmul;
     case OpCode::reshape:
-      return compile_copy(static_cast<const ops::BoundCopy&>(bound), tensors);
+      return compile_copy;
+    case OpCode::transpose:
+    case OpCode::slice:
+      return compile_move;
+    case OpCode::depth_to_space:
+    case OpCode::space_to_depth:
+    case OpCode::expand:
+      return compile_strided;
+    case OpCode::concat:
+    case OpCode::split:
+      return compile_parts;
     default:
-      return none;
+      return nullptr;
   }
+}
+// Whether an operator may have operands of float32: those between the integers and the borders of a model.
+bool takes_floats(OpCode code) {
+  return code == OpCode::quantize || code == OpCode::dequantize || code == OpCode::softmax ||
+         code == OpCode::log_softmax || code == OpCode::reshape || code == OpCode::transpose ||
+         code == OpCode::slice || code == OpCode::concat || code == OpCode::split || code == OpCode::expand;
+}
+
+}  // namespace
+
+Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound,
+                                          TensorNumbers& tensors, ConstantPool& pool) {
+  const OperatorSource source{prepared, index, bound, tensors, pool};
+  const fb::Operator& op = source.op();
+  const OpCode code = code_of(op);
+  const Arithmetic arithmetic = arithmetic_of(op);
+  const DType from = ops::input_index(op, 0) < 0 ? DType::none : ops::input(prepared.model(), op, 0).dtype,
+              to = ops::output(prepared.model(), op).dtype;
+  const bool integers = ops::is_integer(from) && ops::is_integer(to);
+  if ((code == OpCode::conv || code == OpCode::fully_connected) && integers &&
+      (arithmetic == Arithmetic::espdl || arithmetic == Arithmetic::multipliers))
+    return compile_conv(prepared, op, source.as<ops::BoundConv>(), tensors, pool);
+  const Form form = form_of(code, arithmetic);
+  if (form == nullptr || !is_number(from) || !is_number(to) || (!integers && !takes_floats(code)))
+    return Status(Code::unsupported) << "no compiled form for " << name_of(is_number(to) ? from : to);
+  return form(source);
 }
 
 }  // namespace runnel::compiler

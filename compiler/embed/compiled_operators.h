@@ -26,11 +26,12 @@ class TensorNumbers {
   std::vector<int> kept_;
 };
 
-// The replacement of a bound operator: a constant, and the kernel (DirectRun) that takes it and up to two
-// tensors.
+// The replacement of a bound operator: a constant, and the kernel (DirectCall) that takes it and up to two
+// tensors; or a constant that is itself a bound operator, for what needs more than that.
 struct CompiledOperator {
+  std::string before;                        // definitions that the constant points to
   std::string type, value;                   // of the constant: its type and initializer
-  std::string run;                           // the kernel
+  std::string run;                           // the kernel; empty: the constant is a BoundOperator
   int x = -1, addend = -1, y = -1;           // tensors; addend -1: none
   std::int64_t x_back = 0, addend_back = 0;  // bytes before their blocks
 };

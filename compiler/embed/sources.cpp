@@ -150,7 +150,8 @@ std::string program_source(const EmbeddedProgram& p) {
       "\"embed/program.h\"\n{}",
       p.origin, kMade, p.name,
       p.in_partition ? "#include \"embed/partition/profile.h\"\n"
-      : p.compiled   ? "#include \"kernels/rom_kernels.h\"\n"
+      : p.compiled   ? "#include \"inference/ops/bound.h\"\n#include "
+                       "\"kernels/elementwise/rom_elementwise.h\"\n#include \"kernels/rom_kernels.h\"\n"
                      : "");
   if (!p.operators.empty())
     out +=

@@ -72,11 +72,12 @@ if [[ -f $vibration ]]; then
   example vibration "$vibration" "$shaft" "wav path='$shaft'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)" --step
 fi
 
-# Commands: the bundled recogniser with its words and grammar in flash. With 700 KB it is too large for the 512 KiB of mps3-an547.
+# Commands: the bundled recogniser, compiled, with its words and grammar in flash. The node fits 512 KiB; the image that is observed has
+# 50 KB of test rig more, so mps3-an547 does not link it.
 commands=$build/models/commands/commands.rnl
 if [[ -f $commands ]]; then
   said=$root/tests/models/commands.wav words_of=$root/models/commands
   example commands "$commands" "$said" "wav path='$said'" "$(stored "$commands" "front end")" \
-    "ctc mode=beam beam=8 silence_after=0.7 partials=0 max_tokens=64 lexicon='$words_of/lexicon.txt' grammar='$words_of/grammar.txt'"
+    "ctc mode=beam beam=8 silence_after=0.7 partials=0 max_tokens=64 lexicon='$words_of/lexicon.txt' grammar='$words_of/grammar.txt'" --step
   only_on[commands]=mps2-an386 too_large_for[commands]=mps3-an547
 fi

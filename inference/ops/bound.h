@@ -1,9 +1,12 @@
-// Bound operators that compiler/embed turns into constants (compiled.h).
+// Bound operators that compiler/embed turns into constants: it reads what an operator was bound to, and a
+// compiled model has the same structure, or a smaller one for a direct call, as a constant.
 #pragma once
 
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/binary/bound_pair.h"
-#include "inference/ops/rescale.h"
+#include "inference/ops/movement/bound_movement.h"
 #include "inference/ops/support.h"
+#include "inference/ops/unary/bound_unary.h"
 #include "kernels/arithmetic/arithmetic.h"
 #include "kernels/conv/conv.h"
 #include "kernels/elementwise/elementwise.h"
@@ -25,25 +28,6 @@ struct BoundBinary : BoundPair {
   const kernels::Elementwise* kernels = nullptr;  // integers
   kernels::BinarySpec spec;                       // of one call
   kernels::PairSpec plain;                        // float32, int32, int64: of one call
-};
-
-// The same elements in the same order: reshape, and a transpose with keeps_bytes.
-struct BoundCopy : BoundOperator {
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t bytes = 0, count = 0;
-  Rescale rescale;
-};
-
-// Other transposes, and slice.
-struct BoundMove : BoundOperator {
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t element = 1, count = 0;
-  int rank = 0;
-  kernels::Dims x_dims{}, y_dims{}, begin{}, step{};
-  std::uint8_t perm[kMaxRank] = {};
-  Rescale rescale;
 };
 
 }  // namespace runnel::ops

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "kernels/arithmetic/fixed_point.h"
+#include "kernels/elementwise/rom_elementwise.h"
 #include "kernels/elementwise/sigmoid_table.h"
 
 namespace runnel::kernels {
@@ -35,27 +36,35 @@ void choices_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexce
   }
 }
 
-// The result without its zero point, for operands without theirs.
-std::int64_t pair_of(const AffinePairSpec& spec, std::int64_t a, std::int64_t b) noexcept {
-  if (spec.op == AffinePair::prelu && a >= 0) return spec.a(a);
-  if (spec.op == AffinePair::mul || spec.op == AffinePair::prelu) return spec.y(a * b);
+// The result without its zero point, for operands without theirs. `op`: that of `spec`.
+RUNNEL_KERNEL_INLINE std::int64_t value_of(AffinePair op, const AffinePairSpec& spec, std::int64_t a,
+                                           std::int64_t b) noexcept {
+  if (op == AffinePair::prelu && a >= 0) return spec.a(a);
+  if (op == AffinePair::mul || op == AffinePair::prelu) return spec.y(a * b);
   const std::int64_t left = spec.a(a * (std::int64_t{1} << spec.left_shift)),
                      right = spec.b(b * (std::int64_t{1} << spec.left_shift));
-  const std::int64_t sum = spec.op == AffinePair::add ? left + right : left - right;
-  return spec.y(spec.op == AffinePair::squared_difference ? sum * sum : sum);
+  const std::int64_t sum = op == AffinePair::add ? left + right : left - right;
+  return spec.y(op == AffinePair::squared_difference ? sum * sum : sum);
+}
+std::int64_t pair_of(const AffinePairSpec& spec, std::int64_t a, std::int64_t b) noexcept {
+  return value_of(spec.op, spec, a, b);
 }
 
-template <class T>
-void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
-  if (spec.op == AffinePair::max || spec.op == AffinePair::min) return choices_of(spec, a, b, y);
+template <class T, class Value>
+RUNNEL_KERNEL_INLINE void each_pair(const AffinePairSpec& spec, const T* a, const T* b, T* y,
+                                    const Value& value) noexcept {
   std::size_t ia = 0, ib = 0;
   for (std::size_t i = 0; i < spec.count; ++i) {
-    const std::int64_t value =
-        pair_of(spec, std::int64_t{a[ia]} - spec.a_zero, std::int64_t{b[ib]} - spec.b_zero);
-    y[i] = static_cast<T>(clamp(value + spec.y_zero, spec.low, spec.high));
+    const std::int64_t plain = value(std::int64_t{a[ia]} - spec.a_zero, std::int64_t{b[ib]} - spec.b_zero);
+    y[i] = static_cast<T>(clamp(plain + spec.y_zero, spec.low, spec.high));
     if (++ia == spec.a_count) ia = 0;
     if (++ib == spec.b_count) ib = 0;
   }
+}
+template <class T>
+void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
+  if (spec.op == AffinePair::max || spec.op == AffinePair::min) return choices_of(spec, a, b, y);
+  each_pair(spec, a, b, y, [&](std::int64_t p, std::int64_t q) { return pair_of(spec, p, q); });
 }
 
 // The position in the table of sigmoid, in 1/512 of an entry; of tanh: in 1/256.
@@ -272,6 +281,24 @@ void affine_pairs(const AffinePairSpec& spec, const void* a, const void* b, void
              static_cast<std::int8_t*>(y));
   }
 }
+
+template <AffinePair kOp, class T>
+void rom_affine_pair(const void* spec, const void* a, const void* b, void* y) noexcept {
+  const auto& of = *static_cast<const AffinePairSpec*>(spec);
+  each_pair(of, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y),
+            [&](std::int64_t p, std::int64_t q) { return value_of(kOp, of, p, q); });
+}
+#define RUNNEL_ROM_PAIR(op)                                                                          \
+  template void rom_affine_pair<AffinePair::op, std::int8_t>(const void*, const void*, const void*,  \
+                                                             void*) noexcept;                        \
+  template void rom_affine_pair<AffinePair::op, std::int16_t>(const void*, const void*, const void*, \
+                                                              void*) noexcept;
+RUNNEL_ROM_PAIR(add)
+RUNNEL_ROM_PAIR(sub)
+RUNNEL_ROM_PAIR(mul)
+RUNNEL_ROM_PAIR(squared_difference)
+RUNNEL_ROM_PAIR(prelu)
+#undef RUNNEL_ROM_PAIR
 
 bool set_scales(AffineUnarySpec& spec, float alpha) noexcept {
   const double x = static_cast<double>(spec.x.scale), y = static_cast<double>(spec.y.scale);

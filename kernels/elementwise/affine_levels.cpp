@@ -1,11 +1,11 @@
 // Which operations on affine integers the vector loops (affine_loops.h) compute.
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/elementwise_levels.h"
+#include "kernels/elementwise/rom_elementwise.h"
 
 namespace runnel::kernels {
 namespace {
 
-#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON)
 std::int64_t size_of_range(DType type, std::int32_t zero) noexcept {
   const std::int64_t below = std::int64_t{zero} - lowest(type), above = std::int64_t{highest(type)} - zero;
   return below > above ? below : above;
@@ -21,7 +21,9 @@ bool fits(const Multiplier& multiplier, std::int64_t size, std::int64_t& result)
   return true;
 }
 
-bool in_32_bits(const AffinePairSpec& spec) noexcept {
+}  // namespace
+
+bool affine_pair_in_32_bits(const AffinePairSpec& spec) noexcept {
   const std::int64_t a = size_of_range(spec.dtype, spec.a_zero), b = size_of_range(spec.dtype, spec.b_zero),
                      room = kLimit - 2 * 65536;
   std::int64_t left = 0, right = 0, out = 0;
@@ -42,16 +44,13 @@ bool in_32_bits(const AffinePairSpec& spec) noexcept {
   }
   return false;
 }
-#endif
-
-}  // namespace
 
 AffinePairs affine_pairs_for([[maybe_unused]] const AffinePairSpec& spec, [[maybe_unused]] Isa isa) noexcept {
 #if defined(RUNNEL_KERNELS_X86)
-  if (isa >= Isa::avx2 && in_32_bits(spec))
+  if (isa >= Isa::avx2 && affine_pair_in_32_bits(spec))
     return isa >= Isa::avx512 ? affine_pairs_avx512() : affine_pairs_avx2();
 #elif defined(RUNNEL_KERNELS_NEON)
-  if (isa >= Isa::neon && in_32_bits(spec)) return affine_pairs_neon();
+  if (isa >= Isa::neon && affine_pair_in_32_bits(spec)) return affine_pairs_neon();
 #endif
   return affine_pairs;
 }

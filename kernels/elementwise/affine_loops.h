@@ -185,46 +185,63 @@ void affine_sums(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexc
   });
 }
 
-template <class T>
-void affine_typed(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
+template <AffinePair kOp, class T>
+void affine_op(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
   const std::int32_t a_zero = spec.a_zero, b_zero = spec.b_zero, y_zero = spec.y_zero;
-  switch (spec.op) {
-    case AffinePair::add:
-      return affine_sums<AffinePair::add>(spec, a, b, y);
-    case AffinePair::sub:
-      return affine_sums<AffinePair::sub>(spec, a, b, y);
-    case AffinePair::max:
-      return for_each(spec, a, b, y, [](std::int32_t p, std::int32_t q) noexcept { return p > q ? p : q; });
-    case AffinePair::min:
-      return for_each(spec, a, b, y, [](std::int32_t p, std::int32_t q) noexcept { return p < q ? p : q; });
-    case AffinePair::prelu: {
-      const Multiplier32<sizeof(T) == 1> positive(spec.a), negative(spec.y);
-      return for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
-        const std::int32_t above = positive(p - a_zero), below = negative((p - a_zero) * (q - b_zero));
-        return (p >= a_zero ? above : below) + y_zero;
-      });
-    }
-    default: {
-      const Multiplier32<sizeof(T) == 1> out(spec.y);
-      AffinePairSpec rest = spec;
+  if constexpr (kOp == AffinePair::add || kOp == AffinePair::sub) {
+    affine_sums<kOp>(spec, a, b, y);
+  } else if constexpr (kOp == AffinePair::max) {
+    for_each(spec, a, b, y, [](std::int32_t p, std::int32_t q) noexcept { return p > q ? p : q; });
+  } else if constexpr (kOp == AffinePair::min) {
+    for_each(spec, a, b, y, [](std::int32_t p, std::int32_t q) noexcept { return p < q ? p : q; });
+  } else if constexpr (kOp == AffinePair::prelu) {
+    const Multiplier32<sizeof(T) == 1> positive(spec.a), negative(spec.y);
+    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+      const std::int32_t above = positive(p - a_zero), below = negative((p - a_zero) * (q - b_zero));
+      return (p >= a_zero ? above : below) + y_zero;
+    });
+  } else {
+    static_assert(kOp == AffinePair::mul);
+    const Multiplier32<sizeof(T) == 1> out(spec.y);
+    AffinePairSpec rest = spec;
 #if defined(__AVX512F__) || defined(__AVX2__)
-      if constexpr (sizeof(T) == 1) {
-        if (spec.op == AffinePair::mul && spec.a_count == spec.count && spec.b_count == spec.count) {
-          const std::size_t done = affine_product_lanes(spec, a, b, y);
-          if (done == spec.count) return;
-          a += done, b += done, y += done;
-          rest.count = rest.a_count = rest.b_count = spec.count - done;
-        }
+    if constexpr (sizeof(T) == 1) {
+      if (spec.a_count == spec.count && spec.b_count == spec.count) {
+        const std::size_t done = affine_product_lanes(spec, a, b, y);
+        if (done == spec.count) return;
+        a += done, b += done, y += done;
+        rest.count = rest.a_count = rest.b_count = spec.count - done;
       }
-#endif
-      return for_each(rest, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
-        return out((p - a_zero) * (q - b_zero)) + y_zero;
-      });
     }
+#endif
+    for_each(rest, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+      return out((p - a_zero) * (q - b_zero)) + y_zero;
+    });
   }
 }
 
-void affine_loops(const AffinePairSpec& spec, const void* a, const void* b, void* y) noexcept {
+template <class T>
+void affine_typed(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
+  switch (spec.op) {
+    case AffinePair::add:
+      return affine_op<AffinePair::add>(spec, a, b, y);
+    case AffinePair::sub:
+      return affine_op<AffinePair::sub>(spec, a, b, y);
+    case AffinePair::max:
+      return affine_op<AffinePair::max>(spec, a, b, y);
+    case AffinePair::min:
+      return affine_op<AffinePair::min>(spec, a, b, y);
+    case AffinePair::prelu:
+      return affine_op<AffinePair::prelu>(spec, a, b, y);
+    case AffinePair::mul:
+      return affine_op<AffinePair::mul>(spec, a, b, y);
+    case AffinePair::squared_difference:
+      break;  // affine_pairs_for() never chooses these loops for it
+  }
+}
+
+[[maybe_unused]] void affine_loops(const AffinePairSpec& spec, const void* a, const void* b,
+                                   void* y) noexcept {
   if (spec.count == 0) return;
   if (spec.dtype == DType::int16)
     affine_typed(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b),
@@ -266,8 +283,8 @@ void quantize_rounded(const Affine& y, Rounding rounding, std::size_t count, con
   else
     quantize_typed<false>(y, count, x, to);
 }
-void quantize_loops(const Affine& y, Rounding rounding, std::size_t count, const float* x,
-                    void* to) noexcept {
+[[maybe_unused]] void quantize_loops(const Affine& y, Rounding rounding, std::size_t count, const float* x,
+                                     void* to) noexcept {
   if (y.dtype == DType::int16)
     quantize_rounded(y, rounding, count, x, static_cast<std::int16_t*>(to));
   else if (y.dtype == DType::int8)
@@ -282,7 +299,8 @@ void dequantize_typed(const Affine& x, std::size_t count, const T* from, float* 
   const std::int32_t zero = x.zero_point;
   for (std::size_t i = 0; i < count; ++i) y[i] = scale * static_cast<float>(from[i] - zero);
 }
-void dequantize_loops(const Affine& x, std::size_t count, const void* from, float* y) noexcept {
+[[maybe_unused]] void dequantize_loops(const Affine& x, std::size_t count, const void* from,
+                                       float* y) noexcept {
   if (x.dtype == DType::int16)
     dequantize_typed(x, count, static_cast<const std::int16_t*>(from), y);
   else if (x.dtype == DType::int8)

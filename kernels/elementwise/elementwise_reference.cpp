@@ -1,5 +1,6 @@
 // The specification of the element-wise operations: one element at a time, int64.
 #include "kernels/elementwise/elementwise_levels.h"
+#include "kernels/rom_kernels.h"
 
 namespace runnel::kernels {
 namespace {
@@ -141,6 +142,10 @@ const Elementwise& elementwise(Isa isa) noexcept {
     default:
       return elementwise_generic();
   }
+}
+
+void rom_binary_any(const void* spec, const void* a, const void* b, void* y) noexcept {
+  binary(*static_cast<const BinarySpec*>(spec), a, b, y);
 }
 
 }  // namespace runnel::kernels

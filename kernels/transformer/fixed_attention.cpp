@@ -64,10 +64,31 @@ std::int64_t limited(std::int64_t score) noexcept {
   return score > most ? most : score < -most ? -most : score;
 }
 
+constexpr FixedAttentionSums kPlain{products<std::int8_t, std::int32_t>, products<std::int16_t, std::int64_t>,
+                                    mix<std::int8_t>, mix<std::int16_t>};
+
+}  // namespace
+
+constinit const FixedAttentionSums kAttentionSums8{products<std::int8_t, std::int32_t>, nullptr,
+                                                   mix<std::int8_t>, nullptr};
+constinit const FixedAttentionSums kAttentionSums16{nullptr, products<std::int16_t, std::int64_t>, nullptr,
+                                                    mix<std::int16_t>};
+
+const FixedAttentionSums& fixed_attention_sums([[maybe_unused]] Isa isa) noexcept {
+#if defined(RUNNEL_KERNELS_X86)
+  if (isa >= Isa::avx2) return fixed_attention_sums_avx2();
+#endif
+  return kPlain;
+}
+
+std::size_t FixedAttentionSpec::scratch_bytes(std::int64_t count) const noexcept {
+  return Places(*this, count).bytes;
+}
+
 template <class T>
-void attend_typed(const FixedAttentionSpec& spec, std::int64_t count, const T* query, const T* keys,
-                  const T* values, const std::int32_t* bias, const T* distances, T* y,
-                  std::byte* scratch) noexcept {
+void attend_as(const FixedAttentionSpec& spec, std::int64_t count, const T* query, const T* keys,
+               const T* values, const std::int32_t* bias, const T* distances, T* y,
+               std::byte* scratch) noexcept {
   const Places at(spec, count);
   auto* const sums = reinterpret_cast<std::int64_t*>(scratch);
   auto* const scores = reinterpret_cast<std::int32_t*>(scratch + at.scores);
@@ -109,30 +130,20 @@ void attend_typed(const FixedAttentionSpec& spec, std::int64_t count, const T* q
     y[c] = saturate<T>(spec.result(mean) + spec.y_zero);
   }
 }
-
-constexpr FixedAttentionSums kPlain{products<std::int8_t, std::int32_t>, products<std::int16_t, std::int64_t>,
-                                    mix<std::int8_t>, mix<std::int16_t>};
-
-}  // namespace
-
-const FixedAttentionSums& fixed_attention_sums([[maybe_unused]] Isa isa) noexcept {
-#if defined(RUNNEL_KERNELS_X86)
-  if (isa >= Isa::avx2) return fixed_attention_sums_avx2();
-#endif
-  return kPlain;
-}
-
-std::size_t FixedAttentionSpec::scratch_bytes(std::int64_t count) const noexcept {
-  return Places(*this, count).bytes;
-}
+template void attend_as<std::int8_t>(const FixedAttentionSpec&, std::int64_t, const std::int8_t*,
+                                     const std::int8_t*, const std::int8_t*, const std::int32_t*,
+                                     const std::int8_t*, std::int8_t*, std::byte*) noexcept;
+template void attend_as<std::int16_t>(const FixedAttentionSpec&, std::int64_t, const std::int16_t*,
+                                      const std::int16_t*, const std::int16_t*, const std::int32_t*,
+                                      const std::int16_t*, std::int16_t*, std::byte*) noexcept;
 
 void attend(const FixedAttentionSpec& spec, std::int64_t count, const void* query, const void* keys,
             const void* values, const std::int32_t* bias, const void* distances, void* y,
             std::byte* scratch) noexcept {
   const auto as = [&]<class T>(T*) {
-    attend_typed(spec, count, static_cast<const T*>(query), static_cast<const T*>(keys),
-                 static_cast<const T*>(values), bias, static_cast<const T*>(distances), static_cast<T*>(y),
-                 scratch);
+    attend_as(spec, count, static_cast<const T*>(query), static_cast<const T*>(keys),
+              static_cast<const T*>(values), bias, static_cast<const T*>(distances), static_cast<T*>(y),
+              scratch);
   };
   if (spec.dtype == DType::int16)
     as(static_cast<std::int16_t*>(nullptr));

@@ -33,6 +33,8 @@ struct FixedAttentionSums {
                 std::int64_t stride, std::int32_t size, std::int64_t* sums) noexcept;
 };
 const FixedAttentionSums& fixed_attention_sums(Isa isa) noexcept;
+// Plain loops for one type, null for the other: constants of programs that link no more.
+extern const FixedAttentionSums kAttentionSums8, kAttentionSums16;
 
 struct FixedAttentionSpec {
   DType dtype = DType::int8;  // of everything but biases: int8 or int16
@@ -58,5 +60,10 @@ struct FixedAttentionSpec {
 void attend(const FixedAttentionSpec& spec, std::int64_t count, const void* query, const void* keys,
             const void* values, const std::int32_t* bias, const void* distances, void* y,
             std::byte* scratch) noexcept;
+// The same for one type: T is std::int8_t or std::int16_t, and that of `spec`.
+template <class T>
+void attend_as(const FixedAttentionSpec& spec, std::int64_t count, const T* query, const T* keys,
+               const T* values, const std::int32_t* bias, const T* distances, T* y,
+               std::byte* scratch) noexcept;
 
 }  // namespace runnel::kernels

@@ -72,6 +72,18 @@ void fixed_layer_norm(const FixedLayerNormSpec& spec, const void* x, void* y) no
     from(static_cast<const std::int8_t*>(x));
 }
 
+template <class X, class Y>
+void rom_layer_norm(const void* spec, const void* x, const void*, void* y) noexcept {
+  normalize(*static_cast<const FixedLayerNormSpec*>(spec), static_cast<const X*>(x), static_cast<Y*>(y));
+}
+template void rom_layer_norm<std::int8_t, std::int8_t>(const void*, const void*, const void*, void*) noexcept;
+template void rom_layer_norm<std::int8_t, std::int16_t>(const void*, const void*, const void*,
+                                                        void*) noexcept;
+template void rom_layer_norm<std::int16_t, std::int8_t>(const void*, const void*, const void*,
+                                                        void*) noexcept;
+template void rom_layer_norm<std::int16_t, std::int16_t>(const void*, const void*, const void*,
+                                                         void*) noexcept;
+
 FixedLayerNorm fixed_layer_norm_for([[maybe_unused]] const FixedLayerNormSpec& spec,
                                     [[maybe_unused]] Isa isa) noexcept {
 #if defined(RUNNEL_KERNELS_X86)

@@ -37,6 +37,11 @@ void fixed_layer_norm(const FixedLayerNormSpec& spec, const void* x, void* y) no
 // The fastest of at most this level that gives the same bits for `spec`.
 FixedLayerNorm fixed_layer_norm_for(const FixedLayerNormSpec& spec, Isa isa) noexcept;
 
+// The specification for one pair of types, as a direct call (kernels/elementwise/rom_elementwise.h) of
+// programs whose operators are bound ahead of time: `spec` is a FixedLayerNormSpec.
+template <class X, class Y>
+void rom_layer_norm(const void* spec, const void* x, const void* b, void* y) noexcept;
+
 // What all elements of a row share: z = (d * factor + 2^(shift - 1)) >> shift, 1 <= shift <= 32.
 struct InverseRoot {
   std::int32_t factor = 0, shift = 1;

@@ -1,20 +1,13 @@
 // Softmax of int8 and int16 along the last axis in fixed point, as TensorFlow Lite computes it (version 3).
-#include "kernels/affine_softmax.h"
-
 #include "inference/ops/affine.h"
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/definitions.h"
 
 namespace runnel::ops {
 namespace {
 
-struct BoundSoftmax : BoundOperator {
-  kernels::AffineSoftmaxSpec spec;
-  Operand x;
-  std::int32_t y = -1;
-};
-
-void run_softmax(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundSoftmax&>(self);
+void run_affine_softmax(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundAffineSoftmax&>(self);
   kernels::affine_softmax(op.spec, op.x.at(context), context.data[op.y]);
 }
 
@@ -69,7 +62,7 @@ Status stream_softmax(const Model& model, const fb::Operator& op, TimeAxes axes,
 Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const Shape shape = context.shape(input_index(op, 0));
-  RUNNEL_ASSIGN(BoundSoftmax* const bound, allocate<BoundSoftmax>(context, run_softmax));
+  RUNNEL_ASSIGN(BoundAffineSoftmax* const bound, allocate<BoundAffineSoftmax>(context, run_affine_softmax));
   bound->x = operand(context, 0);
   bound->y = output_index(op);
   bound->spec.from = input(context.model(), op, 0).dtype;

@@ -1,23 +1,9 @@
 // Attention over a window of frames: products of floats, and of integers with the softmax of softmax.h.
-#include "inference/ops/attention/attention_window.h"
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/definitions.h"
-#include "kernels/softmax.h"
 
 namespace runnel::ops {
 namespace {
-
-struct BoundAttention : BoundWindow {
-  DType dtype = DType::int8;
-  kernels::SoftmaxSpec softmax;
-  int score_shift = 0, scale = 0, scale_shift = 0, sum_shift = 0;
-  float real_scale = 1;
-  const float* bias = nullptr;       // [1 or heads, distances]; null: none
-  const float* distances = nullptr;  // [distances, 1 or heads, distance_size]; null: none
-  // Steps of the two tables; 0 from head to head: all heads share it.
-  std::int64_t bias_stride = 0, distance_stride = 0, distance_head_stride = 0;
-  kernels::Rounding rounding = kernels::Rounding::half_up;
-  std::size_t weights_offset = 0, powers_offset = 0;  // in the scratch memory; scores come first
-};
 
 // What a score has from the distance of its key, for one head and the first key.
 struct Distances {
@@ -73,8 +59,11 @@ void attend(const BoundAttention& op, const T* query, const T* keys, const T* va
   }
 }
 
+}  // namespace
+
 template <class T>
-void run(const BoundAttention& op, const RunContext& context) noexcept {
+void run_window_attention(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundAttention&>(self);
   each_query<T>(op, context,
                 [&](const T* query, const T* keys, const T* values, std::int32_t h, std::int64_t first,
                     std::int64_t count, T* y) {
@@ -85,16 +74,11 @@ void run(const BoundAttention& op, const RunContext& context) noexcept {
                   attend(op, query, keys, values, distances, count, y, context.scratch);
                 });
 }
+template void run_window_attention<std::int8_t>(const BoundOperator&, const RunContext&) noexcept;
+template void run_window_attention<std::int16_t>(const BoundOperator&, const RunContext&) noexcept;
+template void run_window_attention<float>(const BoundOperator&, const RunContext&) noexcept;
 
-void run_attention(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundAttention&>(self);
-  if (op.dtype == DType::int8)
-    run<std::int8_t>(op, context);
-  else if (op.dtype == DType::int16)
-    run<std::int16_t>(op, context);
-  else
-    run<float>(op, context);
-}
+namespace {
 
 Status check_attention(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 3, 5));
@@ -127,10 +111,14 @@ Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept
   const fb::Operator& op = context.op();
   const fb::AttentionOptions& o = *op.options_as_AttentionOptions();
   const Model& model = context.model();
-  RUNNEL_ASSIGN(BoundAttention* const bound, allocate<BoundAttention>(context, run_attention));
-  bind_window(context, *bound);
   const TensorView q = input(model, op, kQueries), k = input(model, op, kKeys), v = input(model, op, kValues),
                    y = output(model, op);
+  RUNNEL_ASSIGN(
+      BoundAttention* const bound,
+      allocate<BoundAttention>(context, q.dtype == DType::int8    ? run_window_attention<std::int8_t>
+                                        : q.dtype == DType::int16 ? run_window_attention<std::int16_t>
+                                                                  : run_window_attention<float>));
+  bind_window(context, *bound);
   bound->dtype = q.dtype;
   bound->rounding = bound->softmax.rounding = rounding_of(op);
   bound->softmax.from = bound->softmax.to = q.dtype;

@@ -1,43 +1,29 @@
 // Attention over a window of frames in fixed point (version 2).
-#include "kernels/transformer/fixed_attention.h"
-
 #include "inference/ops/attention/any_scale.h"
-#include "inference/ops/attention/attention_window.h"
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/definitions.h"
 
 namespace runnel::ops {
-namespace {
-
-struct BoundFixedAttention : BoundWindow {
-  kernels::FixedAttentionSpec spec;
-  const std::int32_t* bias = nullptr;    // [1 or heads, distances]; null: none
-  const std::byte* distances = nullptr;  // [distances, 1 or heads, distance_size]; null: none
-  // Steps of the two tables in elements; 0 from head to head: all heads share it.
-  std::int64_t bias_stride = 0, distance_head_stride = 0;
-};
 
 template <class T>
-void run(const BoundFixedAttention& op, const RunContext& context) noexcept {
+void run_fixed_attention(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFixedAttention&>(self);
   each_query<T>(op, context,
                 [&](const T* query, const T* keys, const T* values, std::int32_t h, std::int64_t first,
                     std::int64_t count, T* y) {
                   const T* const rows = op.distances == nullptr ? nullptr
-                                                                : reinterpret_cast<const T*>(op.distances) +
+                                                                : static_cast<const T*>(op.distances) +
                                                                       first * op.spec.distance_stride +
                                                                       h * op.distance_head_stride;
-                  kernels::attend(op.spec, count, query, keys, values,
-                                  op.bias == nullptr ? nullptr : op.bias + h * op.bias_stride + first, rows,
-                                  y, context.scratch);
+                  kernels::attend_as(op.spec, count, query, keys, values,
+                                     op.bias == nullptr ? nullptr : op.bias + h * op.bias_stride + first,
+                                     rows, y, context.scratch);
                 });
 }
+template void run_fixed_attention<std::int8_t>(const BoundOperator&, const RunContext&) noexcept;
+template void run_fixed_attention<std::int16_t>(const BoundOperator&, const RunContext&) noexcept;
 
-void run_attention(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundFixedAttention&>(self);
-  if (op.spec.dtype == DType::int16)
-    run<std::int16_t>(op, context);
-  else
-    run<std::int8_t>(op, context);
-}
+namespace {
 
 // What a product of integers at these scales is in units of scores.
 double score_factor(double query, double key, float scale) noexcept {
@@ -70,10 +56,13 @@ Status check_attention(const Model& model, const fb::Operator& op) noexcept {
 Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const Model& model = context.model();
-  RUNNEL_ASSIGN(BoundFixedAttention* const bound, allocate<BoundFixedAttention>(context, run_attention));
-  bind_window(context, *bound);
   const TensorView q = input(model, op, kQueries), k = input(model, op, kKeys), v = input(model, op, kValues),
                    y = output(model, op);
+  RUNNEL_ASSIGN(
+      BoundFixedAttention* const bound,
+      allocate<BoundFixedAttention>(context, q.dtype == DType::int16 ? run_fixed_attention<std::int16_t>
+                                                                     : run_fixed_attention<std::int8_t>));
+  bind_window(context, *bound);
   const float factor = op.options_as_AttentionOptions()->real_scale();
   kernels::FixedAttentionSpec& spec = bound->spec;
   spec.dtype = q.dtype;

@@ -1,18 +1,10 @@
 // Layer normalization in fixed point (version 2), frame by frame.
-#include "kernels/transformer/fixed_layer_norm.h"
-
 #include "inference/ops/attention/any_scale.h"
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/definitions.h"
 
 namespace runnel::ops {
 namespace {
-
-struct BoundFixedNorm : BoundOperator {
-  kernels::FixedLayerNormSpec spec;
-  kernels::FixedLayerNorm normalize = nullptr;
-  Operand x;
-  std::int32_t y = -1;
-};
 
 void run_norm(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFixedNorm&>(self);

@@ -1,7 +1,6 @@
 // Product of two tensors of matrices: a [.., M, K], b [.., K, N], y [.., M, N]; leading axes broadcast.
-#include "kernels/matmul.h"
-
 #include "inference/ops/affine.h"
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/binary/broadcast.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
@@ -10,25 +9,15 @@
 namespace runnel::ops {
 namespace {
 
-struct BoundMatmul : BoundOperator {
-  kernels::MatmulSpec spec;
-  Operand a, b;
-  std::int32_t y = -1;
-  int batch_rank = 0;
-  kernels::Dims batch{};
-  std::int64_t a_stride[kMaxRank] = {},
-               b_stride[kMaxRank] = {};  // bytes per step of each batch axis; 0: repeated
-  std::size_t y_bytes = 0;               // of one matrix
-};
-
-void run_matmul(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundMatmul&>(self);
+// product(a, b, y) for every pair of matrices.
+template <class Product>
+void each_product(const BoundMatmul& op, const RunContext& context, Product&& product) noexcept {
   const std::byte* a = op.a.at(context);
   const std::byte* b = op.b.at(context);
   std::byte* y = context.data[op.y];
   kernels::Dims at{};
   for (;;) {
-    kernels::matmul(op.spec, a, b, y, context.scratch);
+    product(a, b, y);
     y += op.y_bytes;
     int axis = op.batch_rank - 1;
     for (; axis >= 0; --axis) {
@@ -43,6 +32,29 @@ void run_matmul(const BoundOperator& self, const RunContext& context) noexcept {
     if (axis < 0) return;
   }
 }
+
+void run_matmul(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundMatmul&>(self);
+  each_product(op, context, [&](const std::byte* a, const std::byte* b, std::byte* y) {
+    kernels::matmul(op.spec, a, b, y, context.scratch);
+  });
+}
+
+}  // namespace
+
+template <class T, bool kAffine>
+void run_matmul_as(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundMatmul&>(self);
+  each_product(op, context, [&](const std::byte* a, const std::byte* b, std::byte* y) {
+    kernels::matmul_as<T, kAffine>(op.spec, a, b, y, context.scratch);
+  });
+}
+template void run_matmul_as<std::int8_t, false>(const BoundOperator&, const RunContext&) noexcept;
+template void run_matmul_as<std::int8_t, true>(const BoundOperator&, const RunContext&) noexcept;
+template void run_matmul_as<std::int16_t, false>(const BoundOperator&, const RunContext&) noexcept;
+template void run_matmul_as<std::int16_t, true>(const BoundOperator&, const RunContext&) noexcept;
+
+namespace {
 
 Shape without_matrix(const Shape& shape) noexcept {
   Shape out = shape;

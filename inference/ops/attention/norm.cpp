@@ -3,26 +3,11 @@
 // the end.
 #include <cmath>
 
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/definitions.h"
-#include "inference/ops/support.h"
 
 namespace runnel::ops {
 namespace {
-
-enum class Norm : std::uint8_t { layer, rms, lp };
-
-struct BoundNorm : BoundOperator {
-  Operand x;
-  std::int32_t y = -1;
-  DType from = DType::none, to = DType::none;
-  Norm kind = Norm::layer;
-  int p = 2;
-  std::int64_t outer = 1, count = 1, inner = 1;  // x[outer][count][inner], normalized over `count`
-  float x_scale = 1, y_scale = 1, epsilon = 0;   // y_scale: 1 / scale of y
-  kernels::Rounding rounding = kernels::Rounding::half_up;
-  const float* gain = nullptr;    // [count], or null
-  const float* offset = nullptr;  // [count], or null
-};
 
 // Eight partial sums, joined pairwise, then what is left: the same bits on every machine.
 template <class F>
@@ -91,34 +76,32 @@ void normalize(const BoundNorm& op, const T* x, U* y) noexcept {
   }
 }
 
-template <class T, class U>
-void run_typed(const BoundNorm& op, const T* x, U* y) noexcept {
+}  // namespace
+
+template <class X, class Y>
+void run_norm_as(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundNorm&>(self);
+  const auto* const x = reinterpret_cast<const X*>(op.x.at(context));
+  auto* const y = reinterpret_cast<Y*>(context.data[op.y]);
   for (std::int64_t row = 0; row < op.outer; ++row) {
     for (std::int64_t k = 0; k < op.inner; ++k)
       normalize(op, x + row * op.count * op.inner + k, y + row * op.count * op.inner + k);
   }
 }
 
-template <class T>
-void run_from(const BoundNorm& op, const T* x, std::byte* y) noexcept {
-  if (op.to == DType::int8)
-    run_typed(op, x, reinterpret_cast<std::int8_t*>(y));
-  else if (op.to == DType::int16)
-    run_typed(op, x, reinterpret_cast<std::int16_t*>(y));
-  else
-    run_typed(op, x, reinterpret_cast<float*>(y));
-}
+namespace {
 
-void run_norm(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundNorm&>(self);
-  const std::byte* x = op.x.at(context);
-  std::byte* y = context.data[op.y];
-  if (op.from == DType::int8)
-    run_from(op, reinterpret_cast<const std::int8_t*>(x), y);
-  else if (op.from == DType::int16)
-    run_from(op, reinterpret_cast<const std::int16_t*>(x), y);
-  else
-    run_from(op, reinterpret_cast<const float*>(x), y);
+using Run = void (*)(const BoundOperator&, const RunContext&) noexcept;
+template <class X>
+Run run_to(DType to) noexcept {
+  return to == DType::int8    ? run_norm_as<X, std::int8_t>
+         : to == DType::int16 ? run_norm_as<X, std::int16_t>
+                              : run_norm_as<X, float>;
+}
+Run run_of(DType from, DType to) noexcept {
+  return from == DType::int8    ? run_to<std::int8_t>(to)
+         : from == DType::int16 ? run_to<std::int16_t>(to)
+                                : run_to<float>(to);
 }
 
 Status check_real_or_quantized(const TensorView& tensor, std::string_view what) noexcept {
@@ -192,8 +175,8 @@ template <Norm kKind>
 Result<const BoundOperator*> prepare_norm(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const fb::NormOptions& o = *op.options_as_NormOptions();
-  RUNNEL_ASSIGN(BoundNorm* const bound, allocate<BoundNorm>(context, run_norm));
   const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
+  RUNNEL_ASSIGN(BoundNorm* const bound, allocate<BoundNorm>(context, run_of(x.dtype, y.dtype)));
   const Shape shape = context.shape(input_index(op, 0));
   bound->x = operand(context, 0);
   bound->y = output_index(op);

@@ -1,22 +1,15 @@
 // Softmax and its logarithm along one axis.
-#include "kernels/softmax.h"
-
+#include "inference/ops/attention/bound_attention.h"
 #include "inference/ops/definitions.h"
-#include "inference/ops/support.h"
 
 namespace runnel::ops {
-namespace {
-
-struct BoundSoftmax : BoundOperator {
-  kernels::SoftmaxSpec spec;
-  Operand x;
-  std::int32_t y = -1;
-};
 
 void run_softmax(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundSoftmax&>(self);
   kernels::softmax(op.spec, op.x.at(context), context.data[op.y], reinterpret_cast<float*>(context.scratch));
 }
+
+namespace {
 
 Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));

@@ -8,11 +8,6 @@
 namespace runnel::ops {
 namespace {
 
-struct BoundAffinePair : BoundPair {
-  kernels::AffinePairSpec spec;  // of one piece
-  kernels::AffinePairs pairs = nullptr;
-};
-
 void run_pair(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffinePair&>(self);
   op.run_pieces(context, [&](const auto& x, std::byte* y) { op.pairs(op.spec, x[0], x[1], y); });

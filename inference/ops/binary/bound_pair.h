@@ -3,6 +3,7 @@
 
 #include "inference/ops/binary/broadcast.h"
 #include "inference/ops/support.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::ops {
 
@@ -24,6 +25,23 @@ struct BoundPair : BoundOperator {
     spec.b_count = broadcast.counts[1];
   }
 };
+
+// Of tensors with any scale and zero point.
+struct BoundAffinePair : BoundPair {
+  kernels::AffinePairSpec spec;  // of one piece
+  kernels::AffinePairs pairs = nullptr;
+};
+
+// A pair in a compiled model (compiler/embed) whose pieces are direct calls.
+template <class Spec>
+struct RomPair : BoundPair {
+  Spec spec;  // of one piece
+};
+template <class Spec, void (*kRun)(const void*, const void*, const void*, void*) noexcept>
+void run_rom_pair(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const RomPair<Spec>&>(self);
+  op.run_pieces(context, [&](const auto& x, std::byte* y) { kRun(&op.spec, x[0], x[1], y); });
+}
 
 // A `Bound`, which derives from BoundPair, with its operands. Fails with out_of_memory.
 template <class Bound>

@@ -3,30 +3,9 @@
 #include <cstring>
 
 #include "inference/ops/definitions.h"
-#include "inference/ops/rescale.h"
-#include "inference/ops/support.h"
-#include "kernels/movement.h"
+#include "inference/ops/movement/bound_movement.h"
 
 namespace runnel::ops {
-namespace {
-
-struct Part {
-  Operand x;                 // concat: the source; split: unused
-  std::int32_t tensor = -1;  // split: the destination
-  kernels::Dims dims{};
-  std::int32_t offset = 0;
-  std::size_t count = 0;
-  Rescale rescale;
-};
-struct BoundParts : BoundOperator {
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t element = 1;
-  int rank = 0, axis = 0;
-  kernels::Dims dims{};  // of the whole
-  std::int32_t count = 0;
-  Part* parts = nullptr;
-};
 
 void run_concat(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundParts&>(self);
@@ -54,6 +33,8 @@ void run_split(const BoundOperator& self, const RunContext& context) noexcept {
     if (part.rescale.needed()) part.rescale(part.count, y, y);
   }
 }
+
+namespace {
 
 Result<int> axis_of(const fb::Operator& op, int rank) noexcept {
   RUNNEL_ASSIGN(const fb::AxisOptions* const o, options<fb::AxisOptions>(op));
@@ -114,8 +95,10 @@ Status stream_parts(const Model& model, const fb::Operator& op, TimeAxes axes,
   return {};
 }
 
+// `parts`: of the bound operator, to be filled.
 Result<BoundParts*> bind_parts(PrepareContext& context, int whole, std::size_t count,
-                               void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
+                               void (*run)(const BoundOperator&, const RunContext&) noexcept,
+                               Part*& parts) noexcept {
   RUNNEL_ASSIGN(BoundParts* const bound, allocate<BoundParts>(context, run));
   const Shape shape = context.shape(whole);
   bound->element = size_of(context.model().tensor(whole).dtype);
@@ -123,19 +106,19 @@ Result<BoundParts*> bind_parts(PrepareContext& context, int whole, std::size_t c
   bound->axis = context.op().options_as_AxisOptions()->axis();
   bound->dims = dims_of(shape);
   bound->count = static_cast<std::int32_t>(count);
-  bound->parts = context.memory().array<Part>(count);
-  if (bound->parts == nullptr)
-    return Status(Code::out_of_memory) << "no memory for its " << count << " parts";
+  bound->parts = parts = context.memory().array<Part>(count);
+  if (parts == nullptr) return Status(Code::out_of_memory) << "no memory for its " << count << " parts";
   return bound;
 }
 Result<const BoundOperator*> prepare_concat(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
+  Part* parts = nullptr;
   RUNNEL_ASSIGN(BoundParts* const bound,
-                bind_parts(context, output_index(op), op.inputs()->size(), run_concat));
+                bind_parts(context, output_index(op), op.inputs()->size(), run_concat, parts));
   bound->y = output_index(op);
   std::int32_t offset = 0;
   for (int i = 0; i < bound->count; ++i) {
-    Part& part = bound->parts[i];
+    Part& part = parts[i];
     const Shape shape = context.shape(input_index(op, i));
     part.x = operand(context, i);
     part.dims = dims_of(shape);
@@ -149,12 +132,13 @@ Result<const BoundOperator*> prepare_concat(PrepareContext& context) noexcept {
 }
 Result<const BoundOperator*> prepare_split(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
+  Part* parts = nullptr;
   RUNNEL_ASSIGN(BoundParts* const bound,
-                bind_parts(context, input_index(op, 0), op.outputs()->size(), run_split));
+                bind_parts(context, input_index(op, 0), op.outputs()->size(), run_split, parts));
   bound->x = operand(context, 0);
   std::int32_t offset = 0;
   for (int i = 0; i < bound->count; ++i) {
-    Part& part = bound->parts[i];
+    Part& part = parts[i];
     part.tensor = output_index(op, i);
     const Shape shape = context.shape(part.tensor);
     part.dims = dims_of(shape);

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "inference/ops/bound.h"
 #include "inference/ops/definitions.h"
-#include "inference/ops/support.h"
+#include "inference/ops/movement/bound_movement.h"
 
 namespace runnel::ops {
 namespace {
@@ -88,6 +87,8 @@ Result<const BoundOperator*> prepare_reshape(PrepareContext& context) noexcept {
 void finish_move(const BoundMove& op, std::byte* y) noexcept {
   if (op.rescale.needed()) op.rescale(op.count, y, y);
 }
+}  // namespace
+
 void run_transpose(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundMove&>(self);
   std::byte* y = context.data[op.y];
@@ -101,6 +102,8 @@ void run_slice(const BoundOperator& self, const RunContext& context) noexcept {
   kernels::slice(op.element, op.rank, op.x_dims, op.begin, op.step, op.y_dims, op.x.at(context), y);
   finish_move(op, y);
 }
+
+namespace {
 
 Result<BoundMove*> bind_move(PrepareContext& context,
                              void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {

@@ -4,21 +4,10 @@
 #include <cstring>
 
 #include "inference/ops/definitions.h"
-#include "inference/ops/rescale.h"
-#include "inference/ops/support.h"
-#include "kernels/conv/strided.h"
+#include "inference/ops/movement/bound_movement.h"
 #include "streaming/certainty.h"
 
 namespace runnel::ops {
-namespace {
-
-struct BoundStrided : BoundOperator {
-  kernels::StridedCopy copy;
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t count = 0;
-  Rescale rescale;
-};
 
 void run_strided(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundStrided&>(self);
@@ -26,6 +15,8 @@ void run_strided(const BoundOperator& self, const RunContext& context) noexcept 
   kernels::strided_copy(op.copy, op.x.at(context), y);
   if (op.rescale.needed()) op.rescale(op.count, y, y);
 }
+
+namespace {
 
 Result<BoundStrided*> bind_strided(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundStrided* const bound, allocate<BoundStrided>(context, run_strided));

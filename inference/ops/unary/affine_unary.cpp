@@ -2,21 +2,10 @@
 // (version 3).
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
-#include "kernels/elementwise/elementwise.h"
+#include "inference/ops/unary/bound_unary.h"
 
 namespace runnel::ops {
 namespace {
-
-struct BoundAffine : BoundOperator {
-  kernels::AffineUnarySpec spec;
-  const kernels::Elementwise* kernels = nullptr;
-  const std::int8_t* table = nullptr;  // bytes to bytes: every result, computed while preparing
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t count = 0;
-  kernels::Rounding rounding = kernels::Rounding::tflite_double;  // quantize
-  kernels::AffineConversions conversions{};                       // quantize, dequantize
-};
 
 void run_elements(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);

@@ -1,26 +1,11 @@
 // Functions of one value: exp, sigmoid, gelu and the like, on float32 and on integers without a table.
 #include "inference/ops/definitions.h"
-#include "inference/ops/support.h"
-#include "kernels/elementwise/elementwise.h"
-#include "kernels/elementwise/functions.h"
-#include "kernels/float32/float_kernels.h"
-#include "kernels/float32/float_swoosh.h"
+#include "inference/ops/unary/bound_unary.h"
 
 namespace runnel::ops {
 namespace {
 
 using kernels::Function;
-
-struct BoundFunction : BoundOperator {
-  kernels::QuantizedFunction how;
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t count = 0;
-  const kernels::Elementwise* kernels = nullptr;
-  kernels::FloatMap map = nullptr;  // float32 to float32: a vector kernel, where there is one
-  kernels::SwooshKernel swoosh = nullptr;
-  const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
-};
 
 void run_float(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);

@@ -3,26 +3,10 @@
 
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
-#include "inference/ops/support.h"
-#include "kernels/elementwise/elementwise.h"
+#include "inference/ops/unary/bound_unary.h"
 
 namespace runnel::ops {
 namespace {
-
-struct BoundUnary : BoundOperator {
-  const kernels::Elementwise* kernels = nullptr;
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t count = 0;
-  DType from = DType::none, to = DType::none;
-  int shift = 0;  // requantize: y_exponent - x_exponent; quantize, dequantize: the exponent
-  kernels::Rounding rounding = kernels::Rounding::half_up;
-  std::int32_t low = 0, high = 0;
-  float low_value = 0, high_value = 0;  // float32
-  const std::byte* table = nullptr;
-  std::int32_t entries = 0;
-  bool linear = false;
-};
 
 void run_requantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundUnary&>(self);

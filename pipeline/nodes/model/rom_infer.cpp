@@ -49,6 +49,14 @@ void quantize_int16(const void* self, const std::byte* from, std::int64_t values
   kernels::rom_quantize<std::int16_t>(static_cast<std::size_t>(values), reinterpret_cast<const float*>(from),
                                       to, of(self).in_exponent, of(self).rounding);
 }
+void quantize_affine(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
+  kernels::affine_quantize(of(self).in_affine, of(self).rounding, static_cast<std::size_t>(values),
+                           reinterpret_cast<const float*>(from), to);
+}
+void dequantize_affine(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
+  kernels::affine_dequantize(of(self).out_affine, static_cast<std::size_t>(values), from,
+                             reinterpret_cast<float*>(to));
+}
 void dequantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
   kernels::rom_dequantize<std::int8_t>(static_cast<std::size_t>(values), from, reinterpret_cast<float*>(to),
                                        of(self).out_exponent);

@@ -7,6 +7,7 @@
 
 #include "inference/prepared.h"
 #include "kernels/arithmetic/requantize.h"
+#include "kernels/elementwise/affine.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/model/model_stream.h"
 
@@ -30,6 +31,7 @@ struct CompiledModel {
     std::uint32_t crc = 0;  // CRC-32C
   };
   std::span<const Constants> constants;
+  kernels::Affine in_affine, out_affine;  // of tensors whose scale is no power of two
 };
 
 // Converters of a CompiledModel.
@@ -40,6 +42,8 @@ void copy_wide_values(const void* self, const std::byte* from, std::int64_t valu
 void copy_floats(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 void quantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 void quantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+void quantize_affine(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+void dequantize_affine(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 void dequantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 void dequantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
 
