@@ -57,6 +57,8 @@ class JetStream final : public Exchange {
 
   // What has come, or comes within so many milliseconds; false: nothing.
   bool next(Happening& out, int milliseconds);
+  // Sends what waits, at most so many milliseconds.
+  void flush(int milliseconds) { wire_->flush(milliseconds); }
   // Messages and bytes sent, for measurements.
   [[nodiscard]] std::uint64_t sent_bytes() const noexcept { return sent_bytes_; }
   [[nodiscard]] bool connected() const noexcept { return wire_->connected(); }
