@@ -133,7 +133,9 @@ Status run_work(const WorkCall& call) {
   RUNNEL_TRY(exchange.use(Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}));
   fleet::Worker worker(exchange, *runner, worker_options);
   catch_signals();
-  std::printf("%s\n", Json({{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}}).dump().c_str());
+  std::printf(
+      "%s\n",
+      Json({{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}}).dump().c_str());
   std::fflush(stdout);
   const bool complete =
       run_worker(exchange, worker, std::chrono::milliseconds(static_cast<std::int64_t>(call.drain * 1000)));
@@ -141,8 +143,9 @@ Status run_work(const WorkCall& call) {
   summary.update(facts_of(worker.facts()));
   std::printf("%s\n", summary.dump().c_str());
   return complete ? Status()
-                  : Status(Code::io_error) << worker.facts().streams << " streams were not handed over within "
-                                           << call.drain << " s; other workers go on from their last saved states";
+                  : Status(Code::io_error)
+                        << worker.facts().streams << " streams were not handed over within " << call.drain
+                        << " s; other workers go on from their last saved states";
 }
 
 }  // namespace
@@ -151,19 +154,24 @@ void add_work(Verb verb, int& exit_code) {
   auto call = std::make_shared<WorkCall>();
   call->nats.urls = "nats://127.0.0.1:4222";
   verb.positional("MODEL", call->graph.model,
-                  "Name or file of a model with its front end and decision; or a graph between samples and events, as "
+                  "Name or file of a model with its front end and decision; or a graph between samples and "
+                  "events, as "
                   "text or a .rnlg file")
       .required();
-  verb.option("--nats", call->nats.urls, "Addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT");
+  verb.option("--nats", call->nats.urls,
+              "Addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT");
   verb.option("--streams", call->streams, "Subjects of the streams, with > for any that follow");
   verb.option("--events", call->events, "Subject before that of a stream, for its events");
   verb.option("--bucket", call->bucket, "Key-value bucket with owners and saved states: one for each fleet");
   verb.option("--input-log", call->input, "JetStream stream that keeps the chunks; made where there is none");
-  verb.option("--events-log", call->events_stream, "JetStream stream that keeps the events; made where there is none");
-  verb.option("--replicas", call->replicas, "Servers that keep each message, for what is made; 0: nothing is made")
+  verb.option("--events-log", call->events_stream,
+              "JetStream stream that keeps the events; made where there is none");
+  verb.option("--replicas", call->replicas,
+              "Servers that keep each message, for what is made; 0: nothing is made")
       .range(0, 5);
   verb.option("--keep", call->keep, "Days that chunks are kept, for what is made").range(0.01, 3650.0);
-  verb.option("--name", call->name, "Name of this worker, before a number of its own (default: the machine's)");
+  verb.option("--name", call->name,
+              "Name of this worker, before a number of its own (default: the machine's)");
   verb.option("--most-streams", call->most_streams, "Most streams of this worker").range(1, 65536);
   verb.option("--save", call->save, "Seconds between two saved states of a stream").range(0.1, 3600.0);
   verb.option("--drain", call->drain, "Seconds after SIGTERM to hand streams over").range(0.1, 3600.0);
@@ -171,10 +179,13 @@ void add_work(Verb verb, int& exit_code) {
   verb.option("--user", call->nats.user, "Name of the user, with --password-file");
   verb.option("--password-file", call->nats.password_file, "File with the password");
   verb.option("--nats-token-file", call->nats.token_file, "File with the server's token");
-  verb.option("--ca", call->nats.certificates, "File with the authorities that signed the servers' certificates (PEM)");
-  verb.option("--certificate", call->nats.certificate, "File with a certificate of this client (PEM), with --key");
+  verb.option("--ca", call->nats.certificates,
+              "File with the authorities that signed the servers' certificates (PEM)");
+  verb.option("--certificate", call->nats.certificate,
+              "File with a certificate of this client (PEM), with --key");
   verb.option("--key", call->nats.key, "File with its key (PEM)");
-  verb.option("--chunk", call->graph.chunk, "Frames per run of the model (0: the smallest possible, or what has arrived)")
+  verb.option("--chunk", call->graph.chunk,
+              "Frames per run of the model (0: the smallest possible, or what has arrived)")
       .range(0, 1 << 20);
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");

@@ -82,9 +82,9 @@ class WorkTest : public testing::Test {
     ASSERT_TRUE(exchange_->use({"$KV.runnel.>", "KV_runnel", 1, 0, true}).ok());
   }
   std::unique_ptr<WorkerProcess> worker() {
-    return std::make_unique<WorkerProcess>(
-        std::vector<std::string>{"work", model(), "--nats", server_->url(), "--decision", kEager, "--save", "0.5"},
-        folder_.path() / ("worker" + std::to_string(++workers_)));
+    return std::make_unique<WorkerProcess>(std::vector<std::string>{"work", model(), "--nats", server_->url(),
+                                                                    "--decision", kEager, "--save", "0.5"},
+                                           folder_.path() / ("worker" + std::to_string(++workers_)));
   }
   // Until the answer to a request comes.
   Answer answer(std::uint64_t request) {
@@ -92,7 +92,8 @@ class WorkTest : public testing::Test {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < end) {
       if (!exchange_->next(what, 50)) continue;
-      if (auto* const one = std::get_if<Answer>(&what); one != nullptr && one->request == request) return *one;
+      if (auto* const one = std::get_if<Answer>(&what); one != nullptr && one->request == request)
+        return *one;
     }
     return {};
   }
@@ -153,7 +154,9 @@ class WorkTest : public testing::Test {
     const std::filesystem::path path = folder_.path() / "one.wav";
     write_wav(path, samples, kRate);
     std::vector<std::string> out;
-    for (Json& event : json_lines(call_well({"listen", model(), "--wav", path.string(), "--tail", "0", "--decision", kEager}).out)) {
+    for (Json& event : json_lines(
+             call_well({"listen", model(), "--wav", path.string(), "--tail", "0", "--decision", kEager})
+                 .out)) {
       if (event["type"] != "event") continue;
       event["source"] = subject;
       out.push_back(event.dump());
@@ -180,7 +183,8 @@ TEST_F(WorkTest, EveryEventOnceWhileWorkersAndTheServerDie) {
   std::vector<std::string> subjects;
   for (std::size_t i = 0; i < kStreams; ++i) {
     sounds.push_back(tone_words(8, kRate));
-    std::rotate(sounds[i].begin(), sounds[i].begin() + static_cast<std::ptrdiff_t>(1234 * i), sounds[i].end());
+    std::rotate(sounds[i].begin(), sounds[i].begin() + static_cast<std::ptrdiff_t>(1234 * i),
+                sounds[i].end());
     subjects.push_back("audio.room." + std::to_string(i));
   }
   std::vector<std::unique_ptr<WorkerProcess>> workers;
