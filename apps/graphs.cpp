@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apps/call/progress.h"
+#include "base/host/small_file.h"
 #include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/file/jsonl.h"
@@ -15,6 +16,21 @@
 namespace runnel::apps {
 
 std::atomic<bool> stop_requested{false};
+
+Result<std::string> text_between(const ModelGraph& graph, compiler::FileLoader& loader) {
+  const bool is_file = graph.model.ends_with(".rnlg");
+  if (is_file || graph.model.find('!') != std::string::npos) {
+    if (!graph.front_end.empty() || !graph.decision.empty() || graph.chunk > 0) {
+      return Status(Code::invalid_argument,
+                    "--front-end, --decision and --chunk are for models; a graph says these itself");
+    }
+    return is_file ? read_small_file(graph.model) : graph.model;
+  }
+  const auto model = loader.load(graph.model);
+  for (const std::string& note : loader.take_notes()) say(note);
+  if (!model.ok()) return model.status();
+  return text_around(graph, **model);
+}
 
 Status check_around(const std::string& around, compiler::FileLoader& loader) {
   return check_after_source(around + " ! jsonl", loader);

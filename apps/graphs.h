@@ -26,6 +26,11 @@ void add_tail_flag(Verb verb, double& tail);
 // --threads: of a graph.
 void add_graph_threads_flag(Verb verb, int& threads);
 
+// The graph between samples and events that a verb was given as its model: a text with "!", a .rnlg file, or
+// a model with its front end and decision. Errors: those of reading and loading; invalid_argument for texts
+// and chunks beside a graph, which states them itself.
+Result<std::string> text_between(const ModelGraph& graph, compiler::FileLoader& loader);
+
 // Builds a graph that makes events from mono sound of 16 kHz, inserting `downmix` and `resample` where
 // needed. Errors: those of Graph::build.
 Status check_around(const std::string& around, compiler::FileLoader& loader);

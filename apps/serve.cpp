@@ -7,7 +7,6 @@
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
-#include "base/host/small_file.h"
 #include "pipeline/host/json.h"
 #include "services/serve/metrics_page.h"
 #include "services/serve/server.h"
@@ -25,25 +24,6 @@ struct ServeCall {
 };
 
 serve::Server* running = nullptr;
-
-// A text with "!" or a .rnlg file is a graph; anything else is a model file.
-bool is_graph(const std::string& text) {
-  return text.find('!') != std::string::npos || text.ends_with(".rnlg");
-}
-
-Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader) {
-  if (is_graph(call.graph.model)) {
-    if (!call.graph.front_end.empty() || !call.graph.decision.empty() || call.graph.chunk > 0) {
-      return Status(Code::invalid_argument,
-                    "--front-end, --decision and --chunk are for models; a graph says these itself");
-    }
-    return call.graph.model.ends_with(".rnlg") ? read_small_file(call.graph.model) : call.graph.model;
-  }
-  const auto model = loader.load(call.graph.model);
-  for (const std::string& note : loader.take_notes()) say(note);
-  if (!model.ok()) return model.status();
-  return text_around(call.graph, **model);
-}
 
 // Raises the limit of open sockets to the system's maximum.
 void raise_socket_limit() {
@@ -66,7 +46,7 @@ Status run_serve(const ServeCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   serve::ServerOptions options = call.server;
-  RUNNEL_ASSIGN(options.around, text_of(call, loader));
+  RUNNEL_ASSIGN(options.around, text_between(call.graph, loader));
   RUNNEL_ASSIGN(options.address, net::Address::parse(call.listen));
   RUNNEL_ASSIGN(options.token, token_of(call.token_file));
   const auto milliseconds = [](double seconds) {

@@ -8,6 +8,7 @@ namespace runnel::apps {
 void add_run(Verb verb, int& exit_code);
 void add_listen(Verb verb, int& exit_code);
 void add_serve(Verb verb, int& exit_code);
+void add_work(Verb verb, int& exit_code);
 void add_devices(Verb verb, int& exit_code);
 void add_batch(Verb verb, int& exit_code);
 void add_merge(Verb verb, int& exit_code);
@@ -55,6 +56,9 @@ inline constexpr VerbEntry kVerbs[] = {
      "runnel score out.jsonl --labels labels.csv --table", add_score},
     {kUse, "serve", "Serve many streams over TCP: samples in, decisions out as JSON lines (docs/serve.md)",
      "runnel serve digits --listen 127.0.0.1:7000", add_serve},
+    {kUse, "work",
+     "Share many streams with other workers over NATS: none is lost when one dies (docs/fleet.md)",
+     "runnel work digits --nats nats://127.0.0.1:4222", add_work},
     {kUse, "devices", "List capture devices: names, rates, channels, formats", "runnel devices", add_devices},
     {kUse, "features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives",
      "runnel features a.wav -o a.npy --png a.png", add_features},

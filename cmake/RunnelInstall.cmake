@@ -22,6 +22,7 @@ set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dep
 # pkg-config packages have no CMake package file: the user's project creates their imported target again.
 set(RUNNEL_FIND_PKG_SNDFILE "runnel_find_pkg_config(SNDFILE sndfile)")
 set(RUNNEL_FIND_PKG_HTTPLIB "runnel_find_pkg_config(HTTPLIB cpp-httplib)")
+set(RUNNEL_FIND_PKG_NATS "runnel_find_pkg_config(NATS libnats)")
 set(RUNNEL_FIND_PKG_FFTW3F "runnel_find_pkg_config(FFTW3F fftw3f)")
 
 # Sets `result` to the lines that find what the libraries link; fails for a package without such a line.

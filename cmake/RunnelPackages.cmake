@@ -1,5 +1,5 @@
 # Debian packages by CPack, one for each component: runnel, librunnel0, librunnel-dev, and python3-runnel,
-# gstreamer1.0-runnel and runnel-pipewire where these parts are built.
+# gstreamer1.0-runnel, runnel-pipewire and runnel-nats where these parts are built.
 # scripts/package.sh makes them; docs/packages.md describes them. A package is made for the prefix /usr only: that is where Debian's tools
 # look, and where the program looks for its modules and models.
 if(NOT PROJECT_IS_TOP_LEVEL OR NOT TARGET runnel_program OR NOT TARGET runnel_shared)
@@ -21,6 +21,11 @@ endif()
 if(TARGET runnel_module_pipewire)
   list(APPEND RUNNEL_PACKAGES runnel-pipewire)
   list(APPEND CPACK_COMPONENTS_ALL pipewire)
+endif()
+
+if(TARGET runnel_module_nats)
+  list(APPEND RUNNEL_PACKAGES runnel-nats)
+  list(APPEND CPACK_COMPONENTS_ALL nats)
 endif()
 
 # Every package says where it comes from; lintian asks for both files.
@@ -154,5 +159,13 @@ set(CPACK_DEBIAN_PIPEWIRE_PACKAGE_RECOMMENDS "runnel, pipewire")
 set(CPACK_COMPONENT_PIPEWIRE_DESCRIPTION "streaming inference of audio models, PipeWire module
 What lets runnel listen to the nodes of PipeWire, as a stream that can be
 linked and moved while it runs.")
+
+set(CPACK_DEBIAN_NATS_PACKAGE_NAME runnel-nats)
+set(CPACK_DEBIAN_NATS_PACKAGE_SECTION sound)
+set(CPACK_DEBIAN_NATS_PACKAGE_DEPENDS "librunnel0 ${same_version}")
+set(CPACK_DEBIAN_NATS_PACKAGE_RECOMMENDS "runnel")
+set(CPACK_COMPONENT_NATS_DESCRIPTION "streaming inference of audio models, NATS module
+What lets workers of runnel on many machines share streams over NATS, so that
+none is lost when one of them dies.")
 
 include(CPack)

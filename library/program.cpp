@@ -11,6 +11,7 @@
 #include "pipeline/host/latency.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/nodes/decode/decoder.h"
+#include "pipeline/nodes/host/graph_state.h"
 #include "services/listen/listen_graph.h"
 #include "services/listen/model_graph.h"
 #include "services/models/find.h"
@@ -137,7 +138,7 @@ Status Program::build(const std::string& around) {
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> graph, convert(around));
   text_ = to_text(graph->text());
   memory_bytes_ = graph->packed_bytes();
-  saveable_ = check_saveable(*graph);
+  saveable_ = pipeline::check_saveable(*graph, own_states());
   for (int i = 0; i < graph->size(); ++i) {
     const pipeline::Node* const node = graph->stage(i).node;
     if (dynamic_cast<const pipeline::Infer*>(node) != nullptr) {

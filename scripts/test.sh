@@ -27,7 +27,7 @@ case "$*" in
 esac
 
 purposes=(build python test bench firmware)
-if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser gstreamer pipewire package root site torch); fi
+if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser gstreamer pipewire nats package root site torch); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 

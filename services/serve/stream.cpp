@@ -1,8 +1,10 @@
 #include "services/serve/stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/host/graph_state.h"
 
 namespace runnel::serve {
 namespace {
@@ -15,6 +17,11 @@ using pipeline::parameter;
 constexpr pipeline::Parameter kParameters[] = {
     parameter<&Samples::rate>("rate", "Hz", 1, 768000, "of the samples"),
     parameter<&Samples::channels>("channels", "", 1, 1024, "of the samples"),
+};
+
+constexpr pipeline::NodeState kOwnStates[] = {
+    pipeline::saved_node<Samples>(),
+    pipeline::stateless_node<Answers>(),
 };
 
 template <class N>
@@ -79,6 +86,7 @@ Status Samples::process(const pipeline::Block&, pipeline::Output& out) noexcept 
   const auto frame = static_cast<std::int64_t>(pipeline::bytes_of(code)) * channels;
   out.count = std::min(out.capacity, static_cast<std::int64_t>(waiting.size()) / frame);
   const auto bytes = static_cast<std::size_t>(out.count * frame);
+  if (out.count > 0) out.lost = std::exchange(lost, 0);
   pipeline::to_float(code, waiting.data(), {out.as<float>(), static_cast<std::size_t>(out.count * channels)});
   waiting = waiting.subspan(bytes);
   return {};
@@ -141,9 +149,34 @@ Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const Samp
 
 void Stream::begin(std::string_view source, std::string* to) {
   samples_->waiting = {};
+  samples_->lost = 0;
   answers_->to = to;
   answers_->call(source);
   executor_->restart();
+}
+
+Status Stream::saveable() const { return pipeline::check_saveable(*graph_, kOwnStates); }
+
+std::size_t Stream::saved_bytes() {
+  return sealed_bytes([&](StateArchive& archive) { pipeline::graph_state(*graph_, kOwnStates, archive); });
+}
+
+Status Stream::save(std::span<std::byte> to, const Seal& seal) {
+  return save_sealed(to, seal,
+                     [&](StateArchive& archive) { pipeline::graph_state(*graph_, kOwnStates, archive); });
+}
+
+Status Stream::restore(std::span<const std::byte> from, const Seal& seal) {
+  samples_->waiting = {};
+  bool changed = false;
+  const Status status = restore_sealed(
+      from, seal, [&](StateArchive& archive) { pipeline::graph_state(*graph_, kOwnStates, archive); },
+      changed);
+  if (!status.ok() && changed) {
+    samples_->lost = 0;
+    executor_->restart();
+  }
+  return status;
 }
 
 Together::Together() {

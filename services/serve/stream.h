@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/host/sealed_state.h"
+#include "base/state_archive.h"
 #include "base/status.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/host/live/sample_code.h"
@@ -36,7 +38,14 @@ class Samples final : public pipeline::Node {
 
   std::int64_t rate = 16000, channels = 1;
   std::span<const std::byte> waiting;  // whole frames not consumed yet
+  std::int64_t lost = 0;               // samples that are missing before them
   pipeline::SampleCode code = pipeline::SampleCode::s16;
+
+  // Between two steps, when nothing waits.
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    archive.index(lost);
+  }
 
   Status prepare(pipeline::NodeContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
@@ -78,6 +87,8 @@ class Stream {
 
   // Gives samples as bytes in the stream's format, whole frames; they must stay valid until consumed.
   void give(std::span<const std::byte> samples) noexcept { samples_->waiting = samples; }
+  // Samples are missing before those that are given next: a gap (ExecutorOptions::on_gap).
+  void lose(std::int64_t samples) noexcept { samples_->lost += samples; }
   // Bytes given and not consumed yet.
   [[nodiscard]] std::size_t waiting() const noexcept { return samples_->waiting.size(); }
   // Most source samples per step: a tenth of a second.
@@ -85,6 +96,16 @@ class Stream {
 
   // Ends the recording: flushes the graph.
   Status end() noexcept { return executor_->end(); }
+
+  // The stream as bytes, between two steps and when nothing is waiting(); the name of begin() and what was
+  // appended to its text are not part of it. `restore` goes on as the saved stream would have, bit for bit,
+  // in any process with the same graph, models and format, which `seal.identity` stands for. Errors:
+  // unsupported for a graph with nodes that cannot be saved; those of restore_sealed(), after which the
+  // stream is at its start.
+  [[nodiscard]] Status saveable() const;
+  [[nodiscard]] std::size_t saved_bytes();
+  Status save(std::span<std::byte> to, const Seal& seal);
+  Status restore(std::span<const std::byte> from, const Seal& seal);
 
   [[nodiscard]] const SampleFormat& format() const noexcept { return format_; }
   [[nodiscard]] std::int64_t samples() const noexcept { return executor_->samples(); }

@@ -14,7 +14,7 @@ namespace {
 TEST(States, EveryNodeOfTheLibraryHasARow) {
   std::set<std::string> unsaved;
   for (const pipeline::NodeType* const type : library_nodes()) {
-    const pipeline::NodeState* const row = state_of(*type);
+    const pipeline::NodeState* const row = pipeline::state_of(*type, own_states());
     ASSERT_NE(row, nullptr) << type->name << " has no row: add it to pipeline/nodes/states.cpp, or to "
                             << "pipeline/nodes/host/states.cpp";
     EXPECT_EQ(row->run == nullptr, !row->obstacle.empty()) << type->name << " must be saved or say why not";

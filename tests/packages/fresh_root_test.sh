@@ -129,6 +129,7 @@ export WORK=$work
 included=gcc,libc6-dev,make,cmake,pkg-config
 if compgen -G "$work/packages/gstreamer1.0-runnel_*.deb" >/dev/null; then included+=,gstreamer1.0-plugins-base; fi
 if compgen -G "$work/packages/runnel-pipewire_*.deb" >/dev/null; then included+=,libpipewire-0.3-0; fi
+if compgen -G "$work/packages/runnel-nats_*.deb" >/dev/null; then included+=,libnats3.4; fi
 step "a fresh root, in which they are installed, used and removed" \
   mmdebstrap --variant=apt --include="$included" --aptopt='Apt::Install-Recommends "false"' \
   --customize-hook="sh '$work/hook.sh' \"\$1\"" "$suite" "$root" "${sources[@]}"

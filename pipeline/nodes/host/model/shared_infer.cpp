@@ -108,6 +108,16 @@ void SharedInfer::drop_taken() noexcept {
   taken_ = 0;
 }
 
+void SharedInfer::settle() noexcept {
+  drop_taken();
+  results_.count = 0;  // of a run that was not fetched: there is none between two steps
+  const Session session = place_.group->sit(place_.index, 0);
+  if (steps_)
+    stepped().use(session);
+  else
+    stream().use(session);
+}
+
 void SharedInfer::queue(const std::byte* frames, std::int64_t count) noexcept {
   std::memcpy(queue_ + static_cast<std::size_t>(waiting_) * frame_bytes(), frames,
               static_cast<std::size_t>(count) * frame_bytes());

@@ -33,6 +33,16 @@ class SharedInfer final : public Infer {
   // Call once after prepare(). Frames that wait within a step only are in memory of the seat, not of this
   // stream; `stage`: of this node in its graph. Error: out_of_memory.
   Status share_queue(int stage) noexcept;
+  // Between two steps, in the thread that runs the groups.
+  template <class Archive>
+  void state(Archive& archive) noexcept {  // base/state_archive.h
+    settle();
+    Infer::state(archive);
+    archive.index(waiting_, steps_ ? 0 : capacity_);
+    archive.values(std::span(reinterpret_cast<std::uint8_t*>(queue_),
+                             static_cast<std::size_t>(waiting_) * frame_bytes()));
+    if (archive.restores() && archive.ok() && larger_.frames() > 0) larger_.follow(stream());
+  }
   // The seat of this step, before process(). Nothing waits there between two steps.
   void sit(std::size_t seat) noexcept {
     if (seats_ != nullptr) queue_ = seats_ + seat * seat_bytes_;
@@ -66,6 +76,8 @@ class SharedInfer final : public Infer {
   }
 
  private:
+  // Frames that were taken leave the queue, and the session has a workspace.
+  void settle() noexcept;
   Status prepare_larger(NodeContext& context) noexcept;
   [[nodiscard]] bool larger_fits() const noexcept {
     return larger_.frames() > 0 && waiting_ - taken_ >= larger_.frames();

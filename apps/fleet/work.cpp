@@ -1,0 +1,198 @@
+// runnel work: one of the workers of a fleet, which share streams over NATS.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "apps/graphs.h"
+#include "apps/verbs.h"
+#include "base/crc32c.h"
+#include "base/version.h"
+#include "services/fleet/nats/jetstream.h"
+#include "services/fleet/serve_runner.h"
+#include "services/fleet/worker.h"
+
+namespace runnel::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct WorkCall {
+  ModelGraph graph;
+  ModelFlags flags;
+  fleet::Wire::Settings nats;
+  std::string streams = "audio.>", input = "RUNNEL_INPUT", events = "events", events_stream = "RUNNEL_EVENTS",
+              bucket = "runnel", name;
+  int replicas = 1;
+  std::int64_t most_streams = 4096;
+  double save = 5, drain = 10, keep = 1;
+};
+
+// Of version, graph and models: where the models lie does not matter, what they are does.
+Result<std::uint32_t> identity_of(const std::string& around, compiler::FileLoader& loader) {
+  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph(around));
+  std::uint32_t sum = crc32c(std::as_bytes(std::span(kVersion)));
+  for (pipeline::NodeText& node : text.nodes) {
+    for (auto& parameter : node.parameters) {
+      if (parameter.key != "model") continue;
+      RUNNEL_ASSIGN(const Model* const model, loader.load(parameter.value));
+      sum = crc32c(model->bytes(), sum);
+      parameter.value = "model";
+    }
+  }
+  const std::string canonical = to_text(text);
+  return crc32c(std::as_bytes(std::span(canonical)), sum);
+}
+
+// Unique among all processes that ever were.
+std::string worker_id(const std::string& name) {
+  char host[64] = {};
+  std::string out = name;
+  if (out.empty() && gethostname(host, sizeof host - 1) == 0) out = host;
+  for (char& letter : out)
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0 && letter != '-' && letter != '_') letter = '_';
+  std::random_device random;
+  const auto number = static_cast<std::uint64_t>(random()) << 32 | random();
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  return out + '-' + digits;
+}
+
+Json facts_of(const fleet::WorkerFacts& facts) {
+  return {{"streams", facts.streams},
+          {"workers", facts.workers},
+          {"known", facts.known},
+          {"events", facts.events},
+          {"saves", facts.saves},
+          {"saved_bytes", facts.saved_bytes},
+          {"taken", facts.taken},
+          {"handed_over", facts.handed_over},
+          {"lost", facts.lost},
+          {"refused", facts.refused},
+          {"chunks",
+           {{"heard", facts.chunks.heard},
+            {"doubled", facts.chunks.doubled},
+            {"gaps", facts.chunks.gaps},
+            {"lost_samples", facts.chunks.lost},
+            {"set_apart", facts.chunks.set_apart}}}};
+}
+
+fleet::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+// Runs until it has handed all streams over after a signal. False: some were not in time.
+bool run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
+  constexpr int kAtOnce = 1000;
+  fleet::Time deadline{0};
+  bool more = false;
+  while (!worker.left()) {
+    if (stop_requested && deadline.count() == 0) {
+      deadline = now() + drain;
+      worker.leave();
+    }
+    if (deadline.count() != 0 && now() > deadline) return false;
+    fleet::Happening what;
+    int count = 0;
+    while (count < kAtOnce && exchange.next(what, more || count > 0 ? 0 : 10)) {
+      worker.happened(std::move(what));
+      ++count;
+    }
+    more = worker.work(now());
+    for (const std::string& line : worker.take_news()) say(line);
+  }
+  exchange.flush(1000);
+  return true;
+}
+
+Status run_work(const WorkCall& call) {
+  RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
+  compiler::FileLoader loader(model_options);
+  RUNNEL_ASSIGN(const std::string around, text_between(call.graph, loader));
+  RUNNEL_ASSIGN(const std::uint32_t identity, identity_of(around, loader));
+  pipeline::GraphOptions options = graph_options(loader);
+  options.stop = nullptr;
+  RUNNEL_ASSIGN(const auto runner, fleet::ServeRunner::make(around, options, identity,
+                                                            static_cast<std::size_t>(call.most_streams)));
+  fleet::WorkerOptions worker_options;
+  worker_options.id = worker_id(call.name);
+  worker_options.input = call.streams;
+  worker_options.events = call.events;
+  worker_options.bucket = "$KV." + call.bucket;
+  worker_options.save = std::chrono::milliseconds(static_cast<std::int64_t>(call.save * 1000));
+  RUNNEL_ASSIGN(auto wire, fleet::make_wire());
+  fleet::JetStream exchange(std::move(wire));
+  fleet::Wire::Settings nats = call.nats;
+  nats.name = worker_options.id;
+  RUNNEL_TRY(exchange.open(nats));
+  using Wanted = fleet::JetStream::Wanted;
+  RUNNEL_TRY(exchange.use(Wanted{call.streams, call.input, call.replicas, call.keep, false}));
+  RUNNEL_TRY(exchange.use(Wanted{call.events + ".>", call.events_stream, call.replicas, 0, false}));
+  RUNNEL_TRY(exchange.use(Wanted{"apart.>", call.events_stream + "_APART", call.replicas, 7, false}));
+  RUNNEL_TRY(exchange.use(Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}));
+  fleet::Worker worker(exchange, *runner, worker_options);
+  catch_signals();
+  std::printf(
+      "%s\n",
+      Json({{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}}).dump().c_str());
+  std::fflush(stdout);
+  const bool complete =
+      run_worker(exchange, worker, std::chrono::milliseconds(static_cast<std::int64_t>(call.drain * 1000)));
+  Json summary = {{"type", "summary"}, {"worker", worker_options.id}};
+  summary.update(facts_of(worker.facts()));
+  std::printf("%s\n", summary.dump().c_str());
+  return complete ? Status()
+                  : Status(Code::io_error)
+                        << worker.facts().streams << " streams were not handed over within " << call.drain
+                        << " s; other workers go on from their last saved states";
+}
+
+}  // namespace
+
+void add_work(Verb verb, int& exit_code) {
+  auto call = std::make_shared<WorkCall>();
+  call->nats.urls = "nats://127.0.0.1:4222";
+  verb.positional("MODEL", call->graph.model,
+                  "Name or file of a model with its front end and decision; or a graph between samples and "
+                  "events, as "
+                  "text or a .rnlg file")
+      .required();
+  verb.option("--nats", call->nats.urls,
+              "Addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT");
+  verb.option("--streams", call->streams, "Subjects of the streams, with > for any that follow");
+  verb.option("--events", call->events, "Subject before that of a stream, for its events");
+  verb.option("--bucket", call->bucket, "Key-value bucket with owners and saved states: one for each fleet");
+  verb.option("--input-log", call->input, "JetStream stream that keeps the chunks; made where there is none");
+  verb.option("--events-log", call->events_stream,
+              "JetStream stream that keeps the events; made where there is none");
+  verb.option("--replicas", call->replicas,
+              "Servers that keep each message, for what is made; 0: nothing is made")
+      .range(0, 5);
+  verb.option("--keep", call->keep, "Days that chunks are kept, for what is made").range(0.01, 3650.0);
+  verb.option("--name", call->name,
+              "Name of this worker, before a number of its own (default: the machine's)");
+  verb.option("--most-streams", call->most_streams, "Most streams of this worker").range(1, 65536);
+  verb.option("--save", call->save, "Seconds between two saved states of a stream").range(0.1, 3600.0);
+  verb.option("--drain", call->drain, "Seconds after SIGTERM to hand streams over").range(0.1, 3600.0);
+  verb.option("--credentials", call->nats.credentials, "File with the credentials of a NATS user (.creds)");
+  verb.option("--user", call->nats.user, "Name of the user, with --password-file");
+  verb.option("--password-file", call->nats.password_file, "File with the password");
+  verb.option("--nats-token-file", call->nats.token_file, "File with the server's token");
+  verb.option("--ca", call->nats.certificates,
+              "File with the authorities that signed the servers' certificates (PEM)");
+  verb.option("--certificate", call->nats.certificate,
+              "File with a certificate of this client (PEM), with --key");
+  verb.option("--key", call->nats.key, "File with its key (PEM)");
+  verb.option("--chunk", call->graph.chunk,
+              "Frames per run of the model (0: the smallest possible, or what has arrived)")
+      .range(0, 1 << 20);
+  verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
+  add_model_flags(verb, call->flags);
+  verb.callback([call, &exit_code] {
+    if (const Status status = run_work(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

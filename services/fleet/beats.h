@@ -1,0 +1,32 @@
+// Who lives. Every worker appends a beat at regular times, and sees those of all in one order, its own too.
+// It takes its own beats for its clock: another worker is gone when so many of its own have come back since
+// the other's last one. A pause of the exchange, which delays all beats, therefore kills nobody.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace runnel::fleet {
+
+class Beats {
+ public:
+  // `missed`: own beats without one of another worker after which it is gone.
+  Beats(std::string own, std::uint64_t missed) : own_(std::move(own)), missed_(missed) {}
+
+  // A beat as it comes back from the exchange. `leaving`: the worker's last one.
+  void heard(std::string_view worker, bool leaving);
+  // All that live, in alphabetical order. Without this one until its first beat has come back.
+  [[nodiscard]] std::vector<std::string> living() const;
+  [[nodiscard]] bool lives(std::string_view worker) const;
+
+ private:
+  std::string own_;
+  std::uint64_t missed_;
+  std::uint64_t clock_ = 0;                                 // own beats heard
+  std::map<std::string, std::uint64_t, std::less<>> last_;  // time of each worker's last beat
+};
+
+}  // namespace runnel::fleet

@@ -1,0 +1,119 @@
+#include "services/fleet/chunk.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace runnel::fleet {
+namespace {
+
+constexpr std::string_view kFormat = "Runnel-Format", kFirst = "Runnel-First", kRun = "Runnel-Run",
+                           kTime = "Runnel-Time", kEnd = "Runnel-End";
+constexpr std::uint64_t kMostIndex = static_cast<std::uint64_t>(StateArchive::kMostIndex);
+
+// What of a text is shown in a message.
+std::string shown(std::string_view text) {
+  std::string out(text.substr(0, 40));
+  for (char& letter : out)
+    if (letter < ' ' || letter > '~') letter = '?';
+  return '"' + out + '"';
+}
+
+Result<std::uint64_t> number(const Headers& headers, std::string_view name, std::uint64_t most, bool needed) {
+  const std::string* const text = find(headers, name);
+  if (text == nullptr) {
+    if (needed) return Status(Code::invalid_data) << "a chunk without the header " << name;
+    return std::uint64_t{0};
+  }
+  const auto value = read_number(*text, most);
+  if (!value.ok()) return value.status().at(name);
+  return *value;
+}
+
+}  // namespace
+
+const std::string* find(const Headers& headers, std::string_view name) noexcept {
+  const auto at =
+      std::find_if(headers.begin(), headers.end(), [&](const auto& one) { return one.first == name; });
+  return at == headers.end() ? nullptr : &at->second;
+}
+
+Result<std::uint64_t> read_number(std::string_view text, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value > most)
+    return Status(Code::invalid_data) << "expected a number up to " << most << ", found " << shown(text);
+  return value;
+}
+
+std::string text_of(const serve::SampleFormat& format) {
+  return std::string(pipeline::name_of(format.code)) + ' ' + std::to_string(format.rate) + ' ' +
+         std::to_string(format.channels);
+}
+
+Result<serve::SampleFormat> read_format(std::string_view text) {
+  const auto wrong = [&] {
+    return Status(Code::invalid_data)
+           << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz, 1 to 8 channels), found "
+           << shown(text);
+  };
+  const std::size_t first = text.find(' '), second = text.rfind(' ');
+  if (first == std::string_view::npos || first == second) return wrong();
+  const std::string_view code = text.substr(0, first);
+  const auto known = std::find_if(std::begin(pipeline::kSampleCodes), std::end(pipeline::kSampleCodes),
+                                  [&](pipeline::SampleCode one) { return pipeline::name_of(one) == code; });
+  const auto rate = read_number(text.substr(first + 1, second - first - 1), 768000);
+  const auto channels = read_number(text.substr(second + 1), 8);
+  if (known == std::end(pipeline::kSampleCodes) || !rate.ok() || *rate < 1000 || *rate % 25 != 0 ||
+      !channels.ok() || *channels < 1)
+    return wrong();
+  serve::SampleFormat format;
+  format.code = *known;
+  format.rate = static_cast<std::int64_t>(*rate);
+  format.channels = static_cast<std::int32_t>(*channels);
+  return format;
+}
+
+Result<Chunk> read_chunk(const Message& message) {
+  Chunk chunk;
+  const std::string* const format = find(message.headers, kFormat);
+  if (format == nullptr) return Status(Code::invalid_data) << "a chunk without the header " << kFormat;
+  const auto parsed = read_format(*format);
+  if (!parsed.ok()) return parsed.status().at(kFormat);
+  chunk.format = *parsed;
+  RUNNEL_ASSIGN(const std::uint64_t first, number(message.headers, kFirst, kMostIndex, true));
+  RUNNEL_ASSIGN(chunk.run, number(message.headers, kRun, ~std::uint64_t{0}, false));
+  RUNNEL_ASSIGN(const std::uint64_t time, number(message.headers, kTime, ~std::uint64_t{0} >> 1, false));
+  RUNNEL_ASSIGN(const std::uint64_t end, number(message.headers, kEnd, 1, false));
+  chunk.first = static_cast<std::int64_t>(first);
+  chunk.time = static_cast<std::int64_t>(time);
+  chunk.end = end == 1;
+  if (message.data.size() > Chunk::kMostBytes)
+    return Status(Code::invalid_data)
+           << "a chunk of " << message.data.size() << " bytes, expected at most " << Chunk::kMostBytes;
+  const std::size_t frame = chunk.format.frame_bytes();
+  if (message.data.size() % frame != 0)
+    return Status(Code::invalid_data)
+           << "a chunk of " << message.data.size() << " bytes, expected a multiple of " << frame;
+  chunk.samples = static_cast<std::int64_t>(message.data.size() / frame);
+  if (chunk.samples == 0 && !chunk.end) return Status(Code::invalid_data, "a chunk without samples");
+  if (chunk.first + chunk.samples > StateArchive::kMostIndex)
+    return Status(Code::invalid_data) << "a chunk that ends at sample " << chunk.first + chunk.samples
+                                      << ", expected at most " << StateArchive::kMostIndex;
+  return chunk;
+}
+
+Headers headers_of(const Chunk& chunk) {
+  Headers out = {{std::string(kFormat), text_of(chunk.format)},
+                 {std::string(kFirst), std::to_string(chunk.first)}};
+  if (chunk.run != 0) out.emplace_back(kRun, std::to_string(chunk.run));
+  if (chunk.time != 0) out.emplace_back(kTime, std::to_string(chunk.time));
+  if (chunk.end) out.emplace_back(kEnd, "1");
+  return out;
+}
+
+std::string id_of(std::string_view subject, const Chunk& chunk) {
+  return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) +
+         (chunk.end ? " end" : "");
+}
+
+}  // namespace runnel::fleet

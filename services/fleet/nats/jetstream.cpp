@@ -1,0 +1,463 @@
+#include "services/fleet/nats/jetstream.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace runnel::fleet {
+namespace {
+
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::string_view kCondition = "Nats-Expected-Last-Subject-Sequence";
+constexpr std::uint64_t kWrongLastSequence = 10071, kNoMessage = 10037, kNoStream = 10059;
+constexpr milliseconds kHeartbeat{2000}, kSilence{5000};
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : 0;
+}
+
+// The token of a subject, from 0; "" behind the last one.
+std::string_view token(std::string_view subject, std::size_t index) {
+  for (; index > 0; --index) {
+    const std::size_t dot = subject.find('.');
+    if (dot == std::string_view::npos) return {};
+    subject.remove_prefix(dot + 1);
+  }
+  return subject.substr(0, subject.find('.'));
+}
+
+bool covers(std::string_view filter, std::string_view subject) {
+  if (filter == subject) return true;
+  if (!filter.ends_with('>')) return false;
+  filter.remove_suffix(1);
+  return subject.size() > filter.size() && subject.starts_with(filter);
+}
+
+// What follows the inbox in the subject to which the messages of a feed come.
+std::string tokens_of(std::uint64_t feed, std::uint64_t generation) {
+  return "f." + std::to_string(feed) + '.' + std::to_string(generation);
+}
+
+std::string text_of(const std::vector<std::byte>& data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
+
+// What a server says went wrong; "" if nothing.
+std::string error_in(const Json& answer) {
+  const auto at = answer.find("error");
+  if (at == answer.end() || !at->is_object()) return {};
+  return at->value("description", std::string("an error without a description"));
+}
+std::uint64_t code_in(const Json& answer) {
+  const auto at = answer.find("error");
+  return at == answer.end() || !at->is_object() ? 0 : at->value("err_code", std::uint64_t{0});
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> from_base64(std::string_view text) {
+  std::vector<std::byte> out;
+  out.reserve(text.size() / 4 * 3);
+  std::uint32_t bits = 0;
+  int count = 0;
+  while (text.ends_with('=')) text.remove_suffix(1);
+  for (const char letter : text) {
+    std::uint32_t value = 0;
+    if (letter >= 'A' && letter <= 'Z')
+      value = static_cast<std::uint32_t>(letter - 'A');
+    else if (letter >= 'a' && letter <= 'z')
+      value = static_cast<std::uint32_t>(letter - 'a' + 26);
+    else if (letter >= '0' && letter <= '9')
+      value = static_cast<std::uint32_t>(letter - '0' + 52);
+    else if (letter == '+' || letter == '/')
+      value = letter == '+' ? 62 : 63;
+    else
+      return Status(Code::invalid_data, "base64 with a letter that it does not have");
+    bits = bits << 6 | value;
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out.push_back(static_cast<std::byte>(bits >> count & 0xFF));
+  }
+  return out;
+}
+
+Headers headers_in(std::string_view block) {
+  Headers out;
+  bool first = true;
+  while (!block.empty()) {
+    const std::size_t end = std::min(block.find("\r\n"), block.size());
+    const std::string_view line = block.substr(0, end);
+    block.remove_prefix(std::min(end + 2, block.size()));
+    const std::size_t colon = line.find(':');
+    if (!std::exchange(first, false) && colon != std::string_view::npos && colon > 0) {
+      std::string_view value = line.substr(colon + 1);
+      while (value.starts_with(' ')) value.remove_prefix(1);
+      out.emplace_back(line.substr(0, colon), value);
+    }
+  }
+  return out;
+}
+
+JetStream::JetStream(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+
+// The wire goes first: its thread uses the rest.
+JetStream::~JetStream() { wire_ = nullptr; }
+
+Status JetStream::open(const Wire::Settings& settings) {
+  RUNNEL_TRY(wire_->open(settings, [this](WireMessage message) {
+    const std::lock_guard lock(mutex_);
+    incoming_.push_back(std::move(message));
+    came_.notify_one();
+  }));
+  seen_connections_ = wire_->connections();
+  // Unique, as the inbox is.
+  const std::string_view inbox = wire_->inbox();
+  name_ = "runnel_" + std::string(inbox.substr(inbox.find('.') + 1));
+  name_.pop_back();
+  return {};
+}
+
+const std::string* JetStream::stream_of(std::string_view subject) const {
+  const auto at = std::find_if(streams_.begin(), streams_.end(),
+                               [&](const LogStream& one) { return covers(one.subjects, subject); });
+  return at == streams_.end() ? nullptr : &at->stream;
+}
+
+std::uint64_t JetStream::ask(Kind kind, std::string_view subject, const Headers& headers,
+                             std::string_view data, std::string_view filter) {
+  const std::uint64_t number = ++numbers_;
+  requests_[number] = {kind, Clock::now() + kPatience, std::string(filter), {}};
+  const std::string reply = std::string(wire_->inbox()) + "a." + std::to_string(number);
+  sent_bytes_ += data.size();
+  if (const Status status = wire_->publish(subject, reply, headers, data); !status.ok())
+    fail(number, std::string(status.text()));
+  return number;
+}
+
+void JetStream::fail(std::uint64_t number, std::string why) {
+  const auto at = requests_.find(number);
+  if (at == requests_.end()) return;
+  const Kind kind = at->second.kind;
+  requests_.erase(at);
+  if (kind == Kind::other) return;  // look_after() tries again
+  Answer answer;
+  answer.request = number;
+  answer.why = std::move(why);
+  ready_.emplace_back(std::move(answer));
+}
+
+std::uint64_t JetStream::append(std::string_view subject, std::uint64_t after, const Headers& headers,
+                                std::string_view data) {
+  if (after == kAnyway) return ask(Kind::append, subject, headers, data);
+  Headers all = headers;
+  all.emplace_back(kCondition, std::to_string(after));
+  return ask(Kind::append, subject, all, data);
+}
+
+std::uint64_t JetStream::last(std::string_view subject) {
+  const std::string* const stream = stream_of(subject);
+  const Json body = {{"last_by_subj", subject}};
+  return ask(Kind::last, "$JS.API.STREAM.MSG.GET." + (stream == nullptr ? "none" : *stream), {}, body.dump());
+}
+
+std::uint64_t JetStream::list(std::string_view filter) {
+  const std::string* const stream = stream_of(filter);
+  const Json body = {{"subjects_filter", filter}, {"offset", 0}};
+  return ask(Kind::list, "$JS.API.STREAM.INFO." + (stream == nullptr ? "none" : *stream), {}, body.dump(),
+             filter);
+}
+
+std::uint64_t JetStream::feed_of(std::string_view filter, std::uint64_t from, bool watch) {
+  const std::uint64_t number = ++numbers_;
+  Feed& feed = feeds_[number];
+  feed.filter = filter;
+  if (const std::string* const stream = stream_of(filter); stream != nullptr) feed.stream = *stream;
+  feed.next = from;
+  feed.watch = watch;
+  start(number, feed);
+  return number;
+}
+
+std::uint64_t JetStream::follow(std::string_view subject, std::uint64_t from) {
+  return feed_of(subject, from, false);
+}
+std::uint64_t JetStream::watch(std::string_view filter) { return feed_of(filter, 0, true); }
+
+// A consumer of the server's that lives as long as somebody listens, and counts what it delivers: what is
+// missing is noticed, and another one goes on from there.
+void JetStream::start(std::uint64_t number, Feed& feed) {
+  wire_->unlisten(tokens_of(number, feed.generation));
+  ++feed.generation;
+  feed.delivered = 0;
+  feed.heard = Clock::now();
+  if (!feed.consumer.empty())
+    ask(Kind::other, "$JS.API.CONSUMER.DELETE." + feed.stream + '.' + feed.consumer, {}, {});
+  feed.consumer = name_ + '-' + std::to_string(number) + '-' + std::to_string(feed.generation);
+  Json config = {{"name", feed.consumer},
+                 {"deliver_subject", std::string(wire_->inbox()) + tokens_of(number, feed.generation)},
+                 {"ack_policy", "none"},
+                 {"replay_policy", "instant"},
+                 {"max_deliver", 1},
+                 {"flow_control", true},
+                 {"idle_heartbeat", std::chrono::nanoseconds(kHeartbeat).count()},
+                 {"inactive_threshold", std::chrono::nanoseconds(std::chrono::seconds(30)).count()},
+                 {"mem_storage", true},
+                 {"num_replicas", 1},
+                 {"filter_subject", feed.filter}};
+  if (feed.watch) config["headers_only"] = true;
+  if (feed.watch && feed.next == 0) {
+    config["deliver_policy"] = "last_per_subject";
+  } else {
+    config["deliver_policy"] = "by_start_sequence";
+    config["opt_start_seq"] = std::max<std::uint64_t>(feed.next, 1);
+  }
+  const Json body = {{"stream_name", feed.stream}, {"config", config}};
+  if (!wire_->listen(tokens_of(number, feed.generation)).ok()) return;  // look_after() tries again
+  ask(Kind::other, "$JS.API.CONSUMER.CREATE." + feed.stream + '.' + feed.consumer + '.' + feed.filter, {},
+      body.dump());
+}
+
+void JetStream::leave(std::uint64_t number) {
+  const auto at = feeds_.find(number);
+  if (at == feeds_.end()) return;
+  if (!at->second.consumer.empty())
+    ask(Kind::other, "$JS.API.CONSUMER.DELETE." + at->second.stream + '.' + at->second.consumer, {}, {});
+  wire_->unlisten(tokens_of(number, at->second.generation));
+  feeds_.erase(at);
+}
+
+// Requests without an answer, and feeds that are silent or whose connection is another one.
+void JetStream::look_after() {
+  const Clock::time_point now = Clock::now();
+  if (now - looked_ < milliseconds(100)) return;
+  looked_ = now;
+  std::vector<std::uint64_t> late;
+  for (const auto& [number, request] : requests_)
+    if (request.deadline < now) late.push_back(number);
+  for (const std::uint64_t number : late) fail(number, "no answer within 2 s");
+  const bool again = wire_->connections() != seen_connections_;
+  seen_connections_ = wire_->connections();
+  for (auto& [number, feed] : feeds_)
+    if (again || now - feed.heard > kSilence) start(number, feed);
+}
+
+bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, WireMessage& message,
+                              Happening& out) {
+  const auto at = feeds_.find(number);
+  if (at == feeds_.end() || at->second.generation != generation) return false;
+  Feed& feed = at->second;
+  feed.heard = Clock::now();
+  if (message.status == 100) {
+    // Flow control waits for this answer: it is given when all messages before it were read.
+    // One that cannot be sent is asked for again.
+    if (!message.reply.empty()) static_cast<void>(wire_->publish(message.reply, {}, {}, {}));
+    if (const std::string* const stalled = find(message.headers, "Nats-Consumer-Stalled"); stalled != nullptr)
+      static_cast<void>(wire_->publish(*stalled, {}, {}, {}));
+    const std::string* const last = find(message.headers, "Nats-Last-Consumer");
+    if (last != nullptr && number_in(*last) > feed.delivered) start(number, feed);
+    return false;
+  }
+  // $JS.ACK.<stream>.<consumer>.<times>.<sequence>.<delivered>.<time>.<waiting>, or with domain and account
+  // before the stream.
+  const bool longer = std::count(message.reply.begin(), message.reply.end(), '.') >= 10;
+  const std::size_t shift = longer ? 2 : 0;
+  const std::uint64_t sequence = number_in(token(message.reply, 5 + shift)),
+                      delivered = number_in(token(message.reply, 6 + shift));
+  if (sequence == 0 || delivered != feed.delivered + 1) {
+    start(number, feed);
+    return false;
+  }
+  feed.delivered = delivered;
+  feed.next = sequence + 1;
+  out = Delivery{number,
+                 {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
+  return true;
+}
+
+bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happening& out) {
+  const auto at = requests_.find(number);
+  if (at == requests_.end()) return false;
+  Answer answer;
+  answer.request = number;
+  if (message.status == 503) {
+    const bool untold = at->second.kind == Kind::other;
+    requests_.erase(at);
+    answer.why = "no server stores this subject";
+    out = std::move(answer);
+    return !untold;
+  }
+  const Json body = Json::parse(message.data.begin(), message.data.end(), nullptr, false);
+  const Kind kind = at->second.kind;
+  const std::string error = body.is_object() ? error_in(body) : "an answer that is no JSON object";
+  switch (kind) {
+    case Kind::append:
+      if (body.is_object() && code_in(body) == kWrongLastSequence)
+        answer.outcome = Answer::Outcome::outdated;
+      else if (error.empty())
+        answer.outcome = Answer::Outcome::done, answer.sequence = body.value("seq", std::uint64_t{0});
+      break;
+    case Kind::last:
+      if (body.is_object() && code_in(body) == kNoMessage) {
+        answer.outcome = Answer::Outcome::done;
+      } else if (error.empty() && body.contains("message") && body["message"].is_object()) {
+        const Json& found = body["message"];
+        auto headers = from_base64(found.value("hdrs", std::string()));
+        auto data = from_base64(found.value("data", std::string()));
+        if (headers.ok() && data.ok()) {
+          answer.outcome = Answer::Outcome::done;
+          answer.message =
+              Message{found.value("subject", std::string()), found.value("seq", std::uint64_t{0}),
+                      headers_in(text_of(*headers)), *std::move(data)};
+        }
+      }
+      break;
+    case Kind::list: {
+      if (!error.empty()) break;
+      answer.outcome = Answer::Outcome::done;
+      const auto state = body.find("state");
+      if (state != body.end() && state->is_object() && state->contains("subjects") &&
+          (*state)["subjects"].is_object()) {
+        for (const auto& [subject, count] : (*state)["subjects"].items())
+          at->second.subjects.push_back(subject);
+      }
+      answer.subjects = std::move(at->second.subjects);
+      const std::size_t total = body.value("total", std::size_t{0});
+      if (answer.subjects.size() < total && total < (std::size_t{1} << 24) &&
+          body.value("offset", std::size_t{0}) < answer.subjects.size()) {
+        at->second.subjects = std::move(answer.subjects);
+        page(number, at->second.filter, at->second.subjects.size());
+        return false;
+      }
+      break;
+    }
+    case Kind::other:
+      break;
+  }
+  requests_.erase(at);
+  if (kind == Kind::other) return false;
+  if (answer.outcome == Answer::Outcome::failed)
+    answer.why = error.empty() ? "an answer without what was asked" : error;
+  out = std::move(answer);
+  return true;
+}
+
+// The next page of a list, under the same number.
+void JetStream::page(std::uint64_t number, const std::string& filter, std::size_t offset) {
+  const std::string* const stream = stream_of(filter);
+  const Json body = {{"subjects_filter", filter}, {"offset", offset}};
+  requests_[number].deadline = Clock::now() + kPatience;
+  if (stream == nullptr ||
+      !wire_
+           ->publish("$JS.API.STREAM.INFO." + *stream,
+                     std::string(wire_->inbox()) + "a." + std::to_string(number), {}, body.dump())
+           .ok())
+    fail(number, "the list cannot be asked for");
+}
+
+bool JetStream::read(WireMessage& message, Happening& out) {
+  // A message that is delivered has the subject of its log; the consumer's name is in the subject for
+  // answers.
+  constexpr std::string_view kAck = "$JS.ACK.";
+  if (message.reply.starts_with(kAck)) {
+    const bool longer = std::count(message.reply.begin(), message.reply.end(), '.') >= 10;
+    const std::string_view consumer = token(message.reply, longer ? 5 : 3);
+    const std::size_t dash = consumer.rfind('-'), before = consumer.rfind('-', dash - 1);
+    if (dash == std::string_view::npos || before == std::string_view::npos) return false;
+    return read_delivery(number_in(consumer.substr(before + 1, dash - before - 1)),
+                         number_in(consumer.substr(dash + 1)), message, out);
+  }
+  std::string_view rest = message.subject;
+  if (!rest.starts_with(wire_->inbox())) return false;
+  rest.remove_prefix(wire_->inbox().size());
+  const std::uint64_t number = number_in(token(rest, 1));
+  if (token(rest, 0) == "a") return read_answer(number, message, out);
+  if (token(rest, 0) == "f") return read_delivery(number, number_in(token(rest, 2)), message, out);
+  return false;
+}
+
+bool JetStream::next(Happening& out, int milliseconds_) {
+  const Clock::time_point end = Clock::now() + milliseconds(milliseconds_);
+  for (;;) {
+    look_after();
+    if (!ready_.empty()) {
+      out = std::move(ready_.front());
+      ready_.pop_front();
+      return true;
+    }
+    WireMessage message;
+    {
+      std::unique_lock lock(mutex_);
+      const Clock::time_point wake = std::min(end, Clock::now() + milliseconds(100));
+      came_.wait_until(lock, wake, [&] { return !incoming_.empty(); });
+      if (incoming_.empty()) {
+        if (Clock::now() >= end) return false;
+        continue;
+      }
+      message = std::move(incoming_.front());
+      incoming_.pop_front();
+    }
+    if (read(message, out)) return true;
+  }
+}
+
+Status JetStream::use(const Wanted& wanted) {
+  // A simple question with one answer at a time: nothing else is under way yet.
+  const auto ask_now = [&](const std::string& subject, const Json& body) -> Result<Json> {
+    const std::string reply = std::string(wire_->inbox()) + "a.s" + std::to_string(++numbers_);
+    RUNNEL_TRY(wire_->publish(subject, reply, {}, body.dump()));
+    std::unique_lock lock(mutex_);
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(5);
+    for (;;) {
+      const auto at = std::find_if(incoming_.begin(), incoming_.end(),
+                                   [&](const WireMessage& one) { return one.subject == reply; });
+      if (at != incoming_.end()) {
+        const WireMessage message = std::move(*at);
+        incoming_.erase(at);
+        if (message.status == 503)
+          return Status(Code::not_found, "the server has no JetStream (nats-server --jetstream)");
+        Json answer = Json::parse(message.data.begin(), message.data.end(), nullptr, false);
+        if (!answer.is_object()) return Status(Code::invalid_data, "an answer that is no JSON object");
+        return answer;
+      }
+      if (came_.wait_until(lock, end) == std::cv_status::timeout)
+        return Status(Code::io_error, "no answer within 5 s");
+    }
+  };
+  RUNNEL_ASSIGN(const Json info, ask_now("$JS.API.STREAM.INFO." + wanted.stream, Json::object()));
+  if (const std::string error = error_in(info); !error.empty()) {
+    if (code_in(info) != kNoStream) return Status(Code::io_error) << wanted.stream << ": " << error;
+    if (wanted.replicas == 0)
+      return Status(Code::not_found) << "the server has no stream " << wanted.stream << " for "
+                                     << wanted.subjects;
+    Json config = {{"name", wanted.stream},
+                   {"subjects", {wanted.subjects}},
+                   {"storage", "file"},
+                   {"retention", "limits"},
+                   {"num_replicas", wanted.replicas},
+                   {"max_age", static_cast<std::int64_t>(wanted.days * 86400e9)},
+                   {"duplicate_window", std::chrono::nanoseconds(std::chrono::minutes(2)).count()}};
+    if (wanted.latest) {
+      config["max_msgs_per_subject"] = 1;
+      config["discard"] = "new";
+      config["allow_rollup_hdrs"] = true;
+      config["deny_delete"] = true;
+      config["allow_direct"] = true;
+      config["max_age"] = 0;
+    }
+    RUNNEL_ASSIGN(const Json made, ask_now("$JS.API.STREAM.CREATE." + wanted.stream, config));
+    if (const std::string problem = error_in(made); !problem.empty())
+      return Status(Code::io_error) << "making the stream " << wanted.stream << ": " << problem;
+  }
+  streams_.push_back({wanted.subjects, wanted.stream});
+  return {};
+}
+
+}  // namespace runnel::fleet

@@ -1,0 +1,209 @@
+// The wire of a fleet by libnats.
+#include <nats/nats.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "services/fleet/nats/wire.h"
+
+namespace runnel::fleet {
+namespace {
+
+Status failed(std::string_view what, natsStatus status) {
+  const char* const detail = nats_GetLastError(nullptr);
+  Status out(Code::io_error);
+  out << what << ": " << natsStatus_GetText(status);
+  if (detail != nullptr && *detail != '\0') out << " (" << detail << ')';
+  return out;
+}
+
+template <class T, void (*destroy)(T*)>
+struct Destroy {
+  void operator()(T* it) const noexcept { destroy(it); }
+};
+using Options = std::unique_ptr<natsOptions, Destroy<natsOptions, natsOptions_Destroy>>;
+using Subscription = std::unique_ptr<natsSubscription, Destroy<natsSubscription, natsSubscription_Destroy>>;
+using OwnedMessage = std::unique_ptr<natsMsg, Destroy<natsMsg, natsMsg_Destroy>>;
+
+// One line of a file, for secrets.
+Result<std::string> secret_in(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line) || line.empty())
+    return Status(Code::io_error) << path << ": expected a line with the secret";
+  if (line.ends_with('\r')) line.pop_back();
+  return line;
+}
+
+class NatsWire final : public Wire {
+ public:
+  NatsWire() = default;
+  ~NatsWire() override {
+    if (connection_ != nullptr) natsConnection_Close(connection_);
+    subscriptions_.clear();
+    natsConnection_Destroy(connection_);
+  }
+
+  Status open(const Settings& settings, std::function<void(WireMessage)> arrives) override;
+  [[nodiscard]] std::string_view inbox() const noexcept override { return inbox_; }
+  [[nodiscard]] std::uint64_t connections() const noexcept override { return connections_; }
+  [[nodiscard]] bool connected() const noexcept override {
+    return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
+  }
+  Status listen(std::string_view tokens) override;
+  void unlisten(std::string_view tokens) noexcept override {
+    if (const auto at = subscriptions_.find(tokens); at != subscriptions_.end()) subscriptions_.erase(at);
+  }
+  Status publish(std::string_view subject, std::string_view reply, const Headers& headers,
+                 std::string_view data) override;
+  void flush(int milliseconds) override { natsConnection_FlushTimeout(connection_, milliseconds); }
+
+ private:
+  static Status configure(natsOptions* options, const Settings& settings);
+  static void came(natsConnection*, natsSubscription*, natsMsg* message, void* self);
+  static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
+  static void quiet(natsConnection*, natsSubscription*, natsStatus, void*) {}
+
+  std::function<void(WireMessage)> arrives_;
+  natsConnection* connection_ = nullptr;
+  std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
+  std::string inbox_;
+  std::atomic<std::uint64_t> connections_{0};
+};
+
+Status NatsWire::configure(natsOptions* options, const Settings& settings) {
+  std::vector<std::string> urls;
+  for (std::size_t at = 0; at <= settings.urls.size();) {
+    const std::size_t end = std::min(settings.urls.find(',', at), settings.urls.size());
+    if (end > at) urls.push_back(settings.urls.substr(at, end - at));
+    at = end + 1;
+  }
+  std::vector<const char*> pointers;
+  for (const std::string& url : urls) {
+    if (url.find('@') != std::string::npos)
+      return Status(
+          Code::invalid_argument,
+          "an address with user or password: expected them in files, where others cannot read them");
+    pointers.push_back(url.c_str());
+  }
+  if (pointers.empty())
+    return Status(Code::invalid_argument, "no address of a server, expected nats://host:4222");
+  const auto check = [](natsStatus status, std::string_view what) {
+    return status == NATS_OK ? Status() : failed(what, status);
+  };
+  RUNNEL_TRY(check(natsOptions_SetServers(options, pointers.data(), static_cast<int>(pointers.size())),
+                   settings.urls));
+  natsOptions_SetName(options, settings.name.c_str());
+  natsOptions_SetMaxReconnect(options, -1);
+  natsOptions_SetReconnectWait(options, 100);
+  natsOptions_SetReconnectJitter(options, 100, 100);
+  natsOptions_SetReconnectBufSize(
+      options, -1);  // what cannot be sent fails at once, and is sent anew with its condition
+  natsOptions_SetPingInterval(options, 2000);
+  natsOptions_SetMaxPingsOut(options, 2);
+  natsOptions_SetTimeout(options, 1000L * settings.timeout);
+  natsOptions_SetSendAsap(options, true);
+  natsOptions_UseGlobalMessageDelivery(options, true);  // one thread, not one for each subscription
+  if (!settings.credentials.empty())
+    RUNNEL_TRY(check(natsOptions_SetUserCredentialsFromFiles(options, settings.credentials.c_str(), nullptr),
+                     settings.credentials));
+  if (!settings.user.empty()) {
+    RUNNEL_ASSIGN(const std::string password, secret_in(settings.password_file));
+    natsOptions_SetUserInfo(options, settings.user.c_str(), password.c_str());
+  }
+  if (!settings.token_file.empty()) {
+    RUNNEL_ASSIGN(const std::string token, secret_in(settings.token_file));
+    natsOptions_SetToken(options, token.c_str());
+  }
+  if (!settings.certificates.empty() || !settings.certificate.empty() ||
+      settings.urls.find("tls://") != std::string::npos) {
+    RUNNEL_TRY(check(natsOptions_SetSecure(options, true), "TLS"));
+    if (!settings.certificates.empty())
+      RUNNEL_TRY(check(natsOptions_LoadCATrustedCertificates(options, settings.certificates.c_str()),
+                       settings.certificates));
+    if (!settings.certificate.empty())
+      RUNNEL_TRY(check(
+          natsOptions_LoadCertificatesChain(options, settings.certificate.c_str(), settings.key.c_str()),
+          settings.certificate));
+  }
+  return {};
+}
+
+Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)> arrives) {
+  arrives_ = std::move(arrives);
+  natsOptions* made = nullptr;
+  if (const natsStatus status = natsOptions_Create(&made); status != NATS_OK)
+    return failed("libnats", status);
+  const Options options(made);
+  RUNNEL_TRY(configure(made, settings));
+  natsOptions_SetReconnectedCB(made, reconnected, this);
+  natsOptions_SetErrorHandler(made, quiet, this);
+  if (const natsStatus status = natsConnection_Connect(&connection_, made); status != NATS_OK)
+    return failed(settings.urls, status);
+  connections_ = 1;
+  natsInbox* inbox = nullptr;
+  if (const natsStatus status = natsInbox_Create(&inbox); status != NATS_OK) return failed("libnats", status);
+  inbox_ = std::string(inbox) + '.';
+  natsInbox_Destroy(inbox);
+  return listen("a.>");
+}
+
+Status NatsWire::listen(std::string_view tokens) {
+  natsSubscription* made = nullptr;
+  const std::string subject = inbox_ + std::string(tokens);
+  if (const natsStatus status = natsConnection_Subscribe(&made, connection_, subject.c_str(), came, this);
+      status != NATS_OK)
+    return failed(subject, status);
+  subscriptions_[std::string(tokens)].reset(made);
+  // The server's flow control bounds what waits.
+  natsSubscription_SetPendingLimits(made, -1, -1);
+  return {};
+}
+
+void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
+  const OwnedMessage owner(message);
+  WireMessage out;
+  out.subject = natsMsg_GetSubject(message);
+  if (const char* const reply = natsMsg_GetReply(message); reply != nullptr) out.reply = reply;
+  const auto* const data = reinterpret_cast<const std::byte*>(natsMsg_GetData(message));
+  out.data.assign(data, data + natsMsg_GetDataLength(message));
+  const char** keys = nullptr;
+  int count = 0;
+  if (natsMsgHeader_Keys(message, &keys, &count) == NATS_OK) {
+    for (int i = 0; i < count; ++i) {
+      const char* value = nullptr;
+      if (natsMsgHeader_Get(message, keys[i], &value) == NATS_OK && value != nullptr)
+        out.headers.emplace_back(keys[i], value);
+    }
+    free(static_cast<void*>(keys));
+  }
+  for (const auto& [name, value] : out.headers) {
+    if (name == "Status") out.status = std::atoi(value.c_str());
+    if (name == "Description") out.description = value;
+  }
+  static_cast<NatsWire*>(self)->arrives_(std::move(out));
+}
+
+Status NatsWire::publish(std::string_view subject, std::string_view reply, const Headers& headers,
+                         std::string_view data) {
+  natsMsg* made = nullptr;
+  const std::string to(subject), back(reply);
+  natsStatus status = natsMsg_Create(&made, to.c_str(), back.empty() ? nullptr : back.c_str(), data.data(),
+                                     static_cast<int>(data.size()));
+  if (status != NATS_OK) return failed(subject, status);
+  const OwnedMessage message(made);
+  for (const auto& [name, value] : headers)
+    if (status == NATS_OK) status = natsMsgHeader_Set(made, name.c_str(), value.c_str());
+  if (status == NATS_OK) status = natsConnection_PublishMsg(connection_, made);
+  return status == NATS_OK ? Status() : failed(subject, status);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Wire>> make_wire() { return std::unique_ptr<Wire>(std::make_unique<NatsWire>()); }
+
+}  // namespace runnel::fleet

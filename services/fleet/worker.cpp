@@ -1,0 +1,456 @@
+#include "services/fleet/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/fleet/entry.h"
+
+namespace runnel::fleet {
+namespace {
+
+constexpr std::string_view kLeaving = "Runnel-Leaving";
+constexpr Time kQuiet = std::chrono::minutes(1);
+constexpr Time kPauseAfterFailure = std::chrono::milliseconds(200);
+
+}  // namespace
+
+struct Worker::Stream {
+  enum class Place : std::uint8_t {
+    elsewhere,  // not owned
+    reading,    // its entry, to claim it
+    claiming,   // the entry with this owner is under way
+    asking,     // for the end of the log of events
+    here,       // owned
+  };
+  std::string name;
+  Place place = Place::elsewhere;
+  bool listed = false;         // has a log
+  std::uint64_t sequence = 0;  // of the newest entry known
+  Entry entry;
+  bool mine = false;     // by the last sharing
+  bool refused = false;  // this entry cannot be used here
+  Time not_before{0};    // after a failure
+
+  std::unique_ptr<OwnedStream> owned;
+  std::vector<std::byte> data;  // of the entry that is claimed
+  std::uint64_t feed = 0;
+  bool saving = false, handing_over = false, save_due = false, broken = false;
+  Time next_save{0};
+  std::uint64_t saved_covered = 0;
+};
+
+Worker::Worker(Exchange& exchange, Runner& runner, WorkerOptions options)
+    : exchange_(exchange),
+      runner_(runner),
+      options_(std::move(options)),
+      beats_(options_.id, options_.missed) {
+  watch_ = exchange_.watch(options_.bucket + ".>");
+}
+
+Worker::~Worker() = default;
+
+void Worker::ask(std::uint64_t request, Kind kind, std::string_view stream) {
+  requests_[request] = {kind, std::string(stream)};
+}
+
+std::string Worker::entry_subject(std::string_view name) const {
+  return options_.bucket + ".s." + std::string(name);
+}
+
+Worker::Stream& Worker::stream(std::string_view name) {
+  const auto at = streams_.find(name);
+  if (at != streams_.end()) return *at->second;
+  auto made = std::make_unique<Stream>();
+  made->name = name;
+  Stream& out = *made;
+  streams_.emplace(std::string(name), std::move(made));
+  shares_changed_ = true;
+  return out;
+}
+
+void Worker::trouble(std::string_view kind, std::string sentence) {
+  const auto [at, fresh] = told_.try_emplace(std::string(kind), now_);
+  if (!fresh) {
+    if (now_ - at->second < kQuiet) return;
+    at->second = now_;
+  }
+  news_.push_back(std::move(sentence));
+}
+
+void Worker::happened(Happening happening) {
+  if (auto* const answer = std::get_if<Answer>(&happening); answer != nullptr)
+    answered(*answer);
+  else if (auto* const delivery = std::get_if<Delivery>(&happening); delivery != nullptr)
+    delivered(std::move(delivery->message), delivery->feed);
+}
+
+void Worker::delivered(Message message, std::uint64_t feed) {
+  if (feed != watch_) {
+    const auto at = feeds_.find(feed);
+    if (at != feeds_.end()) at->second->owned->arrives(std::move(message));
+    return;
+  }
+  const std::string_view subject = message.subject;
+  const std::string beats = options_.bucket + ".w.", entries = options_.bucket + ".s.";
+  if (subject.starts_with(beats)) {
+    const std::vector<std::string> before = beats_.living();
+    beats_.heard(subject.substr(beats.size()), find(message.headers, kLeaving) != nullptr);
+    if (before != beats_.living()) shares_changed_ = true;
+  } else if (subject.starts_with(entries)) {
+    entry_seen(subject.substr(entries.size()), message);
+  }
+}
+
+void Worker::entry_seen(std::string_view name, const Message& message) {
+  Stream& it = stream(name);
+  if (message.sequence <= it.sequence) return;
+  const auto entry = read_entry(message.headers);
+  if (!entry.ok()) {
+    trouble("entry",
+            std::string(name) + ": an entry that cannot be read: " + std::string(entry.status().text()));
+    return;
+  }
+  it.sequence = message.sequence;
+  it.entry = *entry;
+  it.refused = false;
+  shares_changed_ = true;
+  if (it.owned != nullptr && entry->owner != options_.id) {
+    ++facts_.lost;
+    drop(it);
+  }
+}
+
+void Worker::answered(const Answer& answer) {
+  const auto at = requests_.find(answer.request);
+  if (at == requests_.end()) return;
+  const Request request = std::move(at->second);
+  requests_.erase(at);
+  if (answer.outcome == Answer::Outcome::failed)
+    trouble("exchange", "the exchange: " + answer.why + "; what was under way is tried again");
+  if (request.kind == Kind::beat) beating_ = false;
+  if (request.kind == Kind::list) {
+    for (const std::string& name : answer.subjects) {
+      Stream& it = stream(name);
+      if (!it.listed) shares_changed_ = true;
+      it.listed = true;
+    }
+    return;
+  }
+  const auto found = streams_.find(request.stream);
+  if (found == streams_.end()) return;
+  Stream& it = *found->second;
+  switch (request.kind) {
+    case Kind::read:
+      return read(it, answer);
+    case Kind::claim:
+      return claimed(it, answer);
+    case Kind::log:
+      return log_known(it, answer);
+    case Kind::event:
+      return event_answered(it, answer);
+    case Kind::save:
+      return save_answered(it, answer);
+    default:
+      return;
+  }
+}
+
+void Worker::beat(Time now) {
+  // One at a time: those that queue up while the exchange is away would come back all at once, and age
+  // others.
+  if (beating_ || now < next_beat_) return;
+  beating_ = true;
+  next_beat_ = now + options_.beat;
+  ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway, {}, {}), Kind::beat);
+}
+
+void Worker::share(Time now) {
+  if (now >= next_list_ && !leaving_) {
+    next_list_ = now + options_.list;
+    ask(exchange_.list(options_.input), Kind::list);
+  }
+  if (!shares_changed_) return;
+  shares_changed_ = false;
+  Owners owners;
+  for (const auto& [name, it] : streams_)
+    if (it->listed) owners.emplace(name, it->entry.owner);
+  const Owners wanted = share_out(owners, beats_.living());
+  for (const auto& [name, it] : streams_) {
+    const auto at = wanted.find(name);
+    it->mine = at != wanted.end() && at->second == options_.id;
+  }
+}
+
+void Worker::claim(Stream& it) {
+  if (claims_ >= options_.most_claims || it.refused || now_ < it.not_before) return;
+  if (!it.entry.owner.empty() && it.entry.owner != options_.id && beats_.lives(it.entry.owner)) return;
+  ++claims_;
+  it.place = Stream::Place::reading;
+  ask(exchange_.last(entry_subject(it.name)), Kind::read, it.name);
+}
+
+void Worker::read(Stream& it, const Answer& answer) {
+  if (it.place != Stream::Place::reading) return;
+  const auto back = [&] {
+    it.place = Stream::Place::elsewhere;
+    --claims_;
+  };
+  if (answer.outcome != Answer::Outcome::done) {
+    it.not_before = now_ + kPauseAfterFailure;
+    return back();
+  }
+  Entry entry;
+  it.data.clear();
+  if (answer.message) {
+    const auto parsed = read_entry(answer.message->headers);
+    if (!parsed.ok()) {
+      trouble("entry", it.name + ": an entry that cannot be read: " + std::string(parsed.status().text()));
+      it.refused = true;
+      return back();
+    }
+    entry = *parsed;
+    it.data = answer.message->data;
+  }
+  it.sequence = answer.message ? answer.message->sequence : 0;
+  it.entry = entry;
+  if (!entry.owner.empty() && entry.owner != options_.id && beats_.lives(entry.owner)) {
+    shares_changed_ = true;
+    return back();
+  }
+  if (entry.format && !entry.ended && entry.graph != runner_.identity()) {
+    it.refused = true;
+    ++facts_.refused;
+    trouble("graph",
+            it.name + ": its state was saved with another graph or another model than this worker's");
+    return back();
+  }
+  entry.owner = options_.id;
+  it.entry = entry;
+  it.place = Stream::Place::claiming;
+  ask(exchange_.append(entry_subject(it.name), it.sequence, headers_of(entry),
+                       {reinterpret_cast<const char*>(it.data.data()), it.data.size()}),
+      Kind::claim, it.name);
+}
+
+void Worker::claimed(Stream& it, const Answer& answer) {
+  if (it.place != Stream::Place::claiming) return;
+  if (answer.outcome != Answer::Outcome::done) {
+    // What counts is in the watch, or comes with the next reading.
+    it.place = Stream::Place::elsewhere;
+    it.not_before = now_ + (answer.outcome == Answer::Outcome::failed ? kPauseAfterFailure : Time(0));
+    --claims_;
+    return;
+  }
+  it.sequence = std::max(it.sequence, answer.sequence);
+  it.owned = std::make_unique<OwnedStream>(it.name, runner_, options_.limits);
+  const Status status = it.owned->resume(it.entry, it.data);
+  it.data = {};
+  if (!status.ok()) {
+    trouble("resume", std::string(status.text()));
+    ++facts_.refused;
+    it.refused = true;
+    it.owned = nullptr;
+    it.place = Stream::Place::elsewhere;
+    --claims_;
+    return;
+  }
+  ++facts_.taken;
+  it.saving = it.handing_over = it.save_due = it.broken = false;
+  it.saved_covered = it.entry.covered;
+  it.next_save = now_ + options_.save;
+  it.place = Stream::Place::asking;
+  ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it.name);
+}
+
+void Worker::log_known(Stream& it, const Answer& answer) {
+  if (it.owned == nullptr) return;
+  if (answer.outcome != Answer::Outcome::done) {
+    ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it.name);
+    return;
+  }
+  it.owned->log_ends(answer.message ? &*answer.message : nullptr);
+  if (it.place != Stream::Place::asking) return;
+  it.place = Stream::Place::here;
+  --claims_;
+  it.feed = exchange_.follow(it.name, it.owned->entry().covered + 1);
+  feeds_[it.feed] = &it;
+}
+
+void Worker::event_answered(Stream& it, const Answer& answer) {
+  if (it.owned == nullptr) return;
+  if (answer.outcome == Answer::Outcome::done) {
+    ++facts_.events;
+    it.owned->appended(answer.sequence);
+    return;
+  }
+  it.owned->append_failed();
+  ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it.name);
+}
+
+void Worker::save(Stream& it, Time now, bool hand_over) {
+  std::vector<std::byte> data;
+  auto entry = it.owned->save(data);
+  it.save_due = false;
+  it.next_save = now + options_.save;
+  if (!entry.ok()) {
+    trouble("save", it.name + ": " + std::string(entry.status().text()));
+    return;
+  }
+  entry->owner = hand_over ? "" : options_.id;
+  it.saved_covered = entry->covered;
+  it.saving = true;
+  it.handing_over = hand_over;
+  ++facts_.saves;
+  facts_.saved_bytes += data.size();
+  ask(exchange_.append(entry_subject(it.name), it.sequence, headers_of(*entry),
+                       {reinterpret_cast<const char*>(data.data()), data.size()}),
+      Kind::save, it.name);
+}
+
+void Worker::save_answered(Stream& it, const Answer& answer) {
+  if (it.owned == nullptr || !it.saving) return;
+  switch (answer.outcome) {
+    case Answer::Outcome::done:
+      it.saving = false;
+      it.sequence = std::max(it.sequence, answer.sequence);
+      if (!it.handing_over) return;
+      ++facts_.handed_over;
+      it.entry.owner.clear();
+      return drop(it);
+    case Answer::Outcome::outdated:
+      // Another worker has it, or this save was stored although its answer was lost: then it is claimed anew.
+      ++facts_.lost;
+      return drop(it);
+    case Answer::Outcome::failed:
+      // Whether it was stored is not known: with the same condition it is either stored now or outdated.
+      it.saving = false;
+      it.save_due = true;
+      it.next_save = now_ + kPauseAfterFailure;
+      return;
+  }
+}
+
+void Worker::drop(Stream& it) {
+  if (it.place == Stream::Place::asking) --claims_;
+  gone_.add(it.owned->counts());
+  if (it.feed != 0) {
+    exchange_.leave(it.feed);
+    feeds_.erase(it.feed);
+    it.feed = 0;
+  }
+  std::erase_if(requests_, [&](const auto& one) { return one.second.stream == it.name; });
+  it.owned = nullptr;
+  it.place = Stream::Place::elsewhere;
+  it.saving = it.handing_over = it.save_due = false;
+  shares_changed_ = true;
+}
+
+bool Worker::hear() {
+  std::vector<Runner::Turn> turns;
+  std::vector<Stream*> whose;
+  for (const auto& [feed, it] : feeds_) {
+    if (it->place != Stream::Place::here || it->handing_over || it->save_due || it->broken || leaving_ ||
+        !it->mine)
+      continue;
+    std::string why;
+    Message apart;
+    auto next = it->owned->next(why, apart);
+    if (!why.empty()) {
+      trouble("chunk " + it->name, it->name + ", message " + std::to_string(apart.sequence) + ": " + why);
+      Headers headers = apart.headers;
+      headers.emplace_back("Runnel-Reason", why);
+      headers.emplace_back("Nats-Msg-Id", it->name + ' ' + std::to_string(apart.sequence));
+      ask(exchange_.append(options_.apart + '.' + it->name, Exchange::kAnyway, headers,
+                           {reinterpret_cast<const char*>(apart.data.data()), apart.data.size()}),
+          Kind::other);
+    }
+    if (!next.ok()) {
+      trouble("run", it->name + ": " + std::string(next.status().text()));
+      it->broken = true;
+      continue;
+    }
+    if (next->run == nullptr) continue;
+    turns.push_back({next->run, next->samples, {}});
+    whose.push_back(it);
+  }
+  if (turns.empty()) return false;
+  runner_.hear(turns);
+  bool more = false;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    Status status = turns[i].status;
+    if (status.ok()) status = whose[i]->owned->heard();
+    if (!status.ok()) {
+      trouble("run", whose[i]->name + ": " + std::string(status.text()));
+      whose[i]->broken = true;
+    }
+    more = more || whose[i]->owned->waiting() > 0;
+  }
+  return more;
+}
+
+void Worker::advance(Stream& it, Time now) {
+  if (it.place == Stream::Place::elsewhere) {
+    // One that names this worker, which does not have it: a claim whose answer was lost. Nobody else takes it
+    // while this worker lives; should it be another's, it is handed over.
+    if ((it.mine || it.entry.owner == options_.id) && it.listed && !leaving_) claim(it);
+    return;
+  }
+  if (it.place != Stream::Place::here) return;
+  if (it.owned->wants_append()) {
+    const OwnedStream::Append append = it.owned->begin_append();
+    ask(exchange_.append(options_.events + '.' + it.name, append.after, append.headers, append.data),
+        Kind::event, it.name);
+  }
+  if (it.saving) return;
+  const bool hand_over = leaving_ || !it.mine;
+  if (!hand_over && now >= it.next_save && (it.save_due || it.owned->entry().covered != it.saved_covered))
+    it.save_due = true;
+  if ((hand_over || (it.save_due && now >= it.next_save)) && it.owned->settled()) save(it, now, hand_over);
+}
+
+bool Worker::work(Time now) {
+  now_ = now;
+  if (!said_goodbye_) beat(now);
+  share(now);
+  const bool more = hear();
+  for (const auto& [name, it] : streams_) advance(*it, now);
+  if (leaving_ && !said_goodbye_ && left()) {
+    said_goodbye_ = true;
+    ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway,
+                         {{std::string(kLeaving), "1"}}, {}),
+        Kind::beat);
+  }
+  return more;
+}
+
+void Worker::leave() { leaving_ = true; }
+
+bool Worker::left() const noexcept {
+  return leaving_ && std::all_of(streams_.begin(), streams_.end(), [](const auto& one) {
+           return one.second->place == Stream::Place::elsewhere;
+         });
+}
+
+WorkerFacts Worker::facts() const {
+  WorkerFacts out = facts_;
+  out.chunks = gone_;
+  out.known = streams_.size();
+  out.workers = beats_.living().size();
+  for (const auto& [name, it] : streams_) {
+    if (it->owned == nullptr) continue;
+    ++out.streams;
+    out.chunks.add(it->owned->counts());
+  }
+  return out;
+}
+
+std::vector<std::string> Worker::streams() const {
+  std::vector<std::string> out;
+  for (const auto& [name, it] : streams_)
+    if (it->place == Stream::Place::here) out.push_back(name);
+  return out;
+}
+
+std::vector<std::string> Worker::take_news() { return std::exchange(news_, {}); }
+
+}  // namespace runnel::fleet

@@ -1,0 +1,166 @@
+#include "tests/services/fleet/memory_exchange.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace runnel::fleet::test {
+
+bool covers(std::string_view filter, std::string_view subject) noexcept {
+  if (!filter.ends_with('>')) return filter == subject;
+  filter.remove_suffix(1);
+  return subject.size() > filter.size() && subject.starts_with(filter);
+}
+
+std::uint64_t MemoryLogs::put(std::string_view subject, std::uint64_t after, Headers headers,
+                              std::string_view data) {
+  std::vector<Message>& log = logs_[std::string(subject)];
+  if (after != Exchange::kAnyway && after != (log.empty() ? 0 : log.back().sequence)) return 0;
+  const auto bytes = std::as_bytes(std::span(data));
+  log.push_back({std::string(subject), ++sequence_, std::move(headers), {bytes.begin(), bytes.end()}});
+  ++stored_;
+  return sequence_;
+}
+
+const std::vector<Message>& MemoryLogs::log(std::string_view subject) const {
+  static const std::vector<Message> none;
+  const auto at = logs_.find(subject);
+  return at == logs_.end() ? none : at->second;
+}
+
+std::vector<std::string> MemoryLogs::subjects(std::string_view filter) const {
+  std::vector<std::string> out;
+  for (const auto& [subject, log] : logs_)
+    if (covers(filter, subject)) out.push_back(subject);
+  return out;
+}
+
+void MemoryLogs::tick() {
+  ++now_;
+  if (down_) return;
+  for (MemoryExchange* const client : clients_) client->tick();
+}
+
+MemoryExchange::MemoryExchange(MemoryLogs& logs) : logs_(logs) { logs_.clients_.push_back(this); }
+
+MemoryExchange::~MemoryExchange() {
+  std::erase(logs_.clients_, this);
+  for (Request& request : requests_) {
+    if (logs_.random_() % 2 != 0) break;  // those behind it are lost with it
+    if (request.kind == Request::Kind::append)
+      logs_.put(request.subject, request.after, std::move(request.headers), request.data);
+  }
+}
+
+std::uint64_t MemoryExchange::send(Request request) {
+  request.number = ++numbers_;
+  request.due = logs_.now_ + 1;
+  if (logs_.faults_.slowest > 0)
+    request.due += static_cast<std::int64_t>(logs_.random_()) % logs_.faults_.slowest;
+  if (!requests_.empty()) request.due = std::max(request.due, requests_.back().due);
+  requests_.push_back(std::move(request));
+  return numbers_;
+}
+
+std::uint64_t MemoryExchange::append(std::string_view subject, std::uint64_t after, const Headers& headers,
+                                     std::string_view data) {
+  return send({Request::Kind::append, 0, after, 0, std::string(subject), std::string(data), headers});
+}
+std::uint64_t MemoryExchange::last(std::string_view subject) {
+  return send({Request::Kind::last, 0, 0, 0, std::string(subject), {}, {}});
+}
+std::uint64_t MemoryExchange::list(std::string_view filter) {
+  return send({Request::Kind::list, 0, 0, 0, std::string(filter), {}, {}});
+}
+std::uint64_t MemoryExchange::follow(std::string_view subject, std::uint64_t from) {
+  feeds_[++numbers_] = {std::string(subject), from, false, {}};
+  return numbers_;
+}
+std::uint64_t MemoryExchange::watch(std::string_view filter) {
+  feeds_[++numbers_] = {std::string(filter), 0, true, {}};
+  return numbers_;
+}
+void MemoryExchange::leave(std::uint64_t feed) { feeds_.erase(feed); }
+
+void MemoryExchange::come(Happening what) {
+  std::int64_t due = logs_.now_ + 1;
+  if (logs_.faults_.slowest > 0) due += static_cast<std::int64_t>(logs_.random_()) % logs_.faults_.slowest;
+  if (!coming_.empty()) due = std::max(due, coming_.back().due);
+  coming_.push_back({due, std::move(what)});
+}
+
+void MemoryExchange::answer(Request& request) {
+  std::uniform_real_distribution<double> share(0, 1);
+  Answer answer;
+  answer.request = request.number;
+  if (share(logs_.random_) < logs_.faults_.lost_request) {
+    answer.why = "no answer in time";
+    return come(answer);
+  }
+  answer.outcome = Answer::Outcome::done;
+  switch (request.kind) {
+    case Request::Kind::append:
+      answer.sequence = logs_.put(request.subject, request.after, std::move(request.headers), request.data);
+      if (answer.sequence == 0) answer.outcome = Answer::Outcome::outdated;
+      break;
+    case Request::Kind::last:
+      if (const auto& log = logs_.log(request.subject); !log.empty()) answer.message = log.back();
+      break;
+    case Request::Kind::list:
+      answer.subjects = logs_.subjects(request.subject);
+      break;
+  }
+  if (share(logs_.random_) < logs_.faults_.lost_answer) {
+    answer = {};
+    answer.request = request.number;
+    answer.why = "no answer in time";
+  }
+  come(answer);
+}
+
+void MemoryExchange::deliver() {
+  std::uniform_real_distribution<double> share(0, 1);
+  for (auto& [number, feed] : feeds_) {
+    if (!feed.watch) {
+      const auto& log = logs_.log(feed.filter);
+      auto at = std::lower_bound(log.begin(), log.end(), feed.next,
+                                 [](const Message& one, std::uint64_t from) { return one.sequence < from; });
+      for (; at != log.end(); ++at) {
+        come(Delivery{number, *at});
+        if (share(logs_.random_) < logs_.faults_.doubled) come(Delivery{number, *at});
+        feed.next = at->sequence + 1;
+      }
+      continue;
+    }
+    // In the order of their sequences, as one log has them; only the last of each subject is kept.
+    std::vector<const Message*> fresh;
+    for (const auto& [subject, log] : logs_.logs_) {
+      if (log.empty() || !covers(feed.filter, subject) || log.back().sequence < feed.next) continue;
+      fresh.push_back(&log.back());
+    }
+    std::sort(fresh.begin(), fresh.end(),
+              [](const Message* a, const Message* b) { return a->sequence < b->sequence; });
+    for (const Message* const message : fresh) {
+      come(Delivery{number, {message->subject, message->sequence, message->headers, {}}});
+      feed.next = message->sequence + 1;
+    }
+  }
+}
+
+void MemoryExchange::tick() {
+  while (!requests_.empty() && requests_.front().due <= logs_.now_) {
+    Request request = std::move(requests_.front());
+    requests_.pop_front();
+    answer(request);
+  }
+  deliver();
+}
+
+bool MemoryExchange::next(Happening& out) {
+  if (coming_.empty() || coming_.front().due > logs_.now_) return false;
+  out = std::move(coming_.front().what);
+  coming_.pop_front();
+  return true;
+}
+
+}  // namespace runnel::fleet::test

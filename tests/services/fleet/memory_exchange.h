@@ -1,0 +1,98 @@
+// An exchange in memory, for many workers of one test or simulation. Requests and answers travel for a while,
+// some are lost, deliveries come twice: everything that the real one may do.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "services/fleet/exchange.h"
+
+namespace runnel::fleet::test {
+
+// The logs; one for all.
+class MemoryLogs {
+ public:
+  struct Faults {
+    double lost_request = 0, lost_answer = 0, doubled = 0;  // shares
+    std::int64_t slowest = 0;                               // ticks that a message travels at most
+  };
+  explicit MemoryLogs(unsigned seed, Faults faults) : random_(seed), faults_(faults) {}
+
+  // Appends at once, for those who send chunks. Returns the sequence; 0: a condition was not met.
+  std::uint64_t put(std::string_view subject, std::uint64_t after, Headers headers, std::string_view data);
+  [[nodiscard]] const std::vector<Message>& log(std::string_view subject) const;
+  [[nodiscard]] std::vector<std::string> subjects(std::string_view filter) const;
+  // While it is down nothing is stored, answered or delivered.
+  void down(bool is) { down_ = is; }
+  // One tick: what has travelled long enough arrives.
+  void tick();
+  [[nodiscard]] std::uint64_t stored() const noexcept { return stored_; }
+
+ private:
+  friend class MemoryExchange;
+  std::map<std::string, std::vector<Message>, std::less<>> logs_;
+  std::vector<class MemoryExchange*> clients_;
+  std::mt19937 random_;
+  Faults faults_;
+  std::int64_t now_ = 0;
+  std::uint64_t sequence_ = 0, stored_ = 0;
+  bool down_ = false;
+};
+
+class MemoryExchange final : public Exchange {
+ public:
+  explicit MemoryExchange(MemoryLogs& logs);
+  // As a process that is killed: requests under way arrive or not, nothing comes back.
+  ~MemoryExchange() override;
+
+  std::uint64_t append(std::string_view subject, std::uint64_t after, const Headers& headers,
+                       std::string_view data) override;
+  std::uint64_t last(std::string_view subject) override;
+  std::uint64_t list(std::string_view filter) override;
+  std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
+  std::uint64_t watch(std::string_view filter) override;
+  void leave(std::uint64_t feed) override;
+
+  // What has come; false: nothing.
+  bool next(Happening& out);
+
+ private:
+  friend class MemoryLogs;
+  struct Request {
+    enum class Kind : std::uint8_t { append, last, list } kind = Kind::append;
+    std::uint64_t number = 0, after = 0;
+    std::int64_t due = 0;
+    std::string subject, data;
+    Headers headers;
+  };
+  struct Feed {
+    std::string filter;
+    std::uint64_t next = 0;
+    bool watch = false;
+    std::map<std::string, std::uint64_t> seen;  // watch: by subject
+  };
+  struct Coming {
+    std::int64_t due = 0;
+    Happening what;
+  };
+  std::uint64_t send(Request request);
+  void tick();
+  void answer(Request& request);
+  void deliver();
+  void come(Happening what);
+
+  MemoryLogs& logs_;
+  std::uint64_t numbers_ = 0;
+  std::deque<Request> requests_;
+  std::map<std::uint64_t, Feed> feeds_;
+  std::deque<Coming> coming_;  // in order
+};
+
+bool covers(std::string_view filter, std::string_view subject) noexcept;
+
+}  // namespace runnel::fleet::test
