@@ -7,6 +7,7 @@
 #include <string>
 
 #include "library/nodes.h"
+#include "pipeline/nodes/host/graph_state.h"
 
 namespace runnel::library::test {
 namespace {
