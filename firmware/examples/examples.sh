@@ -72,6 +72,13 @@ if [[ -f $vibration ]]; then
   example vibration "$vibration" "$shaft" "wav path='$shaft'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)" --step
 fi
 
+# Voice: the bundled voice detector, on phrases with pauses between them.
+voice=$build/models/vad/vad.rnl
+if [[ -f $voice ]]; then
+  said=$root/tests/models/commands.wav
+  example voice "$voice" "$said" "wav path='$said'" "$(stored "$voice" "front end")" "$(stored "$voice" decision)" --step
+fi
+
 # Commands: the bundled recogniser with its words and grammar in flash. With 700 KB it is too large for the 512 KiB of mps3-an547.
 commands=$build/models/commands/commands.rnl
 if [[ -f $commands ]]; then
