@@ -38,7 +38,7 @@ examples=()
 declare -A brief_of model_of recording_of source_of front_of decision_of flags_of only_on too_large_for
 # Examples without boards of their own run on all of them; every board links all of them, but those that are too large for it.
 # A processor without floating point gives these bits for networks in integers only: its C library rounds fmaf() in another way.
-in_integers="digits wake vibration voice"
+in_integers="digits wake vibration"
 runs_on() {
   [[ $2 != virt-rv32imac || " $in_integers " == *" $1 "* ]] && [[ -z ${only_on[$1]:-} || " ${only_on[$1]} " == *" $2 "* ]]
 }

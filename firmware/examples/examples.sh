@@ -77,6 +77,7 @@ voice=$build/models/vad/vad.rnl
 if [[ -f $voice ]]; then
   said=$root/tests/models/commands.wav
   example voice "$voice" "$said" "wav path='$said'" "$(stored "$voice" "front end")" "$(stored "$voice" decision)" --step
+  only_on[voice]="mps2-an386 mps2-an500 mps3-an547"
 fi
 
 # Commands: the bundled recogniser with its words and grammar in flash. With 700 KB it is too large for the 512 KiB of mps3-an547.

@@ -1,6 +1,6 @@
-// The bundled voice detector by its name: it streams exactly, marks what is spoken, also in noise, compiles for
-// the Ethos-U, and how well it tells speech of people whom it was not trained on from noise (docs/accuracy.md).
-// commands.wav was made by espeak-ng, with a second between three phrases.
+// The bundled voice detector by its name: it streams exactly, marks what is spoken, also in noise, compiles
+// for the Ethos-U, and how well it tells speech of people whom it was not trained on from noise
+// (docs/accuracy.md). commands.wav was made by espeak-ng, with a second between three phrases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,13 +58,13 @@ std::vector<double> powers(const std::vector<double>& samples) {
   return found;
 }
 
-// Speech by the energy of a clean recording, as training/vad/material.py has it but simpler: at most 30 dB below
-// the loudest frames; pauses of less than 200 ms belong to the speech.
-std::vector<bool> speech_in(const std::vector<double>& clean) {
+// Speech by the energy of a clean recording, as training/vad/material.py has it but simpler: at most 30 dB
+// below the loudest frames; pauses of less than 200 ms belong to the speech.
+std::vector<bool> speech_in(const std::vector<double>& clean, double below = 30) {
   const std::vector<double> power = powers(clean);
   std::vector<double> sorted = power;
   std::ranges::sort(sorted);
-  const double least = sorted[sorted.size() * 95 / 100] / 1000;
+  const double least = sorted[sorted.size() * 95 / 100] * std::pow(10, -below / 10);
   std::vector<bool> speech;
   for (const double p : power) speech.push_back(p > least);
   for (std::size_t first = 0; first < speech.size();) {
@@ -125,8 +125,9 @@ class VadModel : public testing::Test {
     return out;
   }
   // Of a clean recording in noise so many decibels below its speech.
-  [[nodiscard]] double area_at(const std::vector<double>& clean, double decibels, bool low) const {
-    const std::vector<bool> speech = speech_in(clean);
+  [[nodiscard]] double area_at(const std::vector<double>& clean, double decibels, bool low,
+                               double below = 30) const {
+    const std::vector<bool> speech = speech_in(clean, below);
     const std::vector<double> power = powers(clean);
     double loud = 0, frames = 0, hiss = 0;
     for (std::size_t i = 0; i < power.size(); ++i)
@@ -180,7 +181,8 @@ TEST_F(VadModel, HearsNothingInSilenceNoiseAndTones) {
     low.push_back(static_cast<std::int16_t>(3000 * noise.low()));
     tone.push_back(static_cast<std::int16_t>(6000 * std::sin(2 * std::numbers::pi * 440 * i / 16000)));
   }
-  for (const auto& [name, samples] : {std::pair{"quiet", quiet}, {"hiss", hiss}, {"low", low}, {"tone", tone}}) {
+  for (const auto& [name, samples] :
+       {std::pair{"quiet", quiet}, {"hiss", hiss}, {"low", low}, {"tone", tone}}) {
     write_wav(file("a.wav"), samples);
     EXPECT_EQ(spans_of(call_well({"listen", "vad", "--wav", file("a.wav")}).out).size(), 0U) << name;
   }
@@ -190,7 +192,7 @@ TEST_F(VadModel, TellsSpeechFromNoise) {
   const std::vector<double> clean = samples_of(kPhrases);
   std::printf("| noise | area under the curve, per cent |\n|---|---|\n");
   for (const bool low : {false, true}) {
-    for (const auto& [decibels, least] : {std::pair{20.0, 0.97}, {10.0, 0.96}, {5.0, 0.94}, {0.0, 0.88}}) {
+    for (const auto& [decibels, least] : {std::pair{20.0, 0.95}, {10.0, 0.945}, {5.0, 0.94}, {0.0, 0.93}}) {
       const double found = area_at(clean, decibels, low);
       std::printf("| %s, %g dB | %.2f |\n", low ? "low" : "white", decibels, 100 * found);
       EXPECT_GE(found, least) << decibels << " dB";
@@ -200,8 +202,8 @@ TEST_F(VadModel, TellsSpeechFromNoise) {
 
 TEST_F(VadModel, TellsSpeechOfStrangersFromNoise) {
   RUNNEL_NEEDS_DATA();
-  // Words of two speakers of the Free Spoken Digit Dataset, which the training does not use: 8 kHz, eight words
-  // in a row with pauses of half a second.
+  // Words of two speakers of the Free Spoken Digit Dataset, which the training does not use: 8 kHz, eight
+  // words in a row with pauses of half a second.
   std::vector<fs::path> words;
   for (const auto& entry : fs::directory_iterator(runnel::test::data_folder() / "digits/eval_wav"))
     if (entry.path().filename().string().find("theo") != std::string::npos) words.push_back(entry.path());
@@ -214,8 +216,8 @@ TEST_F(VadModel, TellsSpeechOfStrangersFromNoise) {
     clean.resize(clean.size() + 8000);
   }
   std::printf("| a stranger in noise | area under the curve, per cent |\n|---|---|\n");
-  for (const auto& [decibels, least] : {std::pair{10.0, 0.9}, {5.0, 0.88}, {0.0, 0.82}}) {
-    const double found = area_at(clean, decibels, true);
+  for (const auto& [decibels, least] : {std::pair{10.0, 0.85}, {5.0, 0.82}, {0.0, 0.78}}) {
+    const double found = area_at(clean, decibels, true, 20);  // their own noise is some 30 dB below them
     std::printf("| %g dB | %.2f |\n", decibels, 100 * found);
     EXPECT_GE(found, least) << decibels << " dB";
   }

@@ -79,7 +79,7 @@ class Ours:
         self.front_end, self.file = model.settings['front_end'], file
 
     def scores(self, wav, folder):
-        subprocess.run([features.program(), 'run', f"wav path={wav} ! {self.front_end} ! infer model={self.file} ! npy path={folder}/s.npy"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([features.program(), 'run', f"wav path={wav} ! {self.front_end} ! infer model={self.file} ! npy path={folder}/s.npy"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         z = np.load(f'{folder}/s.npy').astype(np.float64)
         return z[:, 1] - z[:, 0]
 

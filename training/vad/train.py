@@ -1,4 +1,4 @@
-"""Trains the network on the shards of render.py, from nothing.
+"""Trains the network on the shards of render.py, from nothing or from the weights of an earlier call.
 
 usage: train.py WORK_FOLDER SECONDS
 The rate rises for a twentieth of the steps of vad.toml, or of SECONDS if these end sooner, and falls to zero by a cosine. Writes
@@ -46,7 +46,7 @@ def main(work, seconds):
     settings, delay = model.settings['training'], model.settings['labels']['delay']
     torch.set_num_threads(1)
     torch.manual_seed(model.settings['seed'])
-    random = np.random.default_rng(model.settings['seed'])
+    random = np.random.default_rng([model.settings['seed'], (work / 'vad.pt').exists()])
     shards = [np.load(p) for p in sorted(work.glob('shard_??.npz'))]
     values, labels = np.concatenate([s['values'] for s in shards]), np.concatenate([s['labels'] for s in shards])
     order = np.roll(np.arange(len(values)), -len(shards[0]['labels']))  # the first shard last
@@ -57,9 +57,13 @@ def main(work, seconds):
     sample = values[::9].float().reshape(-1, model.settings['bins'])
     net.mean.copy_(sample.mean(0))
     net.deviation.copy_(sample.std(0))
+    peak = settings['peak_rate']
+    if (work / 'vad.pt').exists():
+        net.load_state_dict(torch.load(work / 'vad.pt'))
+        peak /= 2
     print(f'{len(values)} clips, {sum(p.numel() for p in net.parameters())} parameters', flush=True)
     groups = [{'params': [p for p in net.parameters() if p.dim() > 1], 'weight_decay': 0.01}, {'params': [p for p in net.parameters() if p.dim() <= 1], 'weight_decay': 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=settings['peak_rate'])
+    optimizer = torch.optim.AdamW(groups, lr=peak)
     average = {k: v.clone() for k, v in net.state_dict().items()}
     total, began, loss_sum, rows = settings['steps'], time.monotonic(), 0.0, []
 
@@ -77,7 +81,7 @@ def main(work, seconds):
             rows = np.concatenate([rows, random.permutation(len(values))]).astype(int)
         chosen, rows = rows[:settings['batch']], rows[settings['batch']:]
         part = max(step / total, (time.monotonic() - began) / seconds)
-        rate = settings['peak_rate'] * (part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))) + 1e-6
+        rate = peak * (part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))) + 1e-6
         for group in optimizer.param_groups:
             group['lr'] = rate
         net.train()
