@@ -29,7 +29,7 @@ packages_for() {
     root) echo "mmdebstrap lintian systemd" ;;
     site) echo "mkdocs mkdocs-material codespell" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
-    training) echo "python3-numpy python3-scipy python3-torch libopenblas0" \
+    training) echo "python3-numpy python3-scipy python3-torch python3-onnx libopenblas0" \
                    "espeak-ng flite festival festvox-kdlpc16k festvox-kallpc16k festvox-us-slt-hts asterisk-core-sounds-en-wav pocketsphinx pocketsphinx-en-us" ;;
     *) return 1 ;;
   esac

@@ -72,6 +72,14 @@ if [[ -f $vibration ]]; then
   example vibration "$vibration" "$shaft" "wav path='$shaft'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)" --step
 fi
 
+# Voice: the bundled voice detector, on phrases with pauses between them.
+voice=$build/models/vad/vad.rnl
+if [[ -f $voice ]]; then
+  said=$root/tests/models/commands.wav
+  example voice "$voice" "$said" "wav path='$said'" "$(stored "$voice" "front end")" "$(stored "$voice" decision)" --step
+  only_on[voice]="mps2-an386 mps2-an500 mps3-an547"
+fi
+
 # Commands: the bundled recogniser, compiled, with its words and grammar in flash. The node fits 512 KiB; the image that is observed has
 # 50 KB of test rig more, so mps3-an547 does not link it.
 commands=$build/models/commands/commands.rnl
