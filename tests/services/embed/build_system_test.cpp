@@ -145,7 +145,7 @@ TEST_F(BuildSystems, ExamplesAreForSound) {
 TEST_F(BuildSystems, RefuseWhatTheyCannotBe) {
   EmbedRequest call = request("make");
   EXPECT_EQ(embed_model(call, {}).status().text(),
-            "--build-system make: expected cmake, esp-idf, zephyr, arduino or mbed");
+            "--build-system make: expected cmake, esp-idf, zephyr, arduino, mbed or wasm");
   EXPECT_FALSE(fs::exists(call.output));
   call = request("arduino");
   call.runnel = "/nowhere";
