@@ -78,7 +78,7 @@ kernels() {
   cmake -S "$tests/kernels" -B "$work/kernels" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/wasm32-emscripten.cmake" >"$work/configure.log" 2>&1 ||
     { tail -n 40 "$work/configure.log" >&2; die "the tests of the kernels cannot be configured"; }
   cmake --build "$work/kernels" --parallel "$jobs" >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "the tests of the kernels cannot be built"; }
-  node "$work/kernels/wasm_kernels_tests.js" >"$work/kernels.log" || { tail -n 40 "$work/kernels.log" >&2; die "kernels differ"; }
+  node --no-experimental-fetch "$work/kernels/wasm_kernels_tests.js" >"$work/kernels.log" || { tail -n 40 "$work/kernels.log" >&2; die "kernels differ"; }
   say "kernels: $(tail -n 1 "$work/kernels.log")"
 }
 for stage in "${stages[@]}"; do

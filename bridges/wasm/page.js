@@ -2,7 +2,7 @@
 // RUNNEL_WORKLET (the text of the worklet).
 const element = (id) => document.getElementById(id);
 const COLUMNS = 900;   // of both pictures
-const COLOURS = ['#4cc38a', '#52a9ff', '#ffb224', '#ff8b8b', '#bf7af0', '#2ebde5', '#f76190', '#9eb1ff', '#e2a336', '#63c174', '#c0c6ca', '#8a9296'];
+const COLOURS = [[76, 195, 138, 255], [82, 169, 255, 255], [255, 178, 36, 255], [255, 139, 139, 255], [191, 122, 240, 255], [46, 189, 229, 255], [247, 97, 144, 255], [158, 177, 255, 255], [226, 163, 54, 255], [99, 193, 116, 255], [192, 198, 202, 255], [138, 146, 150, 255]];
 
 class Picture {
   constructor(canvas, height) {
@@ -15,6 +15,13 @@ class Picture {
   clear() {
     this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     this.column = -1;
+  }
+  // The next column, of pixels that are clear at first.
+  draw(fill) {
+    this.pixels ??= this.context.createImageData(1, this.canvas.height);
+    this.pixels.data.fill(0);
+    fill(this.pixels.data);
+    this.context.putImageData(this.pixels, this.next(), 0);
   }
   // Moves the picture when its width is used up.
   next() {
@@ -51,13 +58,13 @@ function drawFeatures(frame) {
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  const x = spectrogram.next(), step = spectrogram.canvas.height / frame.length, context = spectrogram.context;
-  for (let i = 0; i < frame.length; ++i) {
-    const share = high > low ? (frame[i] - low) / (high - low) : 0;
-    context.fillStyle = `hsl(${250 - 210 * share} 80% ${8 + 56 * share}%)`;
-    context.fillRect(x, spectrogram.canvas.height - (i + 1) * step, 1, Math.ceil(step));
-  }
-  document.body.dataset.columns = String(++heard.columns);
+  const height = spectrogram.canvas.height;
+  spectrogram.draw((pixels) => {
+    for (let y = 0; y < height; ++y) {
+      const value = frame[Math.floor(((height - 1 - y) * frame.length) / height)], share = high > low ? (value - low) / (high - low) : 0;
+      pixels.set([40 + 215 * share ** 1.5, 30 + 190 * share ** 2, 70 + 90 * Math.sin(Math.PI * share), 255], 4 * y);
+    }
+  });
 }
 // As probabilities where the model gives logarithms or sums before a softmax.
 function shares(frame, scale) {
@@ -68,18 +75,18 @@ function shares(frame, scale) {
   return out.map((one) => one / sum);
 }
 function drawOutput(frame) {
-  const now = shares(frame, facts.output.scale), x = posteriors.next(), height = posteriors.canvas.height, context = posteriors.context;
-  for (let i = 0; i < now.length && before !== null; ++i) {
-    context.strokeStyle = COLOURS[i % COLOURS.length];
-    context.beginPath();
-    context.moveTo(x - 1, height - 2 - before[i] * (height - 4));
-    context.lineTo(x, height - 2 - now[i] * (height - 4));
-    context.stroke();
-  }
+  const now = shares(frame, facts.output.scale), height = posteriors.canvas.height, row = (share) => Math.round((1 - share) * (height - 1));
+  posteriors.draw((pixels) => {
+    for (let i = 0; i < now.length; ++i) {
+      const to = row(now[i]), from = before === null ? to : row(before[i]);
+      for (let y = Math.min(from, to); y <= Math.max(from, to); ++y) pixels.set(COLOURS[i % COLOURS.length], 4 * y);
+    }
+  });
   before = now;
 }
 function drawFrames(stage, frames) {
   const values = facts[stage].values;
+  if (stage === 'features') document.body.dataset.columns = String((heard.columns += frames.length / values));
   for (let at = 0; at < frames.length; at += values) (stage === 'features' ? drawFeatures : drawOutput)(frames.subarray(at, at + values));
 }
 function show(event) {
@@ -162,6 +169,17 @@ async function measure(bytes, repeats) {
   return {seconds: (performance.now() - start) / 1000, audio: (repeats * wav.samples.length) / node.facts.sampleRate, grown: node.memoryBytes - grown};
 }
 
+// What a worklet sends is drawn when the browser draws; a busy one leaves out what it is late for.
+let waiting = [];
+function drawWaiting() {
+  const now = waiting;
+  waiting = [];
+  for (const [stage, frames] of now.slice(-400)) drawFrames(stage, frames);
+}
+function drawLater(stage, frames) {
+  if (waiting.push([stage, frames]) === 1) requestAnimationFrame(drawWaiting);
+}
+
 let microphone = null;
 async function speak() {
   if (microphone !== null) {
@@ -183,7 +201,7 @@ async function speak() {
     await context.audioWorklet.addModule('data:text/javascript;charset=utf-8,' + encodeURIComponent(RUNNEL_WORKLET));
     const listener = new AudioWorkletNode(context, 'runnel', {numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit', processorOptions: {module: RUNNEL_MODULE, frames: true}});
     listener.port.onmessage = ({data}) => {
-      if (data.type === 'frames') drawFrames(data.stage, data.frames);
+      if (data.type === 'frames') drawLater(data.stage, data.frames);
       if (data.type === 'event') show(data.event);
       if (data.type === 'error') say(data.message, true);
     };
