@@ -37,8 +37,8 @@ void add_embed(Verb verb, int& exit_code) {
       .required();
   verb.option("--build-system", call->request.build_system,
               "What the folder is: a CMake library, a component of ESP-IDF, a module of Zephyr, a library of "
-              "Arduino or of Mbed OS (default: cmake)")
-      .choices({"cmake", "esp-idf", "zephyr", "arduino", "mbed"});
+              "Arduino or of Mbed OS, a WebAssembly module (default: cmake)")
+      .choices({"cmake", "esp-idf", "zephyr", "arduino", "mbed", "wasm"});
   verb.option("--name", call->request.name,
               "Name of the library and of runnel_NAME in C (default: the file's name)");
   verb.option("--front-end", call->request.front_end,

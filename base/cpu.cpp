@@ -49,6 +49,8 @@ Isa best_isa() noexcept {
     return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0 ? Isa::neoni8mm : Isa::neondot;
 #endif
   return Isa::neon;
+#elif defined(__wasm_simd128__)
+  return Isa::simd128;
 #else
   return Isa::generic;
 #endif
@@ -56,7 +58,8 @@ Isa best_isa() noexcept {
 
 bool runs_here(Isa isa) noexcept {
   const Isa best = best_isa();
-  return isa <= Isa::generic || (isa <= best && (isa >= Isa::neon) == (best >= Isa::neon));
+  const auto family = [](Isa level) { return level == Isa::simd128 ? 2 : level >= Isa::neon ? 1 : 0; };
+  return isa <= Isa::generic || (isa <= best && family(isa) == family(best));
 }
 
 std::string_view name_of(Isa isa) noexcept {
@@ -79,6 +82,8 @@ std::string_view name_of(Isa isa) noexcept {
       return "neondot";
     case Isa::neoni8mm:
       return "neoni8mm";
+    case Isa::simd128:
+      return "simd128";
   }
   return "unknown";
 }

@@ -18,18 +18,21 @@ enum class Isa : std::uint8_t {
   neon,        // AArch64 as it is everywhere: Advanced SIMD (Cortex-A53, A72)
   neondot,     // and dot products of bytes (FEAT_DotProd: Cortex-A55, A76 and later)
   neoni8mm,    // and products of matrices of bytes (FEAT_I8MM: Cortex-A510, A710 and later)
+  simd128,     // WebAssembly with 128-bit vectors
 };
 
 // The best level of this machine (detected once), never below generic.
 Isa best_isa() noexcept;
-// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm".
+// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm", "simd128".
 std::string_view name_of(Isa isa) noexcept;
 
 // Whether this machine executes code of that level.
 bool runs_here(Isa isa) noexcept;
 
-// The level whose kernels run where there are none for matrices of bytes: at most avx512, or neon.
+// The level whose kernels run where there are none for matrices of bytes: at most avx512, or neon,
+// or simd128.
 constexpr Isa vector_level(Isa isa) noexcept {
+  if (isa == Isa::simd128) return isa;
   if (isa >= Isa::neon) return Isa::neon;
   return isa < Isa::avx512 ? isa : Isa::avx512;
 }

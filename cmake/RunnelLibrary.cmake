@@ -31,11 +31,11 @@ function(runnel_library name)
   add_library(runnel_${name} STATIC ${ARG_SOURCES})
   add_library(runnel::${name} ALIAS runnel_${name})
   set_target_properties(runnel_${name} PROPERTIES EXPORT_NAME ${name} RUNNEL_CLASS "${ARG_CLASS}")
-  # Flash is scarce on devices: code that does not compute samples or tensors is compiled for size (single files may differ).
-  if(RUNNEL_FIRMWARE AND NOT name MATCHES "^(kernels|features)$")
+  # Flash is scarce on devices, and a module is sent to browsers: code that does not compute samples or tensors is compiled for size (single files may differ).
+  if((RUNNEL_FIRMWARE OR EMSCRIPTEN) AND NOT name MATCHES "^(kernels|features)$")
     target_compile_options(runnel_${name} PRIVATE $<$<CONFIG:Release,MinSizeRel>:-Os>)
   endif()
-  if(NOT RUNNEL_FIRMWARE)   # there it would cost a table of addresses for nothing
+  if(NOT RUNNEL_FIRMWARE AND NOT EMSCRIPTEN)   # there it would cost a table of addresses for nothing
     set_target_properties(runnel_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
   target_include_directories(runnel_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>

@@ -12,6 +12,8 @@ const Int8Rows* int8_rows([[maybe_unused]] Isa isa) noexcept {
 #elif defined(RUNNEL_KERNELS_NEON)
   if (isa >= Isa::neondot) return &int8_rows_neondot();
   if (isa >= Isa::neon) return &int8_rows_neon();
+#elif defined(RUNNEL_KERNELS_SIMD128)
+  if (isa == Isa::simd128) return &int8_rows_simd128();
 #endif
   return nullptr;
 }

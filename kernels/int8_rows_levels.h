@@ -10,5 +10,6 @@ const Int8Rows& int8_rows_avx512() noexcept;
 const Int8Rows& int8_rows_avx512vnni() noexcept;
 const Int8Rows& int8_rows_neon() noexcept;
 const Int8Rows& int8_rows_neondot() noexcept;
+const Int8Rows& int8_rows_simd128() noexcept;
 
 }  // namespace runnel::kernels

@@ -4,6 +4,8 @@
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #else
 #include <immintrin.h>
 #endif
@@ -45,6 +47,26 @@ struct Bytes {
   }
   RUNNEL_BYTES void put(std::int32_t* to, I v) noexcept { vst1q_s32(to, vpaddq_s32(v.low, v.high)); }
 #endif
+};
+#elif defined(__wasm_simd128__)
+struct Bytes {
+  using I = v128_t;
+  static constexpr int kLanes = 4, kTogether = 4;
+  RUNNEL_BYTES I start(const std::int32_t*) noexcept { return wasm_i32x4_splat(0); }
+  // Inputs 0 and 2, then 1 and 3, as int16.
+  struct Input {
+    I even, odd;
+    explicit Input(std::int32_t four) noexcept
+        : even(wasm_i16x8_shr(wasm_i16x8_shl(wasm_i32x4_splat(four), 8), 8)),
+          odd(wasm_i16x8_shr(wasm_i32x4_splat(four), 8)) {}
+  };
+  RUNNEL_BYTES I add(I sum, const Input& in, const std::int8_t* w) noexcept {
+    const I weights = wasm_v128_load(w), even = wasm_i16x8_shr(wasm_i16x8_shl(weights, 8), 8),
+            odd = wasm_i16x8_shr(weights, 8);
+    return wasm_i32x4_add(
+        sum, wasm_i32x4_add(wasm_i32x4_dot_i16x8(in.even, even), wasm_i32x4_dot_i16x8(in.odd, odd)));
+  }
+  RUNNEL_BYTES void put(std::int32_t* to, I v) noexcept { wasm_v128_store(to, v); }
 };
 #elif defined(__AVX512VNNI__)
 struct Bytes {

@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm scale browser site package root training gstreamer pipewire nats"
+RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm scale browser site package root training gstreamer pipewire nats wasm"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -25,6 +25,7 @@ packages_for() {
     gstreamer) echo "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good" ;;
     pipewire) echo "libpipewire-0.3-dev pipewire pipewire-bin" ;;
     nats) echo "libnats-dev nats-server" ;;
+    wasm) echo "emscripten googletest nodejs python3" ;;
     package) echo "dpkg-dev fakeroot gzip" ;;
     root) echo "mmdebstrap lintian systemd" ;;
     site) echo "mkdocs mkdocs-material codespell" ;;

@@ -41,7 +41,7 @@ constexpr auto kLogDeviation = [] {
 }  // namespace
 
 std::uint32_t square_root(std::uint64_t x) noexcept {
-#if defined(__SSE2__) || defined(__aarch64__)
+#if defined(__SSE2__) || defined(__aarch64__) || defined(__wasm__)
   // A hardware square root in double precision is at most one off, which integers correct: the same result.
   if (x < std::uint64_t{1} << 62) {
     auto root = static_cast<std::uint64_t>(__builtin_sqrt(static_cast<double>(x)));

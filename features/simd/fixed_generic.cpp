@@ -1,4 +1,4 @@
-#if defined(__SSE2__)
+#if defined(__SSE2__) || defined(__wasm_simd128__)
 #include "features/simd/fixed_impl.h"
 
 namespace runnel::features {

@@ -38,7 +38,7 @@ struct FixedKernels {
 const FixedKernels& fixed_kernels_for(Isa isa) noexcept;
 
 extern const FixedKernels kFixedReference;
-#if defined(__SSE2__)
+#if defined(__SSE2__) || defined(__wasm_simd128__)
 extern const FixedKernels kFixedGeneric;
 #else
 inline constexpr const FixedKernels& kFixedGeneric = kFixedReference;  // one table without vectors

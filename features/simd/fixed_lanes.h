@@ -1,8 +1,12 @@
-// Vectors of W pairs of 16-bit integers, W = 4, 8, 16, for x86. See lanes.h for how such
+// Vectors of W pairs of 16-bit integers, W = 4, 8, 16, for x86 and WebAssembly. See lanes.h for how such
 // headers are compiled.
 #pragma once
 
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#else
 #include <immintrin.h>
+#endif
 
 #include "features/simd/lanes.h"
 
@@ -53,7 +57,11 @@ RUNNEL_LANES_INLINE H<W> minus(H<W> a, H<W> b) {
 // a.re * b.re + a.im * b.im of each pair, in 32 bits.
 template <int W>
 RUNNEL_LANES_INLINE U<W> pair_products(H<W> a, H<W> b) {
+#if defined(__wasm_simd128__)
+  if constexpr (W == 4) return (U<W>)wasm_i32x4_dot_i16x8((v128_t)a, (v128_t)b);
+#else
   if constexpr (W == 4) return (U<W>)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#endif
 #if defined(__AVX2__)
   if constexpr (W == 8) return (U<W>)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 #endif
@@ -64,7 +72,15 @@ RUNNEL_LANES_INLINE U<W> pair_products(H<W> a, H<W> b) {
 // The upper and lower halves of products.
 template <int W>
 RUNNEL_LANES_INLINE H<W> high_products(H<W> a, H<W> b) {
+#if defined(__wasm_simd128__)
+  if constexpr (W == 4) {
+    const v128_t x = (v128_t)a, y = (v128_t)b;
+    return (H<W>)wasm_i16x8_shuffle(wasm_i32x4_extmul_low_i16x8(x, y), wasm_i32x4_extmul_high_i16x8(x, y), 1,
+                                    3, 5, 7, 9, 11, 13, 15);
+  }
+#else
   if constexpr (W == 4) return (H<W>)_mm_mulhi_epi16((__m128i)a, (__m128i)b);
+#endif
 #if defined(__AVX2__)
   if constexpr (W == 8) return (H<W>)_mm256_mulhi_epi16((__m256i)a, (__m256i)b);
 #endif
@@ -80,6 +96,9 @@ RUNNEL_LANES_INLINE Uh<W> low_products(H<W> a, H<W> b) {
 template <int W>
 RUNNEL_LANES_INLINE H<W> rounded_product(H<W> x, std::int16_t factor) {
   const H<W> f = factor - H<W>{};
+#if defined(__wasm_simd128__)
+  return (H<W>)wasm_i16x8_q15mulr_sat((v128_t)x, (v128_t)f);  // saturates only -2^15 times itself
+#else
 #if defined(__AVX512BW__)
   if constexpr (W == 16) return (H<W>)_mm512_mulhrs_epi16((__m512i)x, (__m512i)f);
 #endif
@@ -92,6 +111,7 @@ RUNNEL_LANES_INLINE H<W> rounded_product(H<W> x, std::int16_t factor) {
   // SSE2 has no such product: the upper 18 of 32 bits, which fit into 16 here, plus one, halved.
   const Uh<W> upper = ((Uh<W>)high_products<W>(x, f) << 2) | (low_products<W>(x, f) >> 14);
   return (H<W>)(upper + 1) >> 1;
+#endif
 }
 
 // Halves of a lane exchanged.

@@ -97,7 +97,7 @@ struct Kernels {
 const Kernels& kernels_for(Isa isa) noexcept;
 
 extern const Kernels kKernelsReference;
-#if defined(__SSE2__) || defined(__ARM_NEON)
+#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__)
 extern const Kernels kKernelsGeneric;
 #else
 inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;  // one table without vectors

@@ -15,7 +15,7 @@ bool is_absorbing(std::span<const std::int32_t> absorbed_by, int i) noexcept {
 
 bool same_numbers(const TensorView& a, const TensorView& b) noexcept {
   return a.dtype == b.dtype && a.exponent() == b.exponent() && a.zero_point() == b.zero_point() &&
-         std::ranges::equal(a.scales, b.scales);
+         std::equal(a.scales.begin(), a.scales.end(), b.scales.begin(), b.scales.end());
 }
 
 Status over_limit(std::uint64_t bytes, std::size_t limit) noexcept {

@@ -25,9 +25,9 @@ struct Wide {
 // Plan of a convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise).
 //
 // Kernels compute output channels in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32
-// for AVX2, 16 for AArch64). Lanes of a whole group are in the order that packing instructions undo: lane l
-// of vector v holds channel 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors
-// as it needs; fewer than 4 are in plain order.
+// for AVX2, 16 for AArch64 and WebAssembly). Lanes of a whole group are in the order that packing
+// instructions undo: lane l of vector v holds channel 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last
+// group has as many vectors as it needs; fewer than 4 are in plain order.
 struct alignas(64) ConvPlan {
   // All that a single position needs (conv_single.h), in one cache line: a stream of single frames visits
   // many plans per step.
@@ -129,7 +129,10 @@ const VectorConv& vector_conv_neon(bool weights_pair) noexcept;
 const VectorConv& vector_conv_neondot(bool weights_pair) noexcept;
 const VectorConv& vector_conv_neoni8mm(bool weights_pair) noexcept;
 
-// Puts the fastest vector kernel of at most `isa` (avx2, neon or more) into `conv`, or leaves `conv`
+// WebAssembly. Weights are wide.
+const VectorConv& vector_conv_simd128() noexcept;
+
+// Puts the fastest vector kernel of at most `isa` (avx2, neon, simd128 or more) into `conv`, or leaves `conv`
 // unchanged when none fits. `largest` bounds every accumulator.
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
 

@@ -253,7 +253,14 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   return fit;
 }
 
-#if defined(RUNNEL_KERNELS_NEON)
+#if defined(RUNNEL_KERNELS_SIMD128)
+std::int32_t lanes_of(Isa /*isa*/) noexcept { return 4; }
+WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_input*/) noexcept {
+  return WeightForm::wide;
+}
+bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
+const VectorConv& level_of(const Packing& /*packing*/, Isa /*isa*/) noexcept { return vector_conv_simd128(); }
+#elif defined(RUNNEL_KERNELS_NEON)
 // No two weights of a channel are -128 and -128 in the same place of two quads that kernels take together, or
 // in two such taps.
 bool neighbours_fit(const Packing& packing) noexcept {

@@ -65,7 +65,7 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
     cores: 1 to 8 that heavy operators are split for, not with step.
     self_test: keeps the model's test vectors; not with step.
     runnel: source tree of runnel that the folder builds with (None: the one that this package was built from).
-    build_system: what the folder is: "cmake", "esp-idf", "zephyr", "arduino" or "mbed" ("": cmake).
+    build_system: what the folder is: "cmake", "esp-idf", "zephyr", "arduino", "mbed" or "wasm" ("": cmake).
     options: how the model is read, as in load().
 
     Everything is checked before a file is written. Calls from several threads take turns.

@@ -17,11 +17,12 @@ struct SystemName {
 };
 
 // In the order of BuildSystem.
-constexpr std::array<SystemName, 5> kSystems = {{{"cmake", "a CMake library"},
+constexpr std::array<SystemName, 6> kSystems = {{{"cmake", "a CMake library"},
                                                  {"esp-idf", "a component of ESP-IDF"},
                                                  {"zephyr", "a module of Zephyr"},
                                                  {"arduino", "a library of Arduino"},
-                                                 {"mbed", "a library of Mbed OS"}}};
+                                                 {"mbed", "a library of Mbed OS"},
+                                                 {"wasm", "a WebAssembly module"}}};
 
 constexpr std::string_view kLibraries =
     "runnel_embed runnel_pipeline runnel_decoding runnel_inference runnel_features runnel_streaming "
@@ -85,7 +86,7 @@ Result<BuildSystem> build_system(std::string_view name) {
     if (kSystems[i].name == name) return static_cast<BuildSystem>(i);
   }
   return Status(Code::invalid_argument)
-         << "--build-system " << name << ": expected cmake, esp-idf, zephyr, arduino or mbed";
+         << "--build-system " << name << ": expected cmake, esp-idf, zephyr, arduino, mbed or wasm";
 }
 
 std::string_view kind_of(BuildSystem system) noexcept {
@@ -97,7 +98,7 @@ Result<std::vector<compiler::EmbeddedFile>> files_for(BuildSystem system,
                                                       std::vector<compiler::EmbeddedFile> sources) {
   if (system == BuildSystem::cmake) return sources;
   const std::string_view name = kSystems[static_cast<std::size_t>(system)].name;
-  if (needs_copy(system) && !program.npu.empty())
+  if ((needs_copy(system) || system == BuildSystem::wasm) && !program.npu.empty())
     return Status(Code::unsupported) << "--build-system " << name << ": parts of the model run on "
                                      << program.npu << ", expected cmake, esp-idf or zephyr for them";
   std::erase_if(sources, [](const compiler::EmbeddedFile& file) { return file.path == "CMakeLists.txt"; });

@@ -1,5 +1,5 @@
 // Folders for build systems other than CMake: a component of ESP-IDF, a module of Zephyr, a library of
-// Arduino or of Mbed OS.
+// Arduino or of Mbed OS, a package of npm with a WebAssembly module.
 #pragma once
 
 #include <string>
@@ -11,9 +11,10 @@
 
 namespace runnel::embedding {
 
-enum class BuildSystem { cmake, esp_idf, zephyr, arduino, mbed };
+enum class BuildSystem { cmake, esp_idf, zephyr, arduino, mbed, wasm };
 
-// "cmake", "esp-idf", "zephyr", "arduino", "mbed"; empty: cmake. Error: invalid_argument, naming all of them.
+// "cmake", "esp-idf", "zephyr", "arduino", "mbed", "wasm"; empty: cmake. Error: invalid_argument, naming all
+// of them.
 Result<BuildSystem> build_system(std::string_view name);
 // What a folder for it is: "a component of ESP-IDF".
 std::string_view kind_of(BuildSystem system) noexcept;

@@ -27,7 +27,7 @@ struct EmbedRequest {
   // A processor (cortex-m4, ...), or the target of a foreign file as in LoadOptions::target.
   std::string target;
   std::string runnel = source_folder();
-  std::string build_system;                                // cmake (empty), esp-idf, zephyr, arduino, mbed
+  std::string build_system;  // cmake (empty), esp-idf, zephyr, arduino, mbed, wasm
   int sample_rate = 0, channels = 1, hop = 0, events = 4;  // Hz, -, samples, decisions; 0: as by default
   std::int64_t memory = 0, fast = 0;                       // bytes; 0: a bound, one tier
   bool self_test = false, step = false, counters = false;

@@ -49,7 +49,8 @@ std::string literal(const pipeline::Parameter& parameter, const pipeline::Value&
 }  // namespace
 
 Result<compiler::EmbeddedNode> node_source(const pipeline::NodeText& text, std::size_t index,
-                                           const std::string& model, const EmbeddedSpeech& speech) {
+                                           const std::string& model, const EmbeddedSpeech& speech,
+                                           bool constant) {
   RUNNEL_ASSIGN(const pipeline::NodeType* const type,
                 pipeline::find_node(pipeline::device_nodes(), text.type, true));
   const auto rows = pipeline::device_node_rows();
@@ -78,7 +79,7 @@ Result<compiler::EmbeddedNode> node_source(const pipeline::NodeText& text, std::
       RUNNEL_TRY(parameter.set(parameter, *made, value));
     }
   }
-  if (text.type == "fbank") {
+  if (text.type == "fbank" && constant) {
     RUNNEL_TRY(fbank_in_rom(static_cast<const pipeline::Fbank&>(*made), index, out));
     return out;
   }

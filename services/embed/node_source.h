@@ -12,10 +12,12 @@
 namespace runnel::embedding {
 
 // The node at `index` of the chain. `model`: the name of the inference's model in the program; `speech`: what
-// take_speech() made of this node. Errors: unsupported for a node that devices do not have; those of its
-// parameters.
+// take_speech() made of this node. `constant`: filter banks are constants and steps that the compiler chose
+// for them; otherwise they are made in memory while preparing, for the vectors of the machine. Errors:
+// unsupported for a node that devices do not have; those of its parameters.
 Result<compiler::EmbeddedNode> node_source(const pipeline::NodeText& text, std::size_t index,
-                                           const std::string& model, const EmbeddedSpeech& speech);
+                                           const std::string& model, const EmbeddedSpeech& speech,
+                                           bool constant = true);
 
 // The name of the constants of the decision at `index`.
 std::string decision_name(std::size_t index);

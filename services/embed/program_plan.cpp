@@ -13,6 +13,7 @@
 
 #include "base/host/output_name.h"
 #include "compiler/ir/model_graph.h"
+#include "services/embed/build_system.h"
 #include "services/embed/dry_device.h"
 #include "services/embed/node_source.h"
 #include "services/embed/rom_files.h"
@@ -127,6 +128,7 @@ struct ChainFacts {
 Result<ChainFacts> add_nodes(const EmbedRequest& request, const compiler::LoadOptions& load,
                              const Model& model, std::vector<pipeline::NodeText>& chain,
                              compiler::EmbeddedProgram& program) {
+  RUNNEL_ASSIGN(const BuildSystem system, build_system(request.build_system));
   ChainFacts facts;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     pipeline::NodeText& node = chain[i];
@@ -147,7 +149,8 @@ Result<ChainFacts> add_nodes(const EmbedRequest& request, const compiler::LoadOp
         facts.sample_rate = std::atoll(parameter.value.c_str());
     }
     RUNNEL_ASSIGN(EmbeddedSpeech speech, take_speech(node, model, load, request.say));
-    RUNNEL_ASSIGN(compiler::EmbeddedNode one, node_source(node, i, program.name, speech));
+    RUNNEL_ASSIGN(compiler::EmbeddedNode one,
+                  node_source(node, i, program.name, speech, system != BuildSystem::wasm));
     program.nodes.push_back(std::move(one));
     if (speech.tables != nullptr) facts.decoder = std::move(speech);
   }

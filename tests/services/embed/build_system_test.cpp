@@ -52,7 +52,9 @@ class BuildSystems : public testing::Test {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(BuildSystems, EveryWordOfATemplateIsFilledIn) {
-  for (const std::string& system : kSystems) {
+  std::vector<std::string> systems = kSystems;
+  systems.emplace_back("wasm");
+  for (const std::string& system : systems) {
     for (const auto& [path, text] : files_of(request(system))) {
       if (path.starts_with("src/") && path.find('/', 4) != std::string::npos)
         continue;  // runnel's own sources
@@ -132,6 +134,22 @@ TEST_F(BuildSystems, ManifestsAreInTheirForm) {
     EXPECT_TRUE(has(properties, line)) << properties;
 }
 
+// The front end is made while preparing, for the vectors of the engine; the rest is that of other folders.
+TEST_F(BuildSystems, AWebAssemblyModuleHasAPackage) {
+  const Files files = files_of(request("wasm")), plain = files_of(request("cmake"));
+  EXPECT_EQ(files.at("digits.h"), plain.at("digits.h"));
+  EXPECT_EQ(files.at("digits_model.cpp"), plain.at("digits_model.cpp"));
+  EXPECT_TRUE(has(files.at("digits.cpp"), "embed::place<Fbank>(memory)")) << files.at("digits.cpp");
+  EXPECT_TRUE(has(files.at("digits.cpp"), "->options.num_mel_bins = 40;")) << files.at("digits.cpp");
+  EXPECT_FALSE(has(plain.at("digits.cpp"), "embed::place<Fbank>(memory)"));
+  EXPECT_TRUE(
+      has(files.at("CMakeLists.txt"), "runnel_wasm_package(digits SOURCES digits.cpp digits_model.cpp)"));
+  const nlohmann::json package = nlohmann::json::parse(files.at("package.json"));
+  EXPECT_EQ(package.at("name"), "runnel-digits");
+  EXPECT_EQ(package.at("exports").at("./digits.wasm"), "./digits.wasm");
+  EXPECT_TRUE(package.at("private").get<bool>());
+}
+
 // A program whose samples no microphone gives has no example for one.
 TEST_F(BuildSystems, ExamplesAreForSound) {
   for (const std::string system : {"esp-idf", "zephyr", "arduino"}) {
@@ -145,7 +163,7 @@ TEST_F(BuildSystems, ExamplesAreForSound) {
 TEST_F(BuildSystems, RefuseWhatTheyCannotBe) {
   EmbedRequest call = request("make");
   EXPECT_EQ(embed_model(call, {}).status().text(),
-            "--build-system make: expected cmake, esp-idf, zephyr, arduino or mbed");
+            "--build-system make: expected cmake, esp-idf, zephyr, arduino, mbed or wasm");
   EXPECT_FALSE(fs::exists(call.output));
   call = request("arduino");
   call.runnel = "/nowhere";
@@ -157,6 +175,8 @@ TEST_F(BuildSystems, RefuseWhatTheyCannotBe) {
   program.npu = "ethos-u55-128";
   EXPECT_TRUE(has(std::string(files_for(BuildSystem::mbed, program, {}).status().text()),
                   "--build-system mbed: parts of the model run on ethos-u55-128"));
+  EXPECT_TRUE(has(std::string(files_for(BuildSystem::wasm, program, {}).status().text()),
+                  "--build-system wasm: parts of the model run on ethos-u55-128"));
 }
 
 }  // namespace
