@@ -1,10 +1,11 @@
 #include "base/number_text.h"
 
-#ifdef __linux__
-#include <charconv>
-#endif
 #include <cstdint>
 #include <limits>
+
+#ifdef __linux__
+#include "base/from_chars.h"
+#endif
 
 namespace runnel {
 namespace {
@@ -87,7 +88,7 @@ unsigned shortest(T value, char* text) noexcept {
       length = write(digits, first + places, negative, text);
 #ifdef __linux__
       T back = 0;
-      const auto read = std::from_chars(text, text + length, back);
+      const auto read = from_chars(text, text + length, back);
       if (read.ec == std::errc() && back == value) return length;
 #else
       // Devices print numbers only in messages: six digits are enough, and parsing them would take 20

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <thread>
 
+#include "base/host/joined_thread.h"
 #include "bench/memory_source.h"
 #include "compiler/import/load.h"
 #include "pipeline/host/graph.h"
@@ -101,7 +101,7 @@ std::vector<std::string> add_threaded_graphs(const std::string& model, int threa
   cases.add(
       fmt::format("{}/{}", names[0], threads),
       [alone] {
-        std::vector<std::jthread> running;
+        std::vector<JoinedThread> running;
         for (const auto& graph : *alone) running.emplace_back([&graph] { graph->run(); });
       },
       kSeconds);

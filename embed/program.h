@@ -59,13 +59,15 @@ class OperatorTimes;
 
 // What --counters and --cores of `runnel embed` add to a program. `node`: that of the inference.
 struct InferLink {
-  // Identifies the model (services/device/model_sum.h).
+  // Identifies the model (inference/model/model_sum.h); 0 where it lies in a partition.
   std::uint32_t model_sum = 0;
   // Null: without --counters.
   OperatorTimes& (*times)(pipeline::Node& node) noexcept = nullptr;
   // runnel_use_cores(). Null: without --cores.
   void (*use)(pipeline::Node& node, const runnel_cores* cores) noexcept = nullptr;
   int cores = 1;  // that operators are split for
+  // Of programs with counters whose model lies in a partition: its sum. Null in others.
+  std::uint32_t (*sum_of)(const Model& model) noexcept = nullptr;
 };
 
 }  // namespace runnel::embed

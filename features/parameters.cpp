@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/from_chars.h"
 #include "base/number_text.h"
 
 namespace runnel::features {
@@ -53,7 +54,7 @@ bool parse(const ParameterFacts& parameter, std::string_view text, double& value
     return error == std::errc() && end == last;
   }
   float number = 0;
-  const auto [end, error] = std::from_chars(first, last, number);
+  const auto [end, error] = from_chars(first, last, number);
   value = static_cast<double>(number);
   return error == std::errc() && end == last && number - number == 0;
 }

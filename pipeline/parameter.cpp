@@ -1,8 +1,8 @@
 #include "pipeline/parameter.h"
 
-#include <charconv>
 #include <cmath>
 
+#include "base/from_chars.h"
 #include "base/number_text.h"
 
 namespace runnel::pipeline {
@@ -123,7 +123,7 @@ Result<Value> parse_value(const Parameter& parameter, std::string_view text) noe
       break;
     case ParameterType::integer:
     case ParameterType::real: {
-      const auto [rest, error] = std::from_chars(text.data(), end, value.real);
+      const auto [rest, error] = from_chars(text.data(), end, value.real);
       if (error != std::errc() || !std::isfinite(value.real)) return wrong(parameter, text);
       const double factor =
           factor_of(std::string_view(rest, static_cast<std::size_t>(end - rest)), parameter.unit);

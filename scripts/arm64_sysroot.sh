@@ -4,6 +4,7 @@
 #
 # Needs g++-aarch64-linux-gnu and, to run what was built, qemu-user (scripts/install.sh arm). Does nothing when the folder is complete.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+source "$root/scripts/sysroot.sh"
 
 folder=${1:-$root/build-aarch64-sysroot}
 wanted=(libsndfile1-dev libasound2-dev libflatbuffers-dev libfftw3-dev libfmt-dev libmbedtls-dev libgtest-dev libgmock-dev libbenchmark-dev
@@ -13,32 +14,13 @@ common=(nlohmann-json3-dev libcli11-dev googletest)
 mark=$folder/.complete
 [[ -f $mark && $(cat "$mark") == "${wanted[*]} ${common[*]}" ]] && exit 0
 
-command -v apt-get >/dev/null || die "this is not a Debian system (no apt-get)"
-state=$(mktemp -d)
-trap 'rm -rf "$state"' EXIT
-mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$state/dpkg"
-: >"$state/dpkg/status"
-cat >"$state/apt.conf" <<CONF
-APT::Architecture "arm64";
-APT::Architectures {"arm64";};
-Dir::State "$state";
-Dir::State::status "$state/dpkg/status";
-Dir::Cache "$state/cache";
-APT::Install-Recommends "0";
-APT::Sandbox::User "root";
-CONF
-apt() { env APT_CONFIG="$state/apt.conf" apt-get -q "$@" >&2; }
+private_apt arm64
 say "reading the lists of arm64"
 apt update || die "the lists of packages for arm64 cannot be read"
 say "fetching the libraries for arm64"
 apt install -y --download-only "${wanted[@]}" "${common[@]}" || die "the packages for arm64 cannot be fetched"
 rm -rf "$folder.part"
-mkdir -p "$folder.part"
-for package in "$state"/cache/archives/*.deb; do dpkg -x "$package" "$folder.part"; done
-# Links to absolute paths would lead out of the folder.
-find "$folder.part" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
-  ln -sfn "$(realpath -m --relative-to="$(dirname -- "$link")" "$folder.part$(readlink -- "$link")")" "$link"
-done
+unpack "$folder.part"
 # Programs that run while building are this machine's.
 for program in flatc protoc; do
   if command -v "$program" >/dev/null; then ln -sfn "$(command -v "$program")" "$folder.part/usr/bin/$program"; fi

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # firmware_systems.sh [BUILD]: what `runnel embed --build-system ...` writes is built by stand-ins of ESP-IDF, Zephyr, Arduino and Mbed OS
 # (tests/firmware/stand_ins), with the example for the microphone, and run in QEMU: with a recording as the microphone, each prints
-# the decisions of this machine. BUILD (default: build) is a release build. RUNNEL_SYSTEMS: only these.
+# the decisions of this machine. BUILD (default: build) is a release build. RUNNEL_SYSTEMS: only these;
+# RUNNEL_PARTITION_SYSTEMS: those that have the model in a partition as well (default: none).
 # Ends with 77 when a compiler, QEMU or the test data are missing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/firmware/boards.sh"
@@ -65,7 +66,7 @@ built() {   # SYSTEM: by its stand-in
       configure "$1" "$stand_ins/arduino" -D LIBRARY="$folder" -D CMAKE_TOOLCHAIN_FILE="$stand_ins/common/arm.cmake" &&
         # The sketch for the other core, whose microphone is an I2S one: compiled.
         riscv64-unknown-elf-g++ -march=rv32imafc -mabi=ilp32f --specs=picolibc.specs -std=gnu++20 -fsyntax-only -D ARDUINO_ARCH_ESP32 \
-          -I "$stand_ins/arduino/core" -I "$stand_ins/common" -I "$folder/src" -include Arduino.h -x c++ "$folder/examples/Microphone/Microphone.ino" >>"$work/$1.log" 2>&1
+          -I "$stand_ins/arduino/core" -I "$stand_ins/common" -I "$stand_ins/esp-idf/include" -I "$folder/src" -include Arduino.h -x c++ "$folder/examples/Microphone/Microphone.ino" >>"$work/$1.log" 2>&1
       ;;
     mbed)
       ln -s "$stand_ins/mbed/mbed-os" "$folder/examples/microphone/mbed-os"
@@ -73,19 +74,31 @@ built() {   # SYSTEM: by its stand-in
       ;;
   esac
 }
-for system in "${systems[@]}"; do
-  board=mps2-an386
-  [[ $system != esp-idf ]] || board=virt-rv32imafc
-  rm -rf "$work/$(place_of "$system")"
-  "$runnel" embed "$model" -o "$work/$(place_of "$system")/digits" --step --build-system "$system" 2>"$work/$system.embed" || { failed "$system: $(tail -n 1 "$work/$system.embed")"; continue; }
+# One system: SYSTEM WHERE-THE-MODEL-IS (program or partition).
+one_system() {
+  local system=$1 apart=$2 board=mps2-an386 address=0x300000 options=(--step) loader=() what=$1
+  if [[ $system == esp-idf ]]; then board=virt-rv32imafc address=0x84000000; fi
+  local folder=$work/$(place_of "$system")
+  rm -rf "$folder"
+  if [[ $apart == partition ]]; then
+    options=(--model-partition)
+    what="$system, the model in a partition"
+    # In flash apart from the program, where the stand-ins say.
+    loader=(-device "loader,file=$folder/digits/digits.rnli,addr=$address,force-raw=on")
+  fi
+  "$runnel" embed "$model" -o "$folder/digits" "${options[@]}" --build-system "$system" 2>"$work/$system.embed" || { failed "$what: $(tail -n 1 "$work/$system.embed")"; return; }
   if ! built "$system"; then
     grep -E -A 4 'error|Error|undefined|FAILED' "$work/$system.log" | head -n 40 >&2
-    failed "$system: the stand-in cannot build it"
-    continue
+    failed "$what: the stand-in cannot build it"
+    return
   fi
-  emulate "$board" "$work/build/$(place_of "$system")/image.elf" "arg=image,arg=$work/words.wav" >"$work/$system.out" 2>&1 || true
+  emulate "$board" "$work/build/$(place_of "$system")/image.elf" "arg=image,arg=$work/words.wav" ${loader[@]+"${loader[@]}"} >"$work/$system.out" 2>&1 || true
   grep ' ms' "$work/$system.out" >"$work/$system.decisions" || true
-  cmp -s "$work/$system.decisions" "$work/expected" || { head -n 5 "$work/$system.out" >&2; failed "$system: other decisions than on this machine"; continue; }
-  say "$system: $(wc -l <"$work/expected") decisions, as on this machine ($board)"
-done
+  cmp -s "$work/$system.decisions" "$work/expected" || { head -n 5 "$work/$system.out" >&2; failed "$what: other decisions than on this machine"; return; }
+  say "$what: $(wc -l <"$work/expected") decisions, as on this machine ($board)"
+}
+for system in "${systems[@]}"; do one_system "$system" program; done
+# Of models in partitions, when asked for: a system that takes the source tree (esp-idf, zephyr), or one with a copy (arduino, mbed).
+read -ra apart <<<"${RUNNEL_PARTITION_SYSTEMS-}"
+for system in ${apart[@]+"${apart[@]}"}; do one_system "$system" partition; done
 ((failures == 0)) || die "$failures failures"

@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm scale browser site package root training gstreamer pipewire nats wasm"
+RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm riscv libcxx scale browser site package root training gstreamer pipewire nats wasm"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -20,6 +20,8 @@ packages_for() {
     firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" \
                    "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc" ;;
     arm) echo "g++-aarch64-linux-gnu qemu-user" ;;
+    riscv) echo "g++-riscv64-linux-gnu qemu-user" ;;
+    libcxx) echo "clang-16 libc++-16-dev libc++abi-16-dev" ;;
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;
     gstreamer) echo "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good" ;;

@@ -243,7 +243,7 @@ class ModelText {
                       out_values = out.frame_bytes / size_of(y.dtype);
     const std::string prepared = tables();
     std::string labels;
-    for (const std::string& label : options_.labels) labels += quoted(label) + ", ";
+    for (const std::string& label : options_.labels) labels += compiler::quoted(label) + ", ";
     if (!labels.empty()) body_ += "constinit const std::string_view kLabels[] = {" + labels + "};\n";
     body_ += "constinit const CompiledModel::Constants kConstants[] = {" + pool_.checked() + "};\n";
     body_ += fmt::format(

@@ -54,7 +54,7 @@ std::string header(const EmbeddedProgram& p) {
         "/* Parts of the model are computed by this NPU, which runnel_npu_add() gives to the program. "
         "*/\n#define "
         "{}_NPU {}\n",
-        big, quoted(p.npu));
+        big, compiler::quoted(p.npu));
   out += fmt::format("/* Memory for runnel_prepare(), {}. */\n#define {}_MEMORY_BYTES {}\n",
                      p.measured ? "as measured on the board"
                                 : "a bound that was computed where this was made: pointers of 8 bytes",
@@ -138,9 +138,10 @@ std::string infer_link(const EmbeddedProgram& p) {
         "void use_cores(Node& node, const runnel_cores* cores) noexcept {{ "
         "static_cast<{}&>(node).use(cores); }}\n",
         name);
-  return out + fmt::format("constexpr embed::InferLink kInferLink = {{{}u, {}, {}, {}}};\n\n", p.model_sum,
-                           p.counters ? "times_of" : "nullptr", p.cores > 1 ? "use_cores" : "nullptr",
-                           p.cores);
+  return out + fmt::format("constexpr embed::InferLink kInferLink = {{{}u, {}, {}, {}, {}}};\n\n",
+                           p.model_sum, p.counters ? "times_of" : "nullptr",
+                           p.cores > 1 ? "use_cores" : "nullptr", p.cores,
+                           p.counters && p.in_partition ? "model_sum" : "nullptr");
 }
 
 std::string program_source(const EmbeddedProgram& p) {
@@ -162,6 +163,7 @@ std::string program_source(const EmbeddedProgram& p) {
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   if (p.counters) headers.insert("embed/measure/timed_infer.h");
   if (p.cores > 1) headers.insert("embed/cores/cores_infer.h");
+  if (p.counters && p.in_partition) headers.insert("inference/model/model_sum.h");
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
   if (!p.in_partition)
     out += fmt::format("\nextern \"C\" const unsigned char {};\n", array_of(p, "model", p.model));
@@ -186,7 +188,7 @@ std::string program_source(const EmbeddedProgram& p) {
   out += models_table(p);
   if (!p.labels.empty()) {
     out += "const char* const kLabels[] = {";
-    for (const std::string& label : p.labels) out += quoted(label) + ", ";
+    for (const std::string& label : p.labels) out += compiler::quoted(label) + ", ";
     out += "};\n";
   }
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
@@ -228,10 +230,10 @@ std::string program_source(const EmbeddedProgram& p) {
       "    .hop = {4}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {5},\n    .features_stage = {6},\n  "
       "  .output_stage = {7},\n    .events = {8},\n    .event_room = {9},\n{11}{14}"
       "    .memory_bytes = {4}_MEMORY_BYTES,\n    .fast_bytes = {13},\n",
-      target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
-      p.features_stage, p.output_stage, p.events, p.event_room, p.operators.empty() ? "{}" : "kOperators",
-      p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n", loads, p.fast_bytes,
-      has_link(p) ? "    .infer = &kInferLink,\n" : "");
+      target, compiler::quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big,
+      p.nodes.size(), p.features_stage, p.output_stage, p.events, p.event_room,
+      p.operators.empty() ? "{}" : "kOperators", p.npu.empty() ? "" : "    .npu = &embed::ethos_u_link,\n",
+      loads, p.fast_bytes, has_link(p) ? "    .infer = &kInferLink,\n" : "");
   if (!p.in_partition)
     return out + fmt::format("constinit const runnel_program runnel_{} = {{\n{}}};\n", p.name, members);
   std::string id;

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "base/from_chars.h"
 #include "decoding/host/search_tables.h"
 #include "decoding/host/tokens_file.h"
 
@@ -77,7 +77,7 @@ bool take_score(std::vector<std::string_view>& words, double& score) {
   const std::size_t colon = last.rfind(':');
   if (colon == std::string_view::npos || (colon > 0 && colon + 1 == last.size())) return true;
   const std::string_view number = last.substr(colon + 1);
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), score);
+  const auto [end, error] = from_chars(number.data(), number.data() + number.size(), score);
   // A colon in a word is not the start of a score: "10:30am".
   if (error != std::errc() || end != number.data() + number.size()) return colon != 0;
   last = last.substr(0, colon);

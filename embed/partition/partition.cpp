@@ -30,6 +30,10 @@ class PartitionProgram final : public runnel_program, public ModelLoader {
     make_loader = [](Memory&, const runnel_program& program) noexcept -> ModelLoader* {
       return const_cast<PartitionProgram*>(static_cast<const PartitionProgram*>(&program));
     };
+    if (infer == nullptr || infer->sum_of == nullptr) return;
+    link_ = *infer;
+    link_.model_sum = infer->sum_of(opened_);
+    infer = &link_;
   }
   Result<const Model*> load(std::string_view) noexcept override {
     return static_cast<const Model*>(&opened_);
@@ -37,6 +41,7 @@ class PartitionProgram final : public runnel_program, public ModelLoader {
 
  private:
   Model opened_;
+  InferLink link_;  // of a program with counters
 };
 
 Status check_partition(const runnel_partition* partition) noexcept {

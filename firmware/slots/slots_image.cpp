@@ -4,6 +4,8 @@
 //     PROGRAM [tries=N]
 // The first tries cut at every step of the update, the others at random ones; what a cut leaves of its step
 // changes from try to try. Ends with 0 after the last try, and prints their number and what came up.
+// With RUNNEL_SECRETS the images are signed, the second is encrypted, and before the tries every wrong update
+// is refused (bad_updates.h).
 #include <cstring>
 
 #include "apart.h"
@@ -12,6 +14,10 @@
 #include "firmware/print_line.h"
 #include "firmware/slots/simulated_flash.h"
 #include "firmware/startup/image.h"
+#ifdef RUNNEL_SECRETS
+#include "firmware/slots/crypto/secrets.h"
+#include "slots_keys.h"
+#endif
 
 extern "C" {
 extern std::uint32_t __bss_end;  // from the linker script
@@ -32,6 +38,30 @@ __asm(
     "\"\n"
     "end_of_new:\n"
     ".text\n");
+#ifdef RUNNEL_SECRETS
+extern "C" {
+extern const std::byte image_of_plain[], end_of_plain[], image_of_unsigned[], end_of_unsigned[],
+    image_of_foreign[], end_of_foreign[];
+}
+// The second model not encrypted; not signed; signed by another key.
+__asm(
+    ".section .rodata.images, \"a\"\n"
+    ".globl image_of_plain, end_of_plain, image_of_unsigned, end_of_unsigned, image_of_foreign, "
+    "end_of_foreign\n"
+    ".balign 16\n"
+    "image_of_plain: .incbin \"" RUNNEL_PLAIN_IMAGE
+    "\"\n"
+    "end_of_plain:\n"
+    ".balign 16\n"
+    "image_of_unsigned: .incbin \"" RUNNEL_UNSIGNED_IMAGE
+    "\"\n"
+    "end_of_unsigned:\n"
+    ".balign 16\n"
+    "image_of_foreign: .incbin \"" RUNNEL_FOREIGN_IMAGE
+    "\"\n"
+    "end_of_foreign:\n"
+    ".text\n");
+#endif
 
 namespace {
 
@@ -46,6 +76,7 @@ struct Kept {
   std::uint32_t magic, tries, all_tries, steps, random, boots, came_up_old, came_up_new;
   std::uint32_t cut_now;         // the reset is a cut
   std::uint32_t of_old, of_new;  // checksums of what the models give
+  std::uint32_t refused;         // wrong updates
 };
 std::uintptr_t kept_at() noexcept {
   return (reinterpret_cast<std::uintptr_t>(&__bss_end) + 2 * kBlock - 1) / kBlock * kBlock;
@@ -106,12 +137,29 @@ void start() noexcept {
   const runnel_options options = {memory, sizeof memory, nullptr, 0, observe, nullptr};
   if (runnel_slots_start(&slots, &options, &node) != RUNNEL_OK) failed("start");
 }
-void open() noexcept {
+runnel_slots_settings settings_of_board() noexcept {
   runnel_slots_settings settings = {};
   settings.flash = flash.callbacks(true);
   settings.slot[0] = 2 * kBlock;
   settings.slot[1] = settings.slot[0] + kSlot;
   settings.slot_bytes = kSlot;
+#ifdef RUNNEL_SECRETS
+  // Encrypted models are decrypted there.
+  alignas(RUNNEL_ALIGNMENT) static unsigned char copy[kSlot];
+  settings.verify = verify_ed25519;
+  settings.verify_user = const_cast<std::uint8_t*>(kMakersKey);
+  settings.check_at_start = 1;
+  settings.decrypt = [](void*, const std::uint8_t nonce[12], const std::uint8_t associated[32], void* data,
+                        std::size_t bytes, const std::uint8_t tag[16]) {
+    return decrypt_gcm(kSecret, nonce, associated, data, bytes, tag);
+  };
+  settings.copy = copy;
+  settings.copy_bytes = sizeof copy;
+#endif
+  return settings;
+}
+void open() noexcept {
+  const runnel_slots_settings settings = settings_of_board();
   if (runnel_slots_open(&slots, &settings, &runnel_apart) != RUNNEL_OK) failed("open");
   start();
 }
@@ -132,21 +180,30 @@ std::uint32_t answer() noexcept {
 
 std::uint32_t version() noexcept { return runnel_slots_state_of(&slots).running_version; }
 
+// Writes an image beside the running one, up to the first failure.
+runnel_code receive(const std::byte* at, const std::byte* end) noexcept {
+  runnel_code code = runnel_slots_begin(&slots);
+  for (; code == RUNNEL_OK && at < end; at += 500) {
+    const auto left = static_cast<std::size_t>(end - at);
+    code = runnel_slots_write(&slots, at, left < 500 ? left : 500);
+  }
+  return code == RUNNEL_OK ? runnel_slots_finish(&slots) : code;
+}
+
 // To the confirmed second model, from any state.
 void update() noexcept {
   if (version() == 1) {
-    if (runnel_slots_begin(&slots) != RUNNEL_OK) failed("begin");
-    for (const std::byte* at = image_of_new; at < end_of_new; at += 500) {
-      const auto left = static_cast<std::size_t>(end_of_new - at);
-      if (runnel_slots_write(&slots, at, left < 500 ? left : 500) != RUNNEL_OK) failed("write");
-    }
-    if (runnel_slots_finish(&slots) != RUNNEL_OK) failed("finish");
+    if (receive(image_of_new, end_of_new) != RUNNEL_OK) failed("receive");
     start();
   }
   if (version() != 2) failed("the new model does not run");
   if (runnel_slots_state_of(&slots).trial == RUNNEL_TRIAL_RUNS && runnel_slots_confirm(&slots) != RUNNEL_OK)
     failed("confirm");
 }
+
+#ifdef RUNNEL_SECRETS
+#include "firmware/slots/bad_updates.h"
+#endif
 
 // The measure of everything: an update without a cut.
 void first_boot(std::uint32_t all_tries) noexcept {
@@ -158,6 +215,12 @@ void first_boot(std::uint32_t all_tries) noexcept {
   power_on();
   open();
   k.of_old = answer();
+#ifdef RUNNEL_SECRETS
+  k.refused = refuse_bad_updates();
+  factory();
+  power_on();
+  open();
+#endif
   update();
   k.of_new = answer();
   k.steps = flash.steps;
@@ -206,7 +269,7 @@ int runnel::firmware::image_main() noexcept {
   }
   if (k.tries == k.all_tries) {
     print_line("tries ", k.tries, " steps ", k.steps, " boots ", k.boots, " old ", k.came_up_old, " new ",
-               k.came_up_new, " answer_old ", k.of_old, " answer_new ", k.of_new);
+               k.came_up_new, " answer_old ", k.of_old, " answer_new ", k.of_new, " refused ", k.refused);
     return 0;
   }
   factory();

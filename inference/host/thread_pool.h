@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
+#include "base/host/joined_thread.h"
 #include "base/status.h"
 #include "inference/workers.h"
 
@@ -45,7 +45,7 @@ class ThreadPool final : public Workers {
   // it fails to take a part.
   alignas(64) std::atomic<void (*)(const void*, int) noexcept> task_{nullptr};
   std::atomic<const void*> argument_{nullptr};
-  std::vector<std::jthread> threads_;
+  std::vector<JoinedThread> threads_;
 };
 
 }  // namespace runnel

@@ -1,10 +1,10 @@
 #include "pipeline/nodes/window_grid.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/checked.h"
+#include "base/from_chars.h"
 
 namespace runnel::pipeline {
 
@@ -12,7 +12,7 @@ Result<std::int64_t> read_length(std::string_view name, std::string_view text, c
   constexpr double kMax = 1 << 20;
   double value = 0;
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const auto [stop, error] = from_chars(text.data(), end, value);
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   double frames = -1;
   if (error == std::errc() && unit.empty() && value == std::floor(value))

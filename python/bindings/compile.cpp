@@ -260,6 +260,10 @@ py::dict embed(const py::dict& given, const py::dict& options) {
       .to("self_test", request.self_test)
       .to("runnel", request.runnel)
       .to("build_system", request.build_system)
+      .to("model_partition", request.in_partition)
+      .to("profile", request.profile)
+      .to("model_version", request.model_version)
+      .to("key", request.key)
       .to("target", request.target);
   settings.done();
   const compiler::LoadOptions load = load_options_of(options);

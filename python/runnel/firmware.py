@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from . import _runnel
 from .convert import Path
@@ -15,7 +15,7 @@ class Embedded:
 
     * folder: where it was written; files: list of pathlib.Path, all that was written
     * name: of the library, and of runnel_NAME in C
-    * model_bytes: in ROM, of the model's file, or of the constants of a compiled one (step)
+    * model_bytes: in ROM or in its partition, of the model's file, or of the constants of a compiled one (step)
     * operators: of the model; kinds: names of those in the program, each once
     * sample_rate (Hz), channels, samples ("int16" or "float32"): of the sound that the application pushes
     * hop: samples that are processed at once
@@ -48,7 +48,8 @@ class Embedded:
 def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", decision: str = "", target: str = "",
           sample_rate: int = 0, channels: int = 1, samples: str = "", hop: int = 0, events: int = 4, memory: int = 0,
           fast: int = 0, step: bool = False, counters: bool = False, cores: int = 1, self_test: bool = False,
-          runnel: Path | None = None, build_system: str = "", **options: Any) -> Embedded:
+          runnel: Path | None = None, build_system: str = "", model_partition: bool = False, profile: Sequence[Path] = (),
+          model_version: int = 1, key: Path | None = None, **options: Any) -> Embedded:
     """Writes a model with its front end and decision as C++ source for firmware, as `runnel embed` (docs/firmware.md).
 
     model: name or file; folder: to write, made where it is missing.
@@ -66,6 +67,10 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
     self_test: keeps the model's test vectors; not with step.
     runnel: source tree of runnel that the folder builds with (None: the one that this package was built from).
     build_system: what the folder is: "cmake", "esp-idf", "zephyr", "arduino", "mbed" or "wasm" ("": cmake).
+    model_partition: writes a profile, whose model lies in a partition of flash, and the model's image (.rnli) beside it
+        (docs/model-slots.md); not with step, self_test or memory.
+    profile: further models that the profile must take, each of which gets an image; model_version: of the images, 1 or
+        more; key: file of the key that signs them (`runnel image keys`). These three are about models in partitions.
     options: how the model is read, as in load().
 
     Everything is checked before a file is written. Calls from several threads take turns.
@@ -75,6 +80,7 @@ def embed(model: Path, folder: Path, *, name: str = "", front_end: str = "", dec
         "decision": decision, "target": target, "sample_rate": sample_rate, "channels": channels, "samples": samples,
         "hop": hop, "events": events, "memory": memory, "fast": fast, "step": step, "counters": counters,
         "cores": cores, "self_test": self_test, "runnel": None if runnel is None else os.fspath(runnel),
-        "build_system": build_system,
+        "build_system": build_system, "model_partition": model_partition, "profile": [os.fspath(each) for each in profile],
+        "model_version": model_version, "key": None if key is None else os.fspath(key),
     }
     return Embedded(os.fspath(folder), _runnel.embed(request, options))

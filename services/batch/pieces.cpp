@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
-#include <thread>
 
+#include "base/host/joined_thread.h"
 #include "features/samples/resampler.h"
 #include "inference/host/receptive_field.h"
 #include "pipeline/host/promise.h"
@@ -206,7 +206,7 @@ Status PieceRunner::next_wave(SpareThreads& spare) {
     pieces.push_back(piece(next_ + static_cast<std::int64_t>(pieces.size())));
   while (lanes_.size() < pieces.size()) lanes_.push_back(std::make_unique<Lane>());
   {
-    std::vector<std::jthread> helpers;
+    std::vector<JoinedThread> helpers;
     for (std::size_t i = 1; i < pieces.size(); ++i) {
       helpers.emplace_back([&, i] { lanes_[i]->status = work(*lanes_[i], pieces[i]); });
     }

@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/host/joined_thread.h"
+
 namespace runnel::batch {
 namespace {
 
@@ -155,7 +157,7 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
   Clock::time_point reported = start;
 
   // Each worker is made in its own thread, so that its memory is local to the processor.
-  std::vector<std::jthread> threads;
+  std::vector<JoinedThread> threads;
   for (unsigned i = 0; i < jobs; ++i) {
     threads.emplace_back([&] {
       const std::unique_ptr<Worker> worker = make();

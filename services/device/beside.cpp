@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "services/device/model_sum.h"
+#include "inference/model/model_sum.h"
 
 namespace runnel::device {
 

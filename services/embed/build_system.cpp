@@ -1,5 +1,6 @@
 #include "services/embed/build_system.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <filesystem>
@@ -28,6 +29,7 @@ constexpr std::string_view kLibraries =
     "runnel_embed runnel_pipeline runnel_decoding runnel_inference runnel_features runnel_streaming "
     "runnel_kernels runnel_base";
 constexpr std::string_view kNpuLibraries = " runnel_embed_npu runnel_npu_delegate runnel_npu";
+constexpr std::string_view kPartitionLibrary = " runnel_embed_partition";
 
 // They compile what is in the folder, and nothing else.
 bool needs_copy(BuildSystem system) { return system == BuildSystem::arduino || system == BuildSystem::mbed; }
@@ -37,18 +39,40 @@ std::string upper(std::string text) {
   return text;
 }
 
-using Words = std::array<std::pair<std::string_view, std::string>, 8>;
+using Words = std::array<std::pair<std::string_view, std::string>, 10>;
 
 Words words_of(const compiler::EmbeddedProgram& program) {
-  return {{{"NAME", program.name},
-           {"BIG", upper(program.name)},
-           {"ORIGIN", program.origin},
-           {"MADE", "Made by `runnel embed`; make it again instead of changing it."},
-           {"RUNNEL", program.runnel_folder},
-           {"VERSION", std::string(kVersion)},
-           {"LIBRARY", program.npu.empty() ? "runnel_embed" : "runnel_embed_npu"},
-           {"DEVICE_LIBRARIES",
-            std::string(kLibraries) + std::string(program.npu.empty() ? "" : kNpuLibraries)}}};
+  return {
+      {{"NAME", program.name},
+       {"BIG", upper(program.name)},
+       {"ORIGIN", program.origin},
+       {"MADE", "Made by `runnel embed`; make it again instead of changing it."},
+       {"RUNNEL", program.runnel_folder},
+       {"VERSION", std::string(kVersion)},
+       {"SOURCES", program.name + ".cpp" + (program.in_partition ? "" : " " + program.name + "_model.cpp")},
+       {"PREPARE", program.in_partition
+                       ? "runnel_prepare_partition(&runnel_" + program.name + ", &partition, &options, &node)"
+                       : "runnel_prepare(&runnel_" + program.name + ", &options, &node)"},
+       {"LIBRARY", program.in_partition  ? "runnel_embed_partition"
+                   : program.npu.empty() ? "runnel_embed"
+                                         : "runnel_embed_npu"},
+       {"DEVICE_LIBRARIES", std::string(kLibraries) + std::string(program.npu.empty() ? "" : kNpuLibraries) +
+                                std::string(program.in_partition ? kPartitionLibrary : "")}}};
+}
+
+// Lines that begin with this word are those of programs whose model lies in a partition.
+std::string without_conditions(std::string_view text, bool in_partition) {
+  constexpr std::string_view kCondition = "@IF_PARTITION@";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    const bool conditional = line.starts_with(kCondition);
+    if (conditional) line.remove_prefix(kCondition.size());
+    if (!conditional || in_partition) out += line;
+  }
+  return out;
 }
 
 // Replaces @WORD@; other texts between two @ stay.
@@ -114,7 +138,10 @@ Result<std::vector<compiler::EmbeddedFile>> files_for(BuildSystem system,
   const Words words = words_of(program);
   for (const SystemTemplate& one : system_templates()) {
     if (one.system != name || (is_example(one.path) && !suits_a_microphone(program))) continue;
-    out.push_back({fill_in(one.path, words), fill_in(one.text, words)});
+    std::string text = fill_in(without_conditions(one.text, program.in_partition), words);
+    // A file whose lines all have a condition is not for other programs.
+    if (text.empty()) continue;
+    out.push_back({fill_in(one.path, words), std::move(text)});
   }
   return out;
 }

@@ -30,7 +30,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   parts.search = model.search;
   parts.counters = model.counters;
   parts.cores = model.cores;
-  const DryNodesInUse in_use(parts);
+  const DryNodesInUse held(parts);
   runnel_program dry;
   dry.name = program.name.c_str();
   dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};

@@ -11,7 +11,7 @@
 #include "base/host/output_file.h"
 #include "compiler/embed/sources.h"
 #include "embed/runnel.h"
-#include "services/device/model_sum.h"
+#include "inference/model/model_sum.h"
 #include "services/embed/build_system.h"
 #include "services/embed/compiled_node.h"
 #include "services/embed/node_source.h"
@@ -38,25 +38,15 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
   return {};
 }
 
-// In place of the node of the inference: one whose operators are split, and one that measures them.
-void extend_infer(compiler::EmbeddedProgram& program) {
-  compiler::EmbeddedNode& node = program.nodes[static_cast<std::size_t>(program.output_stage)];
-  if (program.cores > 1) {
-    node.definitions += "using embed::CoresInfer;\n";
-    node.class_name = "CoresInfer";
-    node.members.push_back({"cores", std::to_string(program.cores)});
-  }
-  if (program.counters) {
-    node.definitions += fmt::format("using TimedInfer = embed::Timed<{}>;\n", node.class_name);
-    node.class_name = "TimedInfer";
-  }
+// What the folder is.
+std::string library_of(const EmbedRequest& request, BuildSystem system, const std::string& name) {
+  return system == BuildSystem::cmake
+             ? fmt::format("{}/CMakeLists.txt makes the library {}", request.output, name)
+             : fmt::format("{} is {}, {}", request.output, kind_of(system), name);
 }
 
 void say_done(const EmbedRequest& request, BuildSystem system, const EmbedOutcome& made) {
-  const std::string library =
-      system == BuildSystem::cmake
-          ? fmt::format("{}/CMakeLists.txt makes the library {}", request.output, made.name)
-          : fmt::format("{} is {}, {}", request.output, kind_of(system), made.name);
+  const std::string library = library_of(request, system, made.name);
   request.say(fmt::format("{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}",
                           request.model, made.operators, made.kinds.size(), made.model_bytes, made.hop,
                           made.sample_rate, library));
@@ -104,7 +94,8 @@ EmbedOutcome outcome_of(const compiler::EmbeddedProgram& program, const Model& m
 }
 
 // A profile, the program of it, and an image of each model.
-Result<EmbedOutcome> embed_partition(const EmbedRequest& request, const compiler::LoadOptions& load) {
+Result<EmbedOutcome> embed_partition(const EmbedRequest& request, BuildSystem system,
+                                     const compiler::LoadOptions& load) {
   std::vector<PartitionModel> models;
   RUNNEL_ASSIGN(compiler::EmbeddedProgram program, plan_profile(request, load, models));
   Profile profile = profile_of(program, request);
@@ -116,7 +107,8 @@ Result<EmbedOutcome> embed_partition(const EmbedRequest& request, const compiler
     RUNNEL_ASSIGN(auto image, image_of(one, profile.id, request.model_version, key));
     images.emplace_back(one.file + ".rnli", std::move(image));
   }
-  RUNNEL_ASSIGN(auto files, compiler::write_sources(program));
+  RUNNEL_ASSIGN(auto sources, compiler::write_sources(program));
+  RUNNEL_ASSIGN(auto files, files_for(system, program, std::move(sources)));
   files.push_back({program.name + ".profile.json", text_of(profile)});
   RUNNEL_TRY(write_folder(request.output, files));
   EmbedOutcome made = outcome_of(program, models[0].plan.model->model());
@@ -130,9 +122,10 @@ Result<EmbedOutcome> embed_partition(const EmbedRequest& request, const compiler
                             request.model_version, key ? ", signed" : ""));
   }
   request.say(
-      fmt::format("{0}/CMakeLists.txt makes the library {1}, which takes models of the profile "
+      fmt::format("{4}, which takes models of the profile "
                   "{0}/{1}.profile.json: {2} kinds of operators, {3} bytes of memory",
-                  request.output, program.name, program.operators.size(), program.memory_bytes));
+                  request.output, program.name, program.operators.size(), program.memory_bytes,
+                  library_of(request, system, program.name)));
   return made;
 }
 
@@ -142,7 +135,7 @@ Result<EmbedOutcome> embed_model(EmbedRequest request, compiler::LoadOptions loa
   if (!request.say) request.say = [](std::string_view) {};
   RUNNEL_ASSIGN(const BuildSystem system, build_system(request.build_system));
   const std::lock_guard lock(turn());
-  if (request.in_partition) return embed_partition(request, load);
+  if (request.in_partition) return embed_partition(request, system, load);
   if (!request.profile.empty() || !request.key.empty())
     return Status(Code::invalid_argument,
                   "--profile and --key are about models in partitions: expected --model-partition");

@@ -209,6 +209,19 @@ std::mutex& turn() {
   return mutex;
 }
 
+void extend_infer(compiler::EmbeddedProgram& program) {
+  compiler::EmbeddedNode& node = program.nodes[static_cast<std::size_t>(program.output_stage)];
+  if (program.cores > 1) {
+    node.definitions += "using embed::CoresInfer;\n";
+    node.class_name = "CoresInfer";
+    node.members.push_back({"cores", std::to_string(program.cores)});
+  }
+  if (program.counters) {
+    node.definitions += fmt::format("using TimedInfer = embed::Timed<{}>;\n", node.class_name);
+    node.class_name = "TimedInfer";
+  }
+}
+
 std::vector<std::string> numbers_of_classes(const Model& model) {
   const Shape& shape = model.tensor(model.outputs()[0]).shape;
   std::vector<std::string> labels;

@@ -7,7 +7,7 @@
 namespace runnel::embedding {
 
 // `system`: the folder below systems/; `path`: below that, without its ending .in. Words between two @ stand
-// for what a program decides.
+// for what a program decides; lines that begin with @IF_PARTITION@ are for models in partitions.
 struct SystemTemplate {
   std::string_view system, path, text;
 };

@@ -1,8 +1,8 @@
 #include "services/listen/listen_graph.h"
 
-#include <charconv>
 #include <string_view>
 
+#include "base/from_chars.h"
 #include "base/number_text.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/nodes/host/nodes.h"
@@ -69,7 +69,7 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
       const char* const end = parameter.value.data() + parameter.value.size();
       double release = 0;
       if (parameter.key != "release") continue;
-      const auto [rest, error] = std::from_chars(parameter.value.data(), end, release);
+      const auto [rest, error] = from_chars(parameter.value.data(), end, release);
       if (error == std::errc() && rest == end && release > threshold)
         parameter.value = shortest_text(threshold).view();
     }

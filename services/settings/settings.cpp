@@ -1,11 +1,11 @@
 #include "services/settings/settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
+#include "base/from_chars.h"
 #include "base/host/small_file.h"
 
 namespace runnel::settings {
@@ -109,7 +109,7 @@ class Reader {
     double number = 0;
     const char* const begin = digits.c_str() + (digits.starts_with('+') ? 1 : 0);
     const char* const end = digits.c_str() + digits.size();
-    const auto [stop, error] = std::from_chars(begin, end, number);
+    const auto [stop, error] = from_chars(begin, end, number);
     if (digits.empty() || error != std::errc() || stop != end) {
       rest_ = all;
       expected("a text in quotes, a number, true, false or an array of these");

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "inference/host/engine.h"
-#include "services/device/model_sum.h"
+#include "inference/model/model_sum.h"
 #include "tests/apps/support.h"
 #include "tests/services/device/report_lines.h"
 

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/from_chars.h"
+
 namespace runnel::test {
 namespace {
 
@@ -71,7 +73,7 @@ double decimal(float value) {
   char digits[40];
   const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
   double exact = 0;
-  std::from_chars(digits, end, exact);
+  from_chars(digits, end, exact);
   return exact;
 }
 

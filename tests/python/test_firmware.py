@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import threading
 
@@ -44,6 +45,29 @@ WAYS = {
     "graph": ({"front_end": "fbank preset=kaldi num_mel_bins=40 high_freq=7600", "decision": "detect threshold=0.7"},
               ["--front-end", "fbank preset=kaldi num_mel_bins=40 high_freq=7600", "--decision", "detect threshold=0.7"]),
 }
+
+
+# The same for models in partitions.
+PARTITIONS = {
+    "plain": ({}, []),
+    "told": ({"counters": True, "cores": 2, "model_version": 7}, ["--counters", "--cores", "2", "--model-version", "7"]),
+    "zephyr": ({"build_system": "zephyr"}, ["--build-system", "zephyr"]),
+}
+
+
+@pytest.mark.parametrize("way", PARTITIONS)
+def test_partitions_are_those_of_the_program(way, program, tmp_path):
+    arguments, flags = PARTITIONS[way]
+    other = tmp_path / "other.rnl"
+    shutil.copy(DIGITS, other)
+    program("embed", DIGITS, "-o", tmp_path / "program", "--model-partition", "--profile", other, *flags)
+    made = runnel.embed(DIGITS, tmp_path / "python", model_partition=True, profile=[other], **arguments)
+    written = files_in(tmp_path / "python")
+    assert written == files_in(tmp_path / "program")
+    assert {"digits.rnli", "other.rnli", "digits.profile.json"} <= set(written)
+    assert {str(each.relative_to(tmp_path / "python")) for each in made.files} == set(written)
+    assert len(written["digits.rnli"]) == 256 + made.model_bytes
+    assert int.from_bytes(written["other.rnli"][12:16], "little") == arguments.get("model_version", 1)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -105,6 +129,8 @@ def test_threads_take_turns(tmp_path):
     ({"target": "cortex-m9"}, ["--target", "cortex-m9"], runnel.InvalidArgument),
     ({"step": True, "self_test": True}, ["--step", "--self-test"], runnel.InvalidArgument),
     ({"name": "1 2"}, ["--name", "1 2"], runnel.InvalidArgument),
+    ({"model_partition": True, "step": True}, ["--model-partition", "--step"], runnel.InvalidArgument),
+    ({"model_partition": True, "key": "/none.key"}, ["--model-partition", "--key", "/none.key"], runnel.NotFound),
     ({"front_end": "fbank num_mel_bins=39"}, ["--front-end", "fbank num_mel_bins=39"], runnel.Mismatch),
     ({"front_end": "fbank colour=1"}, ["--front-end", "fbank colour=1"], runnel.Error),
     ({"decision": "jsonl"}, ["--decision", "jsonl"], runnel.Error),

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 #include <numeric>
-#include <thread>
 
+#include "base/host/joined_thread.h"
 #include "compiler/ir/numbering.h"
 #include "compiler/quantize/round/quantization_grid.h"
 #include "compiler/write/writer.h"
@@ -88,7 +88,7 @@ Status ClipRunner::run(const Clips& clips, std::span<const std::size_t> which, c
       failures[slice] = run_slice(clips, which, slice, visit);
   };
   {
-    std::vector<std::jthread> helpers;
+    std::vector<JoinedThread> helpers;
     for (int i = 1; i < threads_ && which.size() > 1; ++i) helpers.emplace_back(work);
     work();
   }

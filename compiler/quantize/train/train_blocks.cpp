@@ -7,8 +7,8 @@
 #include <limits>
 #include <map>
 #include <numbers>
-#include <thread>
 
+#include "base/host/joined_thread.h"
 #include "compiler/quantize/calibrate/clip_runner.h"
 #include "compiler/quantize/calibrate/extract_subgraph.h"
 #include "compiler/quantize/choose/search_ranges.h"
@@ -83,7 +83,7 @@ class Teacher {
       }
     };
     {
-      std::vector<std::jthread> helpers;
+      std::vector<JoinedThread> helpers;
       for (int i = 1; i < threads_; ++i) helpers.emplace_back(work);
       work();
     }

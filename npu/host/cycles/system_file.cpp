@@ -1,12 +1,13 @@
 #include "npu/host/cycles/system_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/from_chars.h"
 
 namespace runnel::npu {
 namespace {
@@ -56,7 +57,7 @@ class Reader {
   Result<double> number(std::string_view key, double low, double high) const {
     RUNNEL_ASSIGN(const std::string_view value, text(key));
     double number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const auto [end, error] = from_chars(value.data(), value.data() + value.size(), number);
     if (error == std::errc() && end == value.data() + value.size() && number >= low && number <= high)
       return number;
     Status status = at(section_.entries.at(key).line);

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+
+#include "base/from_chars.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -71,7 +72,7 @@ class Reader {
         if (c == ']') break;
       } else if (!is_space(c)) {
         double value = 0;
-        const auto [stop, error] = std::from_chars(bytes_.data() + at_, bytes_.data() + bytes_.size(), value);
+        const auto [stop, error] = from_chars(bytes_.data() + at_, bytes_.data() + bytes_.size(), value);
         if (error != std::errc()) return wrong("a number");
         matrix.values.push_back(value);
         ++in_row;

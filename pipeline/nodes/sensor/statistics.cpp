@@ -1,8 +1,8 @@
 #include "pipeline/nodes/sensor/statistics.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/from_chars.h"
 #include "base/suggest.h"
 #include "pipeline/nodes/finite_input.h"
 
@@ -69,9 +69,9 @@ Result<std::span<const Band>> read_bands(std::string_view list, Memory& memory) 
     const std::string_view item = take_item(list);
     const char* const end = item.data() + item.size();
     Band& band = found[count++];
-    const auto low = std::from_chars(item.data(), end, band.low);
+    const auto low = from_chars(item.data(), end, band.low);
     const bool dash = low.ec == std::errc() && low.ptr != end && *low.ptr == '-';
-    const auto high = std::from_chars(dash ? low.ptr + 1 : end, end, band.high);
+    const auto high = from_chars(dash ? low.ptr + 1 : end, end, band.high);
     if (!dash || high.ec != std::errc() || high.ptr != end) {
       return Status(Code::invalid_argument)
              << "bands: '" << item << "' is not a band; expected LOW-HIGH in Hz, such as 0.5-5";

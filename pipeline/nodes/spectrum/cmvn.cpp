@@ -1,8 +1,8 @@
 #include "pipeline/nodes/spectrum/cmvn.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/from_chars.h"
 #include "pipeline/nodes/window_grid.h"
 
 namespace runnel::pipeline {
@@ -44,7 +44,7 @@ Status read_list(std::string_view name, std::string_view list, std::span<float> 
     const std::size_t comma = std::min(rest.find(','), rest.size());
     float value = 0;
     const char* end = rest.data() + comma;
-    const auto [stop, error] = std::from_chars(rest.data(), end, value);
+    const auto [stop, error] = from_chars(rest.data(), end, value);
     if (error != std::errc() || stop != end) {
       return Status(Code::invalid_argument) << name << ": '" << rest.substr(0, comma)
                                             << "' is not a number; expected numbers separated by commas";

@@ -68,6 +68,8 @@ Result<std::vector<std::byte>> make_image(const ImageRequest& request, const com
   plan.hop = static_cast<int>(profile.hop);
   plan.events = profile.events;
   plan.fast = static_cast<std::int64_t>(profile.fast_bytes);
+  plan.counters = profile.counters;
+  plan.cores = profile.cores;
   plan.say = [](std::string_view) {};
   const std::lock_guard lock(turn());
   RUNNEL_ASSIGN(const PartitionModel model, plan_partition(plan, load));

@@ -88,6 +88,9 @@ Result<Profile> parse(const std::string& text) {
   out.hop = json.at("hop").get<std::int64_t>();
   out.memory_bytes = json.at("memory_bytes").get<std::size_t>();
   out.fast_bytes = json.at("fast_bytes").get<std::size_t>();
+  // Absent in profiles of earlier versions, which had neither.
+  out.counters = json.value("counters", false);
+  out.cores = json.value("cores", 1);
   out.operators = json.at("operators").get<std::vector<std::string>>();
   for (const auto& node : json.at("nodes"))
     out.nodes.push_back({node.at("type").get<std::string>(), node.at("id").get<std::string>()});
@@ -101,14 +104,6 @@ Result<PartitionModel> plan_partition(const EmbedRequest& request, const compile
     return Status(Code::invalid_argument)
            << "--model-partition with " << (request.step ? "--step" : "--self-test")
            << ": a model in a partition is a file, without test vectors; expected one of them";
-  if (request.counters || request.cores > 1 ||
-      (!request.build_system.empty() && request.build_system != "cmake"))
-    return Status(Code::unsupported)
-           << "--model-partition with "
-           << (request.counters    ? "--counters"
-               : request.cores > 1 ? "--cores"
-                                   : "--build-system")
-           << ": programs of models in partitions are made by CMake, for one core and without counters";
   if (request.memory > 0)
     return Status(
         Code::invalid_argument,
@@ -131,6 +126,7 @@ Result<PartitionModel> plan_partition(const EmbedRequest& request, const compile
     RUNNEL_ASSIGN(program.model, rom_model(model, {.names = out.plan.keep_names, .labels = &program.labels}));
     program.labels.clear();
   }
+  extend_infer(program);
   out.file = std::filesystem::path(request.model).stem().string();
   out.memory_bytes = (out.plan.dry.memory_bytes + partition_bytes(labels) + RUNNEL_ALIGNMENT - 1) /
                      RUNNEL_ALIGNMENT * RUNNEL_ALIGNMENT;
@@ -187,6 +183,8 @@ Profile profile_of(const compiler::EmbeddedProgram& program, const EmbedRequest&
   out.hop = program.hop;
   out.memory_bytes = program.memory_bytes;
   out.fast_bytes = program.fast_bytes;
+  out.counters = program.counters;
+  out.cores = program.cores;
   out.operators = program.operators;
   for (const compiler::EmbeddedNode& node : program.nodes) out.nodes.push_back({node.type, node_id(node)});
   return out;
@@ -206,6 +204,8 @@ std::string text_of(const Profile& profile) {
                                  {"events", profile.events},
                                  {"memory_bytes", profile.memory_bytes},
                                  {"fast_bytes", profile.fast_bytes},
+                                 {"counters", profile.counters},
+                                 {"cores", profile.cores},
                                  {"front_end", profile.front_end},
                                  {"decision", profile.decision},
                                  {"operators", profile.operators},

@@ -26,6 +26,8 @@ struct Profile {
   int sample_rate = 0, channels = 0, events = 0;
   std::int64_t hop = 0;
   std::size_t memory_bytes = 0, fast_bytes = 0;
+  bool counters = false;  // by operator
+  int cores = 1;          // that heavy operators are split for
   std::vector<std::string> operators;
   struct Node {
     std::string type;

@@ -160,6 +160,50 @@ TEST_F(BuildSystems, ExamplesAreForSound) {
   }
 }
 
+// A profile in place of a program: no model among the sources, its image beside them, and examples that look
+// for it in flash.
+TEST_F(BuildSystems, ModelsInPartitions) {
+  const std::map<std::string, std::string> examples = {{"esp-idf", "examples/microphone/main/main.c"},
+                                                       {"zephyr", "samples/microphone/src/main.c"},
+                                                       {"arduino", "examples/Microphone/Microphone.ino"},
+                                                       {"mbed", "examples/microphone/main.cpp"}};
+  for (const std::string& system : kSystems) {
+    EmbedRequest call = request(system);
+    call.output += "-apart";
+    call.in_partition = true;
+    const Files files = files_of(call);
+    const std::string below = system == "arduino" || system == "mbed" ? "src/" : "";
+    EXPECT_EQ(files.count("digits.rnli"), 1U) << system;
+    EXPECT_EQ(files.count("digits.profile.json"), 1U) << system;
+    EXPECT_EQ(files.count(below + "digits_model.cpp"), 0U) << system;
+    EXPECT_TRUE(has(files.at(below + "digits.cpp"), "const runnel_profile runnel_digits = {")) << system;
+    const std::string& example = files.at(examples.at(system));
+    EXPECT_TRUE(has(example, "runnel_prepare_partition(&runnel_digits, &partition, &options, &node)"))
+        << system;
+    for (const auto& [path, text] : files) {
+      if (path.starts_with("src/") && path.find('/', 4) != std::string::npos) continue;
+      EXPECT_FALSE(has(text, "IF_PARTITION") || has(text, "digits_model")) << system << ": " << path;
+    }
+    // The others have none of that.
+    const Files plain = files_of(request(system));
+    EXPECT_FALSE(has(plain.at(examples.at(system)), "artition")) << system;
+    EXPECT_EQ(plain.count("examples/microphone/partitions.csv"), 0U);
+    if (system == "esp-idf" || system == "zephyr") {
+      EXPECT_TRUE(has(files.at("CMakeLists.txt"), "runnel_embed_partition")) << system;
+    }
+    if (system == "esp-idf") {
+      EXPECT_TRUE(has(files.at("examples/microphone/partitions.csv"), "\nmodel, data, 0x40, "));
+    }
+    if (system == "mbed") {
+      EXPECT_EQ(nlohmann::json::parse(files.at("mbed_lib.json")).at("config").size(), 3U);
+      EXPECT_EQ(nlohmann::json::parse(plain.at("mbed_lib.json")).at("config").size(), 1U);
+    }
+    if (system == "arduino") {
+      EXPECT_EQ(files.count("src/embed/partition/partition.cpp"), 1U);
+    }
+  }
+}
+
 TEST_F(BuildSystems, RefuseWhatTheyCannotBe) {
   EmbedRequest call = request("make");
   EXPECT_EQ(embed_model(call, {}).status().text(),

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/from_chars.h"
 #include "base/suggest.h"
 
 namespace runnel::pipeline {
@@ -28,7 +29,7 @@ bool is_number(std::string_view text, bool decimal_comma) {
   if (decimal_comma) std::replace(copy.begin(), copy.end(), ',', '.');
   double value = 0;
   const char* first = copy.data() + (copy.starts_with('+') ? 1 : 0);
-  const auto result = std::from_chars(first, copy.data() + copy.size(), value);
+  const auto result = from_chars(first, copy.data() + copy.size(), value);
   return result.ec != std::errc::invalid_argument && result.ptr == copy.data() + copy.size();
 }
 
@@ -111,12 +112,12 @@ Result<CsvTable::Cell> CsvTable::number(std::size_t column) const {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   Cell cell;
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, cell.value);
+  const auto [stop, error] = from_chars(text.data(), end, cell.value);
   if (stop != end || error == std::errc::invalid_argument)
     return at_cell(column) << "expected a number, found '" << shown(column) << '\'';
   if (error == std::errc::result_out_of_range) {
     double value = 0;
-    const bool small = std::from_chars(text.data(), end, value).ec == std::errc() && std::fabs(value) < 1;
+    const bool small = from_chars(text.data(), end, value).ec == std::errc() && std::fabs(value) < 1;
     if (!small)
       return at_cell(column) << "expected a number that float32 holds, found '" << shown(column) << '\'';
     cell.value = 0;

@@ -1,11 +1,11 @@
 #include "pipeline/nodes/host/table/time_stamps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "base/checked.h"
+#include "base/from_chars.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -110,7 +110,7 @@ std::optional<std::int64_t> parse_decimal(std::string_view text, std::int64_t un
   if (!rest.empty()) {
     double value = 0;
     const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const auto [stop, error] = from_chars(text.data(), end, value);
     value *= static_cast<double>(unit);
     if (error != std::errc() || stop != end || !(std::fabs(value) < 9.0e18)) return std::nullopt;
     return static_cast<std::int64_t>(std::llround(value));

@@ -66,6 +66,30 @@ TEST_F(Images, AnImageOfALaterDayIsThatOfTheFirst) {
   EXPECT_EQ(header->length, image->size() - 256);
 }
 
+TEST_F(Images, ProfilesWithCountersAndCoresHaveImagesOfTheirOwn) {
+  EmbedRequest request;
+  request.model = RUNNEL_DIGITS_MODEL;
+  request.output = (folder_.path() / "told").string();
+  request.in_partition = true;
+  request.counters = true;
+  request.cores = 2;
+  const auto made = embed_model(request, {});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  ImageRequest image;
+  image.model = RUNNEL_DIGITS_MODEL;
+  image.profile = (folder_.path() / "told/digits.profile.json").string();
+  const auto later = make_image(image, {});
+  ASSERT_TRUE(later.ok()) << later.status().text();
+  EXPECT_EQ(*later, read_file(folder_.path() / "told/digits.rnli"));
+  // What the node of the inference is belongs to the profile.
+  const auto plain = read_file(folder_.path() / "digits/digits.rnli");
+  EXPECT_FALSE(std::equal(plain.begin() + 16, plain.begin() + 32, later->begin() + 16));
+  auto json = nlohmann::ordered_json::parse(std::ifstream(image.profile));
+  json["cores"] = 3;
+  std::ofstream(image.profile) << json.dump();
+  EXPECT_EQ(make_image(image, {}).status().code(), Code::mismatch);
+}
+
 TEST_F(Images, WhatTheProfileHasNotIsNamed) {
   const auto refused = [](const Status& status, Code code, const std::string& part) {
     EXPECT_EQ(status.code(), code) << status.text();

@@ -32,7 +32,7 @@ function(zephyr_library_link_libraries)
 endfunction()
 
 # Options: prj.conf, whose names have to exist, and the Kconfig of each module.
-set(symbols CPP STD_CPP20 REQUIRES_FULL_LIBCPP FPU AUDIO AUDIO_DMIC MAIN_STACK_SIZE)
+set(symbols CPP STD_CPP20 REQUIRES_FULL_LIBCPP FPU AUDIO AUDIO_DMIC FLASH FLASH_MAP MAIN_STACK_SIZE)
 file(STRINGS prj.conf lines REGEX "^[^#]")
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "^CONFIG_([A-Z0-9_]+)=(y|n|[0-9]+)$" OR NOT CMAKE_MATCH_1 IN_LIST symbols)

@@ -1,4 +1,4 @@
-#include "services/device/model_sum.h"
+#include "inference/model/model_sum.h"
 
 #include <cstddef>
 #include <span>
