@@ -22,7 +22,14 @@ int refuse(const Status& wrong) {
   return 2;
 }
 
+namespace {
+bool no_stdout_was_said = false;
+}  // namespace
+
+bool said_no_stdout() { return no_stdout_was_said; }
+
 void say(std::string_view text) {
+  no_stdout_was_said = no_stdout_was_said || text.find(kNoStdout) != std::string_view::npos;
   std::string line(text);
   // Names come from outside: control characters are replaced, so that a message stays one line (as in
   // Status).

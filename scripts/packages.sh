@@ -23,7 +23,7 @@ packages_for() {
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;
     gstreamer) echo "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good" ;;
-    pipewire) echo "libpipewire-0.3-dev pipewire pipewire-bin" ;;
+    pipewire) echo "libpipewire-0.3-dev pipewire pipewire-bin pipewire-jack" ;;
     package) echo "dpkg-dev fakeroot gzip" ;;
     root) echo "mmdebstrap lintian systemd" ;;
     site) echo "mkdocs mkdocs-material codespell" ;;

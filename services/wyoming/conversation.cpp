@@ -34,9 +34,9 @@ bool is_absent(const Message& message, std::string_view key) {
 Result<std::int64_t> integer(const Message& message, std::string_view key, std::int64_t least,
                              std::int64_t most) {
   const auto value = message.data.find(key);
-  const bool fits = value != message.data.end() && value->is_number_unsigned() &&
-                    value->get<std::uint64_t>() >= static_cast<std::uint64_t>(least) &&
-                    value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  // (Above the largest int64 it is taken for a negative one, and refused.)
+  const bool fits = value != message.data.end() && value->is_number_integer() &&
+                    value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
   if (!fits)
     return wrong(message, key,
                  "a whole number from " + std::to_string(least) + " to " + std::to_string(most));

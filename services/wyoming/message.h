@@ -1,4 +1,4 @@
-// Messages of the Wyoming protocol: a line of JSON, perhaps more JSON, perhaps bytes (docs/wyoming.md).
+// Messages of the Wyoming protocol: a line of JSON, perhaps more JSON, perhaps bytes (docs/smart-home.md).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The Wyoming protocol over TCP: Home Assistant and others ask for words, voices and texts (docs/wyoming.md).
+// The Wyoming protocol over TCP: Home Assistant and others ask for words, voices and texts (docs/smart-home.md).
 #pragma once
 
 #include <chrono>
