@@ -137,7 +137,8 @@ void add_action_flags(Verb verb, ListenCall& call) {
       verb.option("--discovery", call.discovery,
                   "Make the topics known to Home Assistant below this prefix, homeassistant there")
           .needs(mqtt);
-  verb.option("--device-name", call.discovery_device, "Name of the device in Home Assistant").needs(discovery);
+  verb.option("--device-name", call.discovery_device, "Name of the device in Home Assistant")
+      .needs(discovery);
   verb.option("--device-class", call.device_class,
               "What its binary sensors sense: sound, motion, vibration, problem, ...")
       .needs(discovery);

@@ -106,7 +106,8 @@ class Output final : public SoundOutput {
     Status status(Code::not_found);
     status << "PipeWire";
     if (!settings_.what.empty()) status << " node " << settings_.what;
-    return status << ": took no sound for 5 seconds: is the node there, and a session manager that links to it?";
+    return status
+           << ": took no sound for 5 seconds: is the node there, and a session manager that links to it?";
   }
 
   // As many frames as there is room for.
@@ -147,8 +148,8 @@ class Output final : public SoundOutput {
       static_cast<Output*>(self)->drained_.store(true, std::memory_order_release);
       static_cast<Output*>(self)->wake_.up();
     };
-    stream_ = pw_stream_new_simple(pw_thread_loop_get_loop(loop_), settings_.name.c_str(), properties, &events_,
-                                   this);
+    stream_ = pw_stream_new_simple(pw_thread_loop_get_loop(loop_), settings_.name.c_str(), properties,
+                                   &events_, this);
     if (stream_ == nullptr)
       return Status(Code::io_error) << "PipeWire: cannot connect to the daemon: " << std::strerror(errno);
     std::array<std::uint8_t, 1024> room{};
@@ -229,12 +230,14 @@ class Output final : public SoundOutput {
     cycles_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Whether the graph has computed cycles without us (an xrun); not after a pause or a move, which are wanted.
+  // Whether the graph has computed cycles without us (an xrun); not after a pause or a move, which are
+  // wanted.
   bool was_late() {
     if (clock_ == nullptr) return false;
     const spa_io_clock& now = clock_->clock;
     const bool same = now.id == last_id_ && last_position_ > 0;
-    const bool late = same && now.position > last_position_ && now.position - last_position_ <= 4 * now.duration;
+    const bool late =
+        same && now.position > last_position_ && now.position - last_position_ <= 4 * now.duration;
     last_id_ = now.id;
     last_position_ = now.position + now.duration;
     return late;

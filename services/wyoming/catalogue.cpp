@@ -69,7 +69,8 @@ void Catalogue::look_again() {
   }
   Json wake = Json::array(), speech = Json::array();
   for (const Word& word : words_) {
-    Json json = model(word.name, "\"" + word.label + "\" of the model " + offers_[word.offer]->name(), language_);
+    Json json =
+        model(word.name, "\"" + word.label + "\" of the model " + offers_[word.offer]->name(), language_);
     json["phrase"] = word.label;
     wake.push_back(std::move(json));
   }
@@ -88,7 +89,8 @@ std::vector<const Catalogue::Word*> Catalogue::words_named(std::string_view name
   std::vector<const Word*> found;
   for (const Word& word : words_) {
     const std::string& model_name = offers_[word.offer]->name();
-    if (name == word.name || name == word.label || name == model_name || name == model_name + "/" + word.label)
+    if (name == word.name || name == word.label || name == model_name ||
+        name == model_name + "/" + word.label)
       found.push_back(&word);
   }
   return found;

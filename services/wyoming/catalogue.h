@@ -21,10 +21,11 @@ class Catalogue {
     std::string label;
   };
 
-  // `language`: of all models, e.g. "en". Errors: those of Offer::make; invalid_argument for none, and for two
-  // models of one name.
-  static Result<Catalogue> make(const std::vector<OfferSettings>& settings, const pipeline::GraphOptions& graph,
-                                std::size_t streams, std::string language);
+  // `language`: of all models, e.g. "en". Errors: those of Offer::make; invalid_argument for none, and for
+  // two models of one name.
+  static Result<Catalogue> make(const std::vector<OfferSettings>& settings,
+                                const pipeline::GraphOptions& graph, std::size_t streams,
+                                std::string language);
 
   [[nodiscard]] std::vector<std::unique_ptr<Offer>>& offers() noexcept { return offers_; }
   [[nodiscard]] const std::vector<Word>& words() const noexcept { return words_; }

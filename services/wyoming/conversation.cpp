@@ -71,8 +71,8 @@ void Conversation::take(const Message& message, std::string& out) {
   if (message.type == "describe") {
     out += catalogue_.info();
   } else if (message.type == "ping") {
-    out += message_text("pong", is_absent(message, "text") ? Json::object()
-                                                           : Json{{"text", message.data.at("text")}});
+    out += message_text(
+        "pong", is_absent(message, "text") ? Json::object() : Json{{"text", message.data.at("text")}});
   } else if (message.type == "detect") {
     code = "request";
     status = take_detect(message);
@@ -170,8 +170,7 @@ Status Conversation::start_audio(const Format& format) {
     for (std::size_t i = 0; i < catalogue_.offers().size(); ++i) {
       const auto wanted = [i](const Catalogue::Word* word) { return word->offer == i; };
       Offer& offer = *catalogue_.offers()[i];
-      if (offer.use() == Use::wake &&
-          (words_.empty() || std::any_of(words_.begin(), words_.end(), wanted)))
+      if (offer.use() == Use::wake && (words_.empty() || std::any_of(words_.begin(), words_.end(), wanted)))
         RUNNEL_TRY(listen(offer, false));
     }
   } else if (Offer* const voice = catalogue_.first(Use::voice); voice != nullptr) {
@@ -191,15 +190,15 @@ Status Conversation::take_chunk(const Message& message) {
   RUNNEL_ASSIGN(const Format format, format_of(message));
   if (!audio_) RUNNEL_TRY(start_audio(format));
   if (!(format.samples == format_.samples))
-    return Status(Code::invalid_data) << "audio-chunk: expected the format in which the sound began ("
-                                      << format_.samples.rate << " Hz, " << format_.samples.channels
-                                      << " channels, " << pipeline::name_of(format_.samples.code) << "), found "
-                                      << format.samples.rate << " Hz, " << format.samples.channels
-                                      << " channels, " << pipeline::name_of(format.samples.code);
+    return Status(Code::invalid_data)
+           << "audio-chunk: expected the format in which the sound began (" << format_.samples.rate << " Hz, "
+           << format_.samples.channels << " channels, " << pipeline::name_of(format_.samples.code)
+           << "), found " << format.samples.rate << " Hz, " << format.samples.channels << " channels, "
+           << pipeline::name_of(format.samples.code);
   if (message.payload.size() % format.samples.frame_bytes() != 0)
-    return Status(Code::invalid_data) << "audio-chunk: a payload of " << message.payload.size()
-                                      << " bytes, expected a multiple of " << format.samples.frame_bytes()
-                                      << ", the bytes of a sample of all channels";
+    return Status(Code::invalid_data)
+           << "audio-chunk: a payload of " << message.payload.size() << " bytes, expected a multiple of "
+           << format.samples.frame_bytes() << ", the bytes of a sample of all channels";
   for (const auto& listening : listening_) listening->stream->give(message.payload);
   counts_.microseconds += static_cast<std::int64_t>(message.payload.size() / format.samples.frame_bytes()) *
                           1'000'000 / format.samples.rate;
@@ -230,7 +229,8 @@ void Conversation::collect(std::string& out) {
     std::string_view lines = listening->lines;
     while (!lines.empty()) {
       const std::size_t end = std::min(lines.find('\n'), lines.size());
-      const Json record = Json::parse(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+      const Json record =
+          Json::parse(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
       if (record.is_object()) answer(*listening, record, out);
       lines.remove_prefix(std::min(end + 1, lines.size()));
     }
@@ -267,9 +267,8 @@ void Conversation::answer(Listening& from, const Json& record, std::string& out)
   if (!wanted || known == catalogue_.words().end()) return;
   ++detections_;
   ++counts_.events;
-  out += message_text("detection", {{"name", known->name},
-                                    {"timestamp", timestamp_of(record, "end")},
-                                    {"runnel", record}});
+  out += message_text(
+      "detection", {{"name", known->name}, {"timestamp", timestamp_of(record, "end")}, {"runnel", record}});
 }
 
 // The two streams of a voice: one gives an event as soon as it begins, the other the same event once it has
@@ -278,9 +277,9 @@ void Conversation::tell_voice(std::string& out) {
   for (;;) {
     std::deque<Json>& next = speaks_ ? voice_ends_ : voice_begins_;
     if (next.empty()) return;
-    out += message_text(speaks_ ? "voice-stopped" : "voice-started",
-                        {{"timestamp", timestamp_of(next.front(), speaks_ ? "end" : "start")},
-                         {"runnel", next.front()}});
+    out += message_text(
+        speaks_ ? "voice-stopped" : "voice-started",
+        {{"timestamp", timestamp_of(next.front(), speaks_ ? "end" : "start")}, {"runnel", next.front()}});
     next.pop_front();
     speaks_ = !speaks_;
     ++counts_.events;

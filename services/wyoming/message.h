@@ -14,12 +14,13 @@ namespace runnel::wyoming {
 
 struct Message {
   std::string type;
-  nlohmann::json data = nlohmann::json::object();  // of the line, and on top of it that which follows the line
-  std::span<const std::byte> payload;              // valid until the next call of MessageReader::next()
+  nlohmann::json data =
+      nlohmann::json::object();        // of the line, and on top of it that which follows the line
+  std::span<const std::byte> payload;  // valid until the next call of MessageReader::next()
 };
 
 struct MessageLimits {
-  std::size_t line = 8192;           // bytes, without the line feed
+  std::size_t line = 8192;                     // bytes, without the line feed
   std::size_t data = std::size_t{1} << 16;     // bytes that follow the line as JSON
   std::size_t payload = std::size_t{1} << 18;  // bytes
 };
@@ -30,8 +31,8 @@ class MessageReader {
  public:
   explicit MessageReader(const MessageLimits& limits = {}) : limits_(limits) {}
 
-  // Where the next bytes may be written, at least one; valid until the next call. Ends the payload of the last
-  // message.
+  // Where the next bytes may be written, at least one; valid until the next call. Ends the payload of the
+  // last message.
   std::span<std::byte> room();
   // So many of them were written.
   void add(std::size_t count) { filled_ += count; }

@@ -57,9 +57,10 @@ Offer::Offer(OfferSettings settings, pipeline::GraphOptions graph, std::size_t s
   const auto text = pipeline::parse_graph(around_);
   std::size_t models = 1;
   if (text.ok())
-    models = static_cast<std::size_t>(std::count_if(text->nodes.begin(), text->nodes.end(),
-                                                    [](const NodeText& node) { return node.type == "infer"; }));
-  shared_ = std::make_unique<pipeline::SharedSessions>(2 * (streams + kKept) * std::max<std::size_t>(models, 1));
+    models = static_cast<std::size_t>(std::count_if(
+        text->nodes.begin(), text->nodes.end(), [](const NodeText& node) { return node.type == "infer"; }));
+  shared_ =
+      std::make_unique<pipeline::SharedSessions>(2 * (streams + kKept) * std::max<std::size_t>(models, 1));
   graph_.nodes = nodes_;
   graph_.shared = shared_.get();
 }
@@ -84,8 +85,9 @@ Status Offer::look_at_graph() {
   if (const std::string sequence = value_of(*detect, "sequence"); !sequence.empty()) {
     labels_ = {sequence};
   } else {
-    const std::vector<std::string> ignored = split(
-        has(*detect, "ignore") ? value_of(*detect, "ignore") : std::string(pipeline::Detect::kUsuallyIgnored));
+    const std::vector<std::string> ignored =
+        split(has(*detect, "ignore") ? value_of(*detect, "ignore")
+                                     : std::string(pipeline::Detect::kUsuallyIgnored));
     std::erase_if(labels_, [&](const std::string& label) {
       return std::find(ignored.begin(), ignored.end(), label) != ignored.end();
     });
@@ -95,8 +97,9 @@ Status Offer::look_at_graph() {
       std::any_of(labels_.begin(), labels_.end(), of_voice))
     use_ = Use::voice;
   const auto with_ends = [&](const char* frames) {
-    std::erase_if(detect->parameters,
-                  [](const pipeline::ParameterText& parameter) { return parameter.key == "endpoint_frames"; });
+    std::erase_if(detect->parameters, [](const pipeline::ParameterText& parameter) {
+      return parameter.key == "endpoint_frames";
+    });
     detect->parameters.push_back({"endpoint_frames", frames, 0});
     const std::string all = pipeline::to_text(text);
     return all.substr(all.find('!') + 2);

@@ -106,8 +106,8 @@ class PollingServer final : public Server {
       const bool reads = !client->over && !client->conversation.busy() && !blocked(*client);
       // Once our side is shut down, only the end of the other is waited for.
       const bool listens = reads || client->closing;
-      polled_.push_back({client->fd,
-                         static_cast<short>((listens ? POLLIN : 0) | (client->unsent() > 0 ? POLLOUT : 0)), 0});
+      polled_.push_back(
+          {client->fd, static_cast<short>((listens ? POLLIN : 0) | (client->unsent() > 0 ? POLLOUT : 0)), 0});
       work = work || works(*client);
     }
     const int timeout = work ? 0 : clients_.empty() ? -1 : kSweepMilliseconds;
@@ -139,9 +139,8 @@ class PollingServer final : public Server {
       limits.payload = options_.longest_message;
       clients_.push_back(std::make_unique<Client>(fd, limits, catalogue_, counts_, now_));
       ++counts_.clients;
-      const auto full = std::count_if(clients_.begin(), clients_.end(), [](const auto& client) {
-        return !client->over && !client->gone;
-      });
+      const auto full = std::count_if(clients_.begin(), clients_.end(),
+                                      [](const auto& client) { return !client->over && !client->gone; });
       if (full > options_.max_clients)
         hang_up(*clients_.back(), "busy",
                 "there are " + std::to_string(options_.max_clients) + " clients already; come back later");
@@ -280,8 +279,8 @@ class PollingServer final : public Server {
           client->conversation.add_turns(*offer, turns_);
           if (turns_.empty()) continue;
           together_.step(turns_);
-          const auto failed = std::find_if(turns_.begin(), turns_.end(),
-                                           [](const auto& turn) { return !turn.status.ok(); });
+          const auto failed =
+              std::find_if(turns_.begin(), turns_.end(), [](const auto& turn) { return !turn.status.ok(); });
           if (failed != turns_.end()) client->conversation.fail(failed->status, client->out);
         }
         client->conversation.collect(client->out);

@@ -1,5 +1,5 @@
-// One recording through every bridge: the same events, frame for frame, as one table. A way is a program in tests/bridges/ways
-// (way.py there says what it gets and gives); a new one is a line here.
+// One recording through every bridge: the same events, frame for frame, as one table. A way is a program in
+// tests/bridges/ways (way.py there says what it gets and gives); a new one is a line here.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -55,14 +55,16 @@ std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of('\n');
   if (end == std::string::npos) return {};
   const std::size_t begin = text.rfind('\n', end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
 class Table {
  public:
   Table(const fs::path& wav, std::string decision) : wav_(wav), decision_(std::move(decision)) {}
 
-  // Goes all ways; every event of each must be one of `listen --wav` about the same samples, in the same order.
+  // Goes all ways; every event of each must be one of `listen --wav` about the same samples, in the same
+  // order.
   void go(std::size_t least) {
     std::printf("%-30s %7s %7s %8s\n", "way", "events", "equal", "seconds");
     for (const Way& way : ways()) {
@@ -85,7 +87,8 @@ class Table {
         ASSERT_EQ(again.exit_code, 0) << again.err;
         expected = events_in(other.path() / "events.jsonl");
       }
-      std::printf("%-30s %7zu %7s %8.1f\n", way.name, events.size(), events == expected ? "yes" : "NO", seconds);
+      std::printf("%-30s %7zu %7s %8.1f\n", way.name, events.size(), events == expected ? "yes" : "NO",
+                  seconds);
       std::fflush(stdout);
       EXPECT_EQ(events, expected) << way.name;
       EXPECT_GE(events.size(), least) << way.name;

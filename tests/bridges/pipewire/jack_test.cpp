@@ -1,5 +1,5 @@
-// A program for JACK in PipeWire's graph, by PipeWire's own library of JACK: it sees runnel's ports, links itself to them, and is
-// heard bit for bit.
+// A program for JACK in PipeWire's graph, by PipeWire's own library of JACK: it sees runnel's ports, links
+// itself to them, and is heard bit for bit.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -91,8 +91,9 @@ TEST(Jack, AProgramForItIsHeardBitForBit) {
   for (int attempt = 0; attempt < 5 && !whole; ++attempt) {
     const runnel::test::TemporaryFolder folder;
     const fs::path wav = folder.path() / "heard.wav";
-    Beside ears({runnel::test::program(), "run", "pipewire target=none label=ears ! wav path=" + wav.string()},
-                folder.path() / "ears.out", folder.path() / "ears.err");
+    Beside ears(
+        {runnel::test::program(), "run", "pipewire target=none label=ears ! wav path=" + wav.string()},
+        folder.path() / "ears.out", folder.path() / "ears.err");
     int status = 0;
     void* const client = jack.client_open("player", Jack::kNoStartServer, &status);
     ASSERT_NE(client, nullptr) << status;
@@ -109,7 +110,8 @@ TEST(Jack, AProgramForItIsHeardBitForBit) {
     // As any patch bay for JACK does it.
     std::string found;
     EXPECT_TRUE(soon([&] {
-      if (const char** ports = jack.get_ports(client, "ears", Jack::kAudio, Jack::kIsInput); ports != nullptr) {
+      if (const char** ports = jack.get_ports(client, "ears", Jack::kAudio, Jack::kIsInput);
+          ports != nullptr) {
         if (ports[0] != nullptr) found = ports[0];
         jack.free(static_cast<void*>(ports));
       }

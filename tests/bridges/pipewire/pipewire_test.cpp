@@ -209,8 +209,9 @@ TEST(PipeWire, WithoutADaemonOrANodeThereIsASentence) {
 
 // runnel's own stream that plays, beside the test.
 Beside mouth(const fs::path& wav, const fs::path& folder) {
-  return Beside({runnel::test::program(), "run", "wav path=" + wav.string() + " ! pipewire target=none label=mouth"},
-                folder / "mouth.out", folder / "mouth.err");
+  return Beside(
+      {runnel::test::program(), "run", "wav path=" + wav.string() + " ! pipewire target=none label=mouth"},
+      folder / "mouth.out", folder / "mouth.err");
 }
 
 TEST(PipeWire, PlaysWhatItsSourceHearsBitForBit) {

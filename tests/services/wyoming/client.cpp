@@ -41,12 +41,13 @@ std::vector<std::string> records_in(const std::vector<Event>& events, const std:
     // In the order of the records, with their numbers of decimals.
     const Json& record = event.data.at("runnel");
     char text[400];
-    std::snprintf(text, sizeof text,
-                  "{\"type\":\"event\",\"source\":\"%s\",\"label\":%s,\"score\":%.4f,\"start\":%.3f,\"end\":%.3f,"
-                  "\"frame\":%lld}",
-                  source.c_str(), record.at("label").dump().c_str(), record.at("score").get<double>(),
-                  record.at("start").get<double>(), record.at("end").get<double>(),
-                  static_cast<long long>(record.at("frame").get<std::int64_t>()));
+    std::snprintf(
+        text, sizeof text,
+        "{\"type\":\"event\",\"source\":\"%s\",\"label\":%s,\"score\":%.4f,\"start\":%.3f,\"end\":%.3f,"
+        "\"frame\":%lld}",
+        source.c_str(), record.at("label").dump().c_str(), record.at("score").get<double>(),
+        record.at("start").get<double>(), record.at("end").get<double>(),
+        static_cast<long long>(record.at("frame").get<std::int64_t>()));
     lines.emplace_back(text);
   }
   return lines;

@@ -1,4 +1,5 @@
-// A client of the Wyoming protocol that follows its description line by line, with nothing of the server's code.
+// A client of the Wyoming protocol that follows its description line by line, with nothing of the server's
+// code.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ class Client {
 };
 
 // The message as bytes, with data and payload after its line.
-std::string message(const std::string& type, const Json& data = Json::object(), const std::string& payload = {});
+std::string message(const std::string& type, const Json& data = Json::object(),
+                    const std::string& payload = {});
 std::string bytes_of(const std::vector<std::int16_t>& samples, std::size_t first, std::size_t count);
 // The records of runnel in detections, as lines whose source is `source`.
 std::vector<std::string> records_in(const std::vector<Event>& events, const std::string& source);

@@ -33,9 +33,10 @@ std::string payload_of(const Message& message) {
 }
 
 TEST(WyomingMessage, ComesInAnyPieces) {
-  const std::string bytes = message("audio-chunk", {{"rate", 16000}, {"width", 2}}, "\n\n{}") +
-                            "{\"type\":\"ping\",\"data\":{\"a\":1,\"b\":2},\"data_length\":7}\n{\"b\":3}" +
-                            "{\"type\":\"describe\",\"data\":null,\"data_length\":null,\"payload_length\":0}\n";
+  const std::string bytes =
+      message("audio-chunk", {{"rate", 16000}, {"width", 2}}, "\n\n{}") +
+      "{\"type\":\"ping\",\"data\":{\"a\":1,\"b\":2},\"data_length\":7}\n{\"b\":3}" +
+      "{\"type\":\"describe\",\"data\":null,\"data_length\":null,\"payload_length\":0}\n";
   for (std::size_t piece = 1; piece < bytes.size(); ++piece) {
     MessageReader reader;
     std::vector<std::string> types;
@@ -94,8 +95,7 @@ TEST(WyomingMessage, RefusesWhatIsNone) {
 // Bytes of a good conversation, broken at random places: never a crash, never more than an error.
 TEST(WyomingMessage, ABrokenOneIsAnErrorAndNoMore) {
   serve::test::Digits digits;
-  auto catalogue =
-      Catalogue::make({{"digits", digits.around()}}, digits.options(), 4, "en");
+  auto catalogue = Catalogue::make({{"digits", digits.around()}}, digits.options(), 4, "en");
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().text();
   const Json format = {{"rate", 16000}, {"width", 2}, {"channels", 1}};
   const std::string sound = bytes_of(serve::test::sound(0.02, 3), 0, 320);

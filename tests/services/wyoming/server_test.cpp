@@ -1,5 +1,5 @@
-// A Wyoming server and clients that follow the protocol: the events of a recording, and what happens to those who
-// behave badly.
+// A Wyoming server and clients that follow the protocol: the events of a recording, and what happens to those
+// who behave badly.
 #include "services/wyoming/server.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,8 @@ class Wyoming : public testing::Test {
     options.graph = digits_.options();
     return options;
   }
-  std::vector<std::string> offline(const std::vector<std::int16_t>& samples, int rate = 16000, int channels = 1) {
+  std::vector<std::string> offline(const std::vector<std::int16_t>& samples, int rate = 16000,
+                                   int channels = 1) {
     return digits_.offline(samples, "digits", digits_.around(), rate, channels);
   }
   // A client that behaves gets what it should.
@@ -117,7 +118,8 @@ TEST_F(Wyoming, DescribesItself) {
     names.push_back(model.at("name"));
   }
   // The decision of this graph ignores no label.
-  EXPECT_THAT(names, testing::ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "silence", "unknown"));
+  EXPECT_THAT(names,
+              testing::ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "silence", "unknown"));
   client.send("ping", {{"text", "are you there?"}});
   EXPECT_EQ(client.expect("pong").data.at("text"), "are you there?");
   client.send("ping");
@@ -198,7 +200,8 @@ TEST_F(Wyoming, NamesChooseWordsOfSeveralModels) {
     return Json::parse(line).at("label") == label;
   });
   const int many = static_cast<int>(of_label);
-  EXPECT_EQ(count({label}), (std::map<std::string, int>{{"digits/" + label, many}, {"others/" + label, many}}));
+  EXPECT_EQ(count({label}),
+            (std::map<std::string, int>{{"digits/" + label, many}, {"others/" + label, many}}));
   EXPECT_EQ(count({"others/" + label}), (std::map<std::string, int>{{"others/" + label, many}}));
   int all = 0;
   for (const auto& [name, times] : count({"digits"})) all += times;
@@ -206,7 +209,8 @@ TEST_F(Wyoming, NamesChooseWordsOfSeveralModels) {
   client.send("detect", {{"names", {"alexa"}}});
   const Json error = client.expect("error").data;
   EXPECT_EQ(error.at("code"), "request");
-  EXPECT_THAT(error.at("text").get<std::string>(), HasSubstr("\"names\": expected names of words that `info` lists"));
+  EXPECT_THAT(error.at("text").get<std::string>(),
+              HasSubstr("\"names\": expected names of words that `info` lists"));
 }
 
 TEST_F(Wyoming, SaysThatNothingWasDetected) {
@@ -306,11 +310,13 @@ TEST_F(Wyoming, WrongRequestsAreErrorsAndTheConnectionStays) {
   client.send("detect", {{"names", {"3"}}});
   EXPECT_THAT(refused("audio-start", with("rate", 44101)), HasSubstr("a multiple of 25 Hz, found 44101"));
   EXPECT_THAT(refused("audio-start", with("rate", "16000")), HasSubstr("\"rate\": expected a whole number"));
-  EXPECT_THAT(refused("audio-start", with("width", 1)), HasSubstr("\"width\": expected a whole number from 2 to 4"));
+  EXPECT_THAT(refused("audio-start", with("width", 1)),
+              HasSubstr("\"width\": expected a whole number from 2 to 4"));
   EXPECT_THAT(refused("audio-start", with("channels", 0)), HasSubstr("\"channels\""));
   EXPECT_THAT(refused("audio-start", with("timestamp", -1)), HasSubstr("\"timestamp\""));
   client.send("audio-start", good);
-  EXPECT_THAT(refused("audio-chunk", good, "abc"), HasSubstr("a payload of 3 bytes, expected a multiple of 2"));
+  EXPECT_THAT(refused("audio-chunk", good, "abc"),
+              HasSubstr("a payload of 3 bytes, expected a multiple of 2"));
   // What follows of this sound is not heard, and not answered either.
   client.send("audio-chunk", good, "abcd");
   client.send("audio-stop");
@@ -329,10 +335,9 @@ TEST_F(Wyoming, WrongRequestsAreErrorsAndTheConnectionStays) {
 TEST_F(Wyoming, BrokenMessagesEndTheConnectionOfTheirClientAlone) {
   Running running(options());
   Client other(running.port());
-  for (const std::string& bytes :
-       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(10000, '{'),
-        std::string("{\"type\":\"audio-chunk\",\"payload_length\":1073741824}\n"),
-        message("ping").substr(0, 5)}) {
+  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(10000, '{'),
+                                   std::string("{\"type\":\"audio-chunk\",\"payload_length\":1073741824}\n"),
+                                   message("ping").substr(0, 5)}) {
     Client client(running.port());
     client.send_bytes(bytes);
     client.close_sending();
@@ -401,7 +406,8 @@ TEST_F(Wyoming, StoppingFlushesWhatWasHeard) {
 TEST_F(Wyoming, RefusesWhatItCannotServe) {
   ServerOptions with = options();
   with.address = *net::Address::parse("0.0.0.0:0");
-  EXPECT_THAT(std::string(Server::make(with).status().text()), HasSubstr("the Wyoming protocol has no password"));
+  EXPECT_THAT(std::string(Server::make(with).status().text()),
+              HasSubstr("the Wyoming protocol has no password"));
   with.open = true;
   EXPECT_TRUE(Server::make(with).ok());
   with.address = *net::Address::parse("127.0.0.1:0");

@@ -215,9 +215,8 @@ Status Mqtt::start() noexcept {
 Status Mqtt::set_will() {
   if (discovery.empty()) return {};
   const std::string offline = kOffline;
-  const int code =
-      library().mosquitto_will_set(session_, availability_topic(topic).c_str(), static_cast<int>(offline.size()),
-                                   offline.data(), 1, true);
+  const int code = library().mosquitto_will_set(session_, availability_topic(topic).c_str(),
+                                                static_cast<int>(offline.size()), offline.data(), 1, true);
   if (code == MOSQ_ERR_SUCCESS) return {};
   return Status(Code::io_error) << "topic=" << topic << ": " << library().mosquitto_strerror(code);
 }
@@ -226,8 +225,8 @@ Status Mqtt::set_will() {
 void Mqtt::publish_retained(const Message& message) {
   int number = 0;
   const int code =
-      library().mosquitto_publish(session_, &number, message.topic.c_str(), static_cast<int>(message.payload.size()),
-                                  message.payload.data(), 1, true);
+      library().mosquitto_publish(session_, &number, message.topic.c_str(),
+                                  static_cast<int>(message.payload.size()), message.payload.data(), 1, true);
   // The library delivers it once there is a connection again.
   if (code == MOSQ_ERR_SUCCESS || code == MOSQ_ERR_NO_CONN || code == MOSQ_ERR_CONN_LOST ||
       code == MOSQ_ERR_ERRNO)

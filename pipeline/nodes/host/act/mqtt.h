@@ -21,8 +21,9 @@ namespace runnel::pipeline {
 // unique and the same in every run. While the broker is unreachable, up to `queue` records wait; further ones
 // replace the oldest or are dropped.
 //
-// With `discovery` it makes itself known to Home Assistant, whenever it has connected: retained messages describe
-// it, and its availability is a retained message and its last will. `forget` removes them at the end.
+// With `discovery` it makes itself known to Home Assistant, whenever it has connected: retained messages
+// describe it, and its availability is a retained message and its last will. `forget` removes them at the
+// end.
 class Mqtt final : public Action {
  public:
   static const NodeType type;

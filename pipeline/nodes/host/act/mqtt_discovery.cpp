@@ -13,14 +13,37 @@ namespace runnel::pipeline {
 namespace {
 
 // Of binary sensors, as Home Assistant lists them.
-constexpr std::array<std::string_view, 28> kDeviceClasses = {
-    "battery", "battery_charging", "carbon_monoxide", "cold",   "connectivity", "door",  "garage_door",
-    "gas",     "heat",             "light",           "lock",   "moisture",     "motion", "moving",
-    "occupancy", "opening",        "plug",            "power",  "presence",     "problem", "running",
-    "safety",  "smoke",            "sound",           "tamper", "update",       "vibration", "window"};
+constexpr std::array<std::string_view, 28> kDeviceClasses = {"battery",
+                                                             "battery_charging",
+                                                             "carbon_monoxide",
+                                                             "cold",
+                                                             "connectivity",
+                                                             "door",
+                                                             "garage_door",
+                                                             "gas",
+                                                             "heat",
+                                                             "light",
+                                                             "lock",
+                                                             "moisture",
+                                                             "motion",
+                                                             "moving",
+                                                             "occupancy",
+                                                             "opening",
+                                                             "plug",
+                                                             "power",
+                                                             "presence",
+                                                             "problem",
+                                                             "running",
+                                                             "safety",
+                                                             "smoke",
+                                                             "sound",
+                                                             "tamper",
+                                                             "update",
+                                                             "vibration",
+                                                             "window"};
 
-// Ids and levels of topics have letters, digits, _ and - only. Bytes of other letters become their number, so that
-// different labels stay different.
+// Ids and levels of topics have letters, digits, _ and - only. Bytes of other letters become their number, so
+// that different labels stay different.
 std::string id_of(std::string_view text) {
   std::string id;
   for (const char letter : text) {
@@ -116,7 +139,8 @@ Status check_discovery(const DiscoverySettings& settings) {
   if (std::find(kDeviceClasses.begin(), kDeviceClasses.end(), settings.device_class) ==
       kDeviceClasses.end()) {
     Status status(Code::invalid_argument);
-    status << "device_class=" << settings.device_class << ": expected one of Home Assistant's for binary sensors:";
+    status << "device_class=" << settings.device_class
+           << ": expected one of Home Assistant's for binary sensors:";
     for (const std::string_view known : kDeviceClasses) status << " " << known;
     return status;
   }
@@ -142,7 +166,8 @@ std::vector<MqttMessage> discovery_messages(const DiscoverySettings& settings) {
     return writer.take();
   }
   std::string types = "[";
-  for (const std::string& label : settings.labels) types += (types.size() > 1 ? "," : "") + json_string(label);
+  for (const std::string& label : settings.labels)
+    types += (types.size() > 1 ? "," : "") + json_string(label);
   writer.add("event", "heard",
              writer.entity("heard", "Heard")
                  .text("icon", "mdi:ear-hearing")
@@ -151,12 +176,12 @@ std::vector<MqttMessage> discovery_messages(const DiscoverySettings& settings) {
                  .text("value_template",
                        "{% if value_json.type == 'event' %}{{ dict(value_json, "
                        "event_type=value_json.label) | to_json }}{% endif %}"));
-  writer.add("sensor", "latest",
-             writer.entity("latest", "Latest")
-                 .text("icon", "mdi:label")
-                 .text("value_template",
-                       "{{ value_json.label if value_json.type == 'event' else this.state }}")
-                 .text("json_attributes_topic", settings.topic));
+  writer.add(
+      "sensor", "latest",
+      writer.entity("latest", "Latest")
+          .text("icon", "mdi:label")
+          .text("value_template", "{{ value_json.label if value_json.type == 'event' else this.state }}")
+          .text("json_attributes_topic", settings.topic));
   const std::string hold = std::to_string(std::max<long>(1, std::lround(settings.hold)));
   for (const std::string& label : settings.labels) {
     writer.add("binary_sensor", id_of(label),

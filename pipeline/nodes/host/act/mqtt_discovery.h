@@ -31,8 +31,9 @@ std::string availability_topic(std::string_view topic);
 // Checks the settings. Errors: invalid_argument, naming the parameter of the node mqtt.
 Status check_discovery(const DiscoverySettings& settings);
 
-// The retained messages that make the device known: for labels an `event` with all of them, a `sensor` with the
-// latest, and a `binary_sensor` for each; for texts a `sensor`. The same messages without payload remove it.
+// The retained messages that make the device known: for labels an `event` with all of them, a `sensor` with
+// the latest, and a `binary_sensor` for each; for texts a `sensor`. The same messages without payload remove
+// it.
 std::vector<MqttMessage> discovery_messages(const DiscoverySettings& settings);
 
 }  // namespace runnel::pipeline

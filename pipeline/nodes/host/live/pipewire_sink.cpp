@@ -33,7 +33,8 @@ const NodeType PipeWireSink::type = {
 Status PipeWireSink::prepare(NodeContext& context) noexcept {
   const std::int64_t rate = context.input.clock.rate();
   if (rate == 0 || rate > kMostRate)
-    return Status(Code::unsupported) << "pipewire plays a whole number of samples per second, up to " << kMostRate;
+    return Status(Code::unsupported) << "pipewire plays a whole number of samples per second, up to "
+                                     << kMostRate;
   if (context.input.channels > kMostChannels)
     return Status(Code::unsupported) << "pipewire plays up to " << kMostChannels << " channels, "
                                      << context.input_label << " gives " << context.input.channels;
@@ -59,13 +60,15 @@ Status PipeWireSink::process(const Block& in, Output&) noexcept {
 
 Status PipeWireSink::finish() noexcept { return output_->drain(); }
 
-std::int64_t PipeWireSink::underruns() const noexcept { return output_ == nullptr ? 0 : output_->underruns(); }
+std::int64_t PipeWireSink::underruns() const noexcept {
+  return output_ == nullptr ? 0 : output_->underruns();
+}
 
 Text PipeWireSink::note() const noexcept {
   Text text;
   if (underruns() > 0)
-    text << "PipeWire stream " << label << " fell silent " << underruns() << (underruns() == 1 ? " time" : " times")
-         << ": sound did not come in time";
+    text << "PipeWire stream " << label << " fell silent " << underruns()
+         << (underruns() == 1 ? " time" : " times") << ": sound did not come in time";
   return text;
 }
 

@@ -1,4 +1,5 @@
-// Home Assistant's discovery over a real broker: what it needs to show a device, whether we are there, and its removal.
+// Home Assistant's discovery over a real broker: what it needs to show a device, whether we are there, and
+// its removal.
 #include "pipeline/nodes/host/act/mqtt_discovery.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +38,8 @@ class House {
     session_ = mosquitto_new(nullptr, true, this);
     mosquitto_threaded_set(session_, true);
     mosquitto_connect_callback_set(session_, [](mosquitto* session, void*, int) {
-      for (const char* topic : {"homeassistant/#", "house/#"}) mosquitto_subscribe(session, nullptr, topic, 1);
+      for (const char* topic : {"homeassistant/#", "house/#"})
+        mosquitto_subscribe(session, nullptr, topic, 1);
     });
     mosquitto_message_callback_set(session_, [](mosquitto*, void* self, const mosquitto_message* message) {
       auto& house = *static_cast<House*>(self);
@@ -95,7 +97,8 @@ class House {
 };
 
 constexpr const char* kDevice =
-    "topic=house/kitchen client=kitchen discovery=homeassistant device=\"The kitchen\" labels=\"yes,no,it's\" ";
+    "topic=house/kitchen client=kitchen discovery=homeassistant device=\"The kitchen\" "
+    "labels=\"yes,no,it's\" ";
 
 class MqttDiscovery : public testing::Test {
  protected:
@@ -114,7 +117,8 @@ class MqttDiscovery : public testing::Test {
     options.nodes = test_nodes();
     options.tick = 160;
     auto graph = Graph::build(
-        "lossy ! events ! mqtt broker=127.0.0.1:" + std::to_string(broker_.port()) + " " + parameters, options);
+        "lossy ! events ! mqtt broker=127.0.0.1:" + std::to_string(broker_.port()) + " " + parameters,
+        options);
     EXPECT_TRUE(graph.ok()) << graph.status().text();
     return graph.ok() ? std::move(*graph) : nullptr;
   }
@@ -155,7 +159,8 @@ TEST_F(MqttDiscovery, AHouseThatStartsLaterKnowsTheDevice) {
                                            "homeassistant/binary_sensor/kitchen/yes/config",
                                            "homeassistant/event/kitchen/heard/config",
                                            "homeassistant/sensor/kitchen/latest/config"));
-  EXPECT_EQ(found.at("homeassistant/event/kitchen/heard/config").at("event_types"), Json({"yes", "no", "it's"}));
+  EXPECT_EQ(found.at("homeassistant/event/kitchen/heard/config").at("event_types"),
+            Json({"yes", "no", "it's"}));
   const Json& yes = found.at("homeassistant/binary_sensor/kitchen/yes/config");
   EXPECT_EQ(yes.at("device_class"), "sound");
   EXPECT_EQ(yes.at("off_delay"), 2);
@@ -250,7 +255,8 @@ TEST_F(MqttDiscovery, ADeviceIsRemovedOnRequest) {
   House house(broker_.port());
   EXPECT_TRUE(house.sees("house/cellar/availability", "offline"));
   EXPECT_TRUE(house.soon([](const auto& known) { return configs(known).size() == 3; }));
-  for (const auto& [topic, payload] : house.known()) EXPECT_EQ(topic.find("kitchen"), std::string::npos) << topic;
+  for (const auto& [topic, payload] : house.known())
+    EXPECT_EQ(topic.find("kitchen"), std::string::npos) << topic;
 }
 
 TEST_F(MqttDiscovery, RefusesWhatAHouseCouldNotUse) {
@@ -260,7 +266,8 @@ TEST_F(MqttDiscovery, RefusesWhatAHouseCouldNotUse) {
     return failure_of("lossy ! events ! mqtt discovery=homeassistant " + parameters, options);
   };
   EXPECT_THAT(refused("topic=a/{label}"), HasSubstr("expected one topic for all records"));
-  EXPECT_THAT(refused("device_class=noise"), HasSubstr("device_class=noise: expected one of Home Assistant's"));
+  EXPECT_THAT(refused("device_class=noise"),
+              HasSubstr("device_class=noise: expected one of Home Assistant's"));
   EXPECT_THAT(refused("labels=\"a b,a_b\""), HasSubstr("the label a_b has the same id as another one, a_b"));
   EXPECT_THAT(failure_of("lossy ! events ! mqtt discovery=a/#", options), HasSubstr("without + and #"));
 }
