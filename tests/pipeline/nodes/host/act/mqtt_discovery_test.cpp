@@ -231,6 +231,8 @@ TEST_F(MqttDiscovery, ALostProgramIsNotAvailable) {
 TEST_F(MqttDiscovery, ABrokerThatHasForgottenEverythingIsToldAgain) {
   broker_.start();
   const auto graph = build(std::string(kDevice) + "retry=1");
+  bool done = false;
+  ASSERT_TRUE(graph->step(done).ok());  // starts it
   {
     House house(broker_.port());
     EXPECT_TRUE(house.sees("house/kitchen/availability", "online"));
