@@ -21,7 +21,7 @@ namespace {
 bool flush_output() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return true;
-  if (!runnel::apps::said_no_stdout()) runnel::apps::say(runnel::apps::kNoStdout);
+  runnel::apps::say("stdout cannot be written");
   return false;
 }
 

@@ -23,10 +23,6 @@ int refuse(const Status& wrong);
 // Prints a message on stderr.
 void say(std::string_view text);
 
-// What a verb says that could not write its answer. The program says it at its end where no verb has: once.
-inline constexpr std::string_view kNoStdout = "stdout cannot be written";
-[[nodiscard]] bool said_no_stdout();
-
 // How to read a model: the same options in every verb that takes one, by name or file.
 struct ModelFlags {
   std::string target, member, key_file;

@@ -51,7 +51,7 @@ Status run_pipe(batch::Worker& worker) {
     if (!*more) break;
     const std::string answer = batch::answer(line, worker, totals);
     if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0)
-      return Status(Code::io_error, kNoStdout);
+      return Status(Code::io_error, "stdout cannot be written");
   }
   return {};  // a failed recording gets an answer, too
 }

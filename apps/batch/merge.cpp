@@ -41,7 +41,7 @@ Status run_merge(const MergeCall& call) {
   const auto write = [&](std::string_view text) -> Status {
     if (file) return file->write(text);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-      return Status(Code::io_error, kNoStdout);
+      return Status(Code::io_error, "stdout cannot be written");
     return {};
   };
   std::optional<batch::IndexFiles> index;

@@ -45,7 +45,7 @@ class ProgressTeller {
 
 Status write_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
-  return Status(Code::io_error, kNoStdout);
+  return Status(Code::io_error, "stdout cannot be written");
 }
 
 Status failures_of(const batch::Totals& totals) {
