@@ -27,11 +27,15 @@ using pipeline::SoundOutput;
 constexpr std::int64_t kRingFrames = std::int64_t{1} << 15;
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr int kWaitMilliseconds = 100;
+// In a graph that computes as fast as it can: waits until a cycle may be silent after all.
+constexpr int kFreewheelWaits = 50;
 
 class Output final : public SoundOutput {
  public:
   Output() = default;
   ~Output() override {
+    leaving_.store(true, std::memory_order_release);
+    filled_.up();
     if (loop_ != nullptr) pw_thread_loop_stop(loop_);
     if (stream_ != nullptr) pw_stream_destroy(stream_);
     if (loop_ != nullptr) pw_thread_loop_destroy(loop_);
@@ -60,6 +64,7 @@ class Output final : public SoundOutput {
   Status drain() override {
     begun_ = std::chrono::steady_clock::now();
     ending_.store(true, std::memory_order_release);
+    filled_.up();
     while (!stopped() && read_.load(std::memory_order_acquire) < written_.load(std::memory_order_relaxed))
       RUNNEL_TRY(wait_for_player());
     // What the graph has taken is played by now, or in the cycle that comes.
@@ -123,6 +128,7 @@ class Output final : public SoundOutput {
       done += piece;
     }
     written_.store(written + count, std::memory_order_release);
+    if (count > 0) filled_.up();
     return count;
   }
 
@@ -207,7 +213,22 @@ class Output final : public SoundOutput {
     wake_.up();
   }
 
+  // A graph that runs as fast as it can (freewheeling) is no real time: it waits for us.
+  void wait_for_samples(std::int64_t wanted) const {
+    if (clock_ == nullptr || (clock_->clock.flags & SPA_IO_CLOCK_FLAG_FREEWHEEL) == 0) return;
+    for (int i = 0; i < kFreewheelWaits; ++i) {
+      const bool enough =
+          written_.load(std::memory_order_acquire) - read_.load(std::memory_order_relaxed) >= wanted;
+      if (enough || ending_.load(std::memory_order_acquire) || leaving_.load(std::memory_order_acquire))
+        return;
+      pollfd one{filled_.descriptor(), POLLIN, 0};
+      poll(&one, 1, kWaitMilliseconds);
+      filled_.clear();
+    }
+  }
+
   void fill(float* to, std::int64_t wanted) {
+    wait_for_samples(wanted);
     const std::int64_t read = read_.load(std::memory_order_relaxed);
     const std::int64_t there = written_.load(std::memory_order_acquire) - read;
     const bool ending = ending_.load(std::memory_order_acquire);
@@ -248,11 +269,11 @@ class Output final : public SoundOutput {
   pw_thread_loop* loop_ = nullptr;
   pw_stream* stream_ = nullptr;
   pw_stream_events events_{};
-  pipeline::Wake wake_;
+  pipeline::Wake wake_, filled_;
   std::vector<float> ring_;
   std::atomic<std::int64_t> written_{0}, read_{0};  // frames since the start; frame i is at i % kRingFrames
   std::atomic<std::int64_t> underruns_{0}, cycles_{0};
-  std::atomic<bool> ending_{false}, drained_{false};
+  std::atomic<bool> ending_{false}, drained_{false}, leaving_{false};
   std::chrono::steady_clock::time_point begun_;
   std::mutex mutex_;
   std::string broken_;  // under mutex_: why it plays no more
