@@ -117,7 +117,7 @@ TEST(Jack, AProgramForItIsHeardBitForBit) {
       }
       return !found.empty();
     })) << text_in(folder.path() / "ears.err");
-    EXPECT_EQ(found, "ears:input_MONO");
+    EXPECT_EQ(found, "runnel/ears:input_MONO") << "the name of the program, and of its stream";
     EXPECT_EQ(jack.connect(client, "player:out", found.c_str()), 0);
     player.plays = true;
     EXPECT_TRUE(soon([&] { return player.played == player.samples.size(); }));
