@@ -17,14 +17,17 @@ namespace runnel::apps {
 
 std::atomic<bool> stop_requested{false};
 
+bool is_graph(const std::string& text) {
+  return text.find('!') != std::string::npos || text.ends_with(".rnlg");
+}
+
 Result<std::string> text_between(const ModelGraph& graph, compiler::FileLoader& loader) {
-  const bool is_file = graph.model.ends_with(".rnlg");
-  if (is_file || graph.model.find('!') != std::string::npos) {
+  if (is_graph(graph.model)) {
     if (!graph.front_end.empty() || !graph.decision.empty() || graph.chunk > 0) {
       return Status(Code::invalid_argument,
                     "--front-end, --decision and --chunk are for models; a graph says these itself");
     }
-    return is_file ? read_small_file(graph.model) : graph.model;
+    return graph.model.ends_with(".rnlg") ? read_small_file(graph.model) : graph.model;
   }
   const auto model = loader.load(graph.model);
   for (const std::string& note : loader.take_notes()) say(note);

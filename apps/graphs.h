@@ -26,6 +26,9 @@ void add_tail_flag(Verb verb, double& tail);
 // --threads: of a graph.
 void add_graph_threads_flag(Verb verb, int& threads);
 
+// Whether what a verb was given as its model is a graph: a text with "!", or a .rnlg file.
+bool is_graph(const std::string& text);
+
 // The graph between samples and events that a verb was given as its model: a text with "!", a .rnlg file, or
 // a model with its front end and decision. Errors: those of reading and loading; invalid_argument for texts
 // and chunks beside a graph, which states them itself.

@@ -131,7 +131,18 @@ void add_action_flags(Verb verb, ListenCall& call) {
           "Publish events under this topic, which may contain {label} and the other fields (may be repeated)")
       .take_all()
       .default_str("");
-  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT").needs(verb.find("--mqtt"));
+  const Option mqtt = verb.find("--mqtt");
+  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT").needs(mqtt);
+  const Option discovery =
+      verb.option("--discovery", call.discovery,
+                  "Make the topics known to Home Assistant below this prefix, homeassistant there")
+          .needs(mqtt);
+  verb.option("--device-name", call.discovery_device, "Name of the device in Home Assistant")
+      .needs(discovery);
+  verb.option("--device-class", call.device_class,
+              "What its binary sensors sense: sound, motion, vibration, problem, ...")
+      .needs(discovery);
+  verb.flag("--forget", call.forget, "Remove the device from Home Assistant at the end").needs(discovery);
   const Option record =
       verb.option("--record", call.record, "Write the sound around every event to this folder");
   verb.option("--before", call.before, "Seconds of sound to keep before an event")

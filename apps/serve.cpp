@@ -1,8 +1,11 @@
 // runnel serve: many concurrent streams over TCP.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <thread>
 
 #include "apps/graphs.h"
 #include "apps/page.h"
@@ -10,6 +13,7 @@
 #include "pipeline/host/json.h"
 #include "services/serve/metrics_page.h"
 #include "services/serve/server.h"
+#include "services/wyoming/server.h"
 
 namespace runnel::apps {
 namespace {
@@ -21,9 +25,13 @@ struct ServeCall {
   serve::ServerOptions server;
   double gather = 10, greeting = 5, idle = 30, drain = 10;
   std::int64_t longest_message = 1 << 18;
+  std::string wyoming, language = "en";
+  std::vector<std::string> also;  // further models of Wyoming
+  bool wyoming_open = false;
 };
 
 serve::Server* running = nullptr;
+wyoming::Server* running_wyoming = nullptr;
 
 // Raises the limit of open sockets to the system's maximum.
 void raise_socket_limit() {
@@ -33,21 +41,70 @@ void raise_socket_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void stop_on_signals(serve::Server& server) {
+void stop_on_signals(serve::Server& server, wyoming::Server* home) {
   running = &server;
+  running_wyoming = home;
   struct sigaction action = {};
-  action.sa_handler = [](int) { running->stop(); };
+  action.sa_handler = [](int) {
+    running->stop();
+    if (running_wyoming != nullptr) running_wyoming->stop();
+  };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
-Status run_serve(const ServeCall& call) {
+// The addresses of a call, which are checked before anything is loaded.
+struct Addresses {
+  net::Address listen, metrics, wyoming;
+};
+
+Status parse_addresses(const ServeCall& call, Addresses& addresses) {
+  RUNNEL_ASSIGN(addresses.listen, net::Address::parse(call.listen));
+  if (!call.metrics.empty()) {
+    RUNNEL_ASSIGN(addresses.metrics, net::Address::parse(call.metrics));
+  }
+  if (!call.wyoming.empty()) {
+    RUNNEL_ASSIGN(addresses.wyoming, net::Address::parse(call.wyoming));
+  }
+  return {};
+}
+
+// The name by which clients of Wyoming know a model or graph.
+std::string name_of(const std::string& model) {
+  if (model.find('!') != std::string::npos) return "graph";
+  return std::filesystem::path(model).stem().string();
+}
+
+Result<std::unique_ptr<wyoming::Server>> wyoming_server(const ServeCall& call, const net::Address& address,
+                                                        const serve::ServerOptions& serve,
+                                                        compiler::FileLoader& loader) {
+  wyoming::ServerOptions options;
+  options.address = address;
+  options.open = call.wyoming_open;
+  options.language = call.language;
+  options.graph = serve.graph;
+  options.longest_message = serve.longest_message;
+  options.idle = serve.idle;
+  options.drain = serve.drain;
+  options.max_clients = std::min(serve.max_streams, 1024);
+  options.models.push_back({name_of(call.graph.model), serve.around});
+  for (const std::string& model : call.also) {
+    ServeCall other;
+    other.graph.model = model;
+    other.graph.chunk = is_graph(model) ? 0 : call.graph.chunk;
+    RUNNEL_ASSIGN(const std::string around, text_between(other, loader));
+    options.models.push_back({name_of(model), around});
+  }
+  return wyoming::Server::make(std::move(options));
+}
+
+Status run_serve(const ServeCall& call, const Addresses& addresses) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   serve::ServerOptions options = call.server;
   RUNNEL_ASSIGN(options.around, text_between(call.graph, loader));
-  RUNNEL_ASSIGN(options.address, net::Address::parse(call.listen));
+  options.address = addresses.listen;
   RUNNEL_ASSIGN(options.token, token_of(call.token_file));
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
@@ -63,18 +120,31 @@ Status run_serve(const ServeCall& call) {
   RUNNEL_ASSIGN(const std::unique_ptr<serve::Server> server, serve::Server::make(options));
   std::unique_ptr<serve::MetricsPage> page;
   if (!call.metrics.empty()) {
-    RUNNEL_ASSIGN(const net::Address at, net::Address::parse(call.metrics));
-    RUNNEL_ASSIGN(page, serve::MetricsPage::start(at, options.token, [&] {
+    RUNNEL_ASSIGN(page, serve::MetricsPage::start(addresses.metrics, options.token, [&] {
                     return server->metrics().prometheus(options.max_streams);
                   }));
   }
-  stop_on_signals(*server);
+  std::unique_ptr<wyoming::Server> home;
+  if (!call.wyoming.empty()) {
+    RUNNEL_ASSIGN(home, wyoming_server(call, addresses.wyoming, options, loader));
+  }
+  stop_on_signals(*server, home.get());
   const std::string metrics =
       page == nullptr ? "null" : pipeline::json_string("http://" + page->address().text() + "/metrics");
-  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s}\n",
-              pipeline::json_string(server->address().text()).c_str(), metrics.c_str());
+  const std::string wyoming =
+      home == nullptr ? "" : ",\"wyoming\":" + pipeline::json_string(home->address().text());
+  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s%s}\n",
+              pipeline::json_string(server->address().text()).c_str(), metrics.c_str(), wyoming.c_str());
   std::fflush(stdout);
-  const Status status = server->run();
+  Status of_home;
+  std::thread at_home;
+  if (home != nullptr) at_home = std::thread([&] { of_home = home->run(); });
+  Status status = server->run();
+  if (home != nullptr) {
+    at_home.join();
+    std::printf("%s\n", home->summary().c_str());
+    if (status.ok()) status = of_home;
+  }
   page.reset();
   std::printf("%s\n", server->summary().c_str());
   return status;
@@ -120,9 +190,27 @@ void add_serve(Verb verb, int& exit_code) {
   verb.option("--longest-message", call->longest_message, "Most bytes per message").range(4096, 1 << 24);
   verb.option("--front-end", call->graph.front_end, "Graph text before the model (default: the model's own)");
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
+  const Option wyoming =
+      verb.option("--wyoming", call->wyoming,
+                  "IP:PORT for the Wyoming protocol, by which Home Assistant asks for words, voices and "
+                  "texts; port 0: any free port");
+  verb.option("--also", call->also,
+              "A further model or graph for clients of --wyoming, by its name (may be repeated)")
+      .take_all()
+      .default_str("")
+      .needs(wyoming);
+  verb.option("--language", call->language, "Language of the models, as clients of --wyoming are told")
+      .needs(wyoming);
+  verb.flag("--wyoming-open", call->wyoming_open,
+            "Let other machines use --wyoming, which has no password: in networks that you trust")
+      .needs(wyoming);
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
-    if (const Status status = run_serve(*call); !status.ok()) exit_code = fail(status);
+    Addresses addresses;
+    if (const Status wrong = parse_addresses(*call, addresses); !wrong.ok())
+      exit_code = refuse(wrong);
+    else if (const Status status = run_serve(*call, addresses); !status.ok())
+      exit_code = fail(status);
   });
 }
 

@@ -23,6 +23,12 @@ int refuse(const Status& wrong) {
 }
 
 void say(std::string_view text) {
+  // A verb may have said it of its own answer when the end of the program finds it, too.
+  if (text.find("stdout cannot be written") != std::string_view::npos) {
+    static bool said = false;
+    if (said) return;
+    said = true;
+  }
   std::string line(text);
   // Names come from outside: control characters are replaced, so that a message stays one line (as in
   // Status).

@@ -25,7 +25,7 @@ packages_for() {
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;
     gstreamer) echo "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good" ;;
-    pipewire) echo "libpipewire-0.3-dev pipewire pipewire-bin" ;;
+    pipewire) echo "libpipewire-0.3-dev pipewire pipewire-bin pipewire-jack" ;;
     nats) echo "libnats-dev nats-server" ;;
     wasm) echo "emscripten googletest nodejs python3" ;;
     package) echo "dpkg-dev fakeroot gzip" ;;

@@ -34,11 +34,15 @@ constexpr std::size_t kSlots = 128;
 constexpr std::size_t kMostChannels = 64;
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr int kWaitMilliseconds = 100;
+// In a graph that computes as fast as it can: waits until samples are dropped after all.
+constexpr int kFreewheelWaits = 50;
 
 class Input final : public SoundInput {
  public:
   Input() = default;
   ~Input() override {
+    leaving_.store(true, std::memory_order_release);
+    released_.up();
     if (loop_ != nullptr) pw_thread_loop_stop(loop_);
     if (stream_ != nullptr) pw_stream_destroy(stream_);
     if (loop_ != nullptr) pw_thread_loop_destroy(loop_);
@@ -85,6 +89,7 @@ class Input final : public SoundInput {
     piece.lost = slot->first - position_;
     position_ = slot->first + slot->count;
     ring_.release();
+    released_.up();
     return piece;
   }
 
@@ -223,11 +228,25 @@ class Input final : public SoundInput {
     pw_stream_queue_buffer(stream_, buffer);
   }
 
+  // A graph that runs as fast as it can (freewheeling) is no real time: it waits for us. Null: no room.
+  CaptureRing::Slot* room() {
+    CaptureRing::Slot* slot = ring_.writable();
+    if (clock_ == nullptr || (clock_->clock.flags & SPA_IO_CLOCK_FLAG_FREEWHEEL) == 0) return slot;
+    for (int i = 0; i < kFreewheelWaits && slot == nullptr && !leaving_.load(std::memory_order_acquire);
+         ++i) {
+      pollfd one{released_.descriptor(), POLLIN, 0};
+      poll(&one, 1, kWaitMilliseconds);
+      released_.clear();
+      slot = ring_.writable();
+    }
+    return slot;
+  }
+
   void take(const std::byte* samples, std::size_t frames, std::size_t stride) {
     if (frames == 0) return;
     captured_ += lost_before();
     last_frames_ = static_cast<std::int64_t>(frames);
-    if (CaptureRing::Slot* const slot = ring_.writable(); slot != nullptr) {
+    if (CaptureRing::Slot* const slot = room(); slot != nullptr) {
       slot->first = captured_;
       slot->count = last_frames_;
       std::memcpy(slot->data, samples, frames * stride);
@@ -266,7 +285,7 @@ class Input final : public SoundInput {
   pw_thread_loop* loop_ = nullptr;
   pw_stream* stream_ = nullptr;
   pw_stream_events events_{};
-  pipeline::Wake wake_;
+  pipeline::Wake wake_, released_;
   Shape shape_;
   CaptureRing ring_;
   std::vector<std::byte> samples_;
@@ -274,7 +293,7 @@ class Input final : public SoundInput {
   std::mutex mutex_;
   std::string broken_;                    // under mutex_: why there is no more sound
   std::int32_t rate_ = 0, channels_ = 0;  // under mutex_, and constant once ready
-  std::atomic<bool> ready_{false};
+  std::atomic<bool> ready_{false}, leaving_{false};
   std::atomic<std::int32_t> period_{0};
   // Of the real-time thread.
   spa_io_position* clock_ = nullptr;

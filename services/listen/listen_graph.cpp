@@ -25,8 +25,13 @@ std::string sinks_of(const ListenOptions& options) {
   const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };
   for (const std::string& command : options.commands) add("command" + with("run", command));
   for (const std::string& to : options.sends) add("send" + with("to", to));
+  const std::string known =
+      options.discovery.empty()
+          ? ""
+          : with("discovery", options.discovery) + with("device", options.discovery_device) +
+                with("device_class", options.device_class) + (options.forget ? " forget=true" : "");
   for (const std::string& topic : options.topics)
-    add("mqtt" + with("broker", options.broker) + with("topic", topic));
+    add("mqtt" + with("broker", options.broker) + with("topic", topic) + known);
   if (!options.record.empty())
     add("record" + with("folder", options.record) + with("before", options.before) +
         with("after", options.after));

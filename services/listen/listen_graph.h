@@ -29,9 +29,13 @@ struct ListenOptions {
 
   std::vector<std::string> commands, sends, topics;  // for every event: programs, addresses, MQTT topics
   std::string broker = "127.0.0.1:1883";             // MQTT, HOST:PORT
-  std::string record;                                // folder for the sound around events; empty: none
-  double before = 1, after = 1;                      // seconds of that sound
-  bool no_json = false;                              // no JSON lines of events on stdout
+  // Makes each topic known to Home Assistant below this prefix; empty: not. The device's name, and the class
+  // of its binary sensors.
+  std::string discovery, discovery_device = "runnel", device_class = "sound";
+  bool forget = false;           // removes it at the end
+  std::string record;            // folder for the sound around events; empty: none
+  double before = 1, after = 1;  // seconds of that sound
+  bool no_json = false;          // no JSON lines of events on stdout
 };
 
 // The whole graph, "SOURCE ! AROUND ! SINKS", for `around` = "FRONT END ! infer ... ! DECISION" (text_around

@@ -90,6 +90,22 @@ TEST_F(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
   }
 }
 
+// Some verbs see it themselves, others leave it to the end of the program.
+TEST_F(Cli, AnAnswerThatCannotBeWrittenIsSaidOnce) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "SKIPPED: there is no /dev/full";
+  const std::string wav = recording();
+  for (const std::string& arguments : std::vector<std::string>{
+           "batch '" + model() + "' '" + wav + "' -o -", "listen '" + model() + "' --wav '" + wav + "'"}) {
+    const Output output = runnel::test::run_program(
+        {"/bin/sh", "-c", "'" + runnel::test::program() + "' " + arguments + " > /dev/full"});
+    EXPECT_EQ(output.exit_code, 1) << arguments;
+    const std::string said = "stdout cannot be written";
+    const std::size_t first = output.err.find(said);
+    EXPECT_NE(first, std::string::npos) << arguments << ": " << output.err;
+    EXPECT_EQ(output.err.find(said, first + 1), std::string::npos) << output.err;
+  }
+}
+
 // What the binary is licensed under follows from what is linked into it.
 TEST_F(Cli, VersionSaysWhenFftwIsLinked) {
   const auto libraries = runnel::test::run_program({"ldd", runnel::test::program()});
@@ -108,6 +124,11 @@ TEST_F(Cli, WrongCallsAreSaidInOneLine) {
   refusal({"listen", model(), "--dvice", "x"}, "--dvice");
   refusal({"run", "null", "--on-gap", "never"}, "--on-gap");
   EXPECT_EQ(call({"check"}).exit_code, 2);
+  // An address is part of the call.
+  for (const char* option : {"--listen", "--metrics", "--wyoming"}) {
+    refusal({"serve", model(), option, "127.0.0.1"}, "address \"127.0.0.1\": expected IP:PORT");
+    EXPECT_EQ(call({"serve", model(), option, "127.0.0.1"}).exit_code, 2) << option;
+  }
   EXPECT_EQ(call({"check"}).out, "");
 }
 

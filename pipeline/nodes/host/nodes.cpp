@@ -18,6 +18,7 @@
 #include "pipeline/nodes/host/live/gst.h"
 #include "pipeline/nodes/host/live/iio.h"
 #include "pipeline/nodes/host/live/pipewire.h"
+#include "pipeline/nodes/host/live/pipewire_sink.h"
 #include "pipeline/nodes/host/model/live_infer.h"
 #include "pipeline/nodes/host/table/csv_source.h"
 #ifdef RUNNEL_HAVE_MQTT
@@ -65,6 +66,7 @@ NodeTable host_nodes() noexcept {
 #ifdef RUNNEL_HAVE_PORTAUDIO
     all.push_back(&PortAudioSink::type);
 #endif
+    all.push_back(&PipeWireSink::type);
 #ifdef RUNNEL_HAVE_MQTT
     all.push_back(&Mqtt::type);
 #endif

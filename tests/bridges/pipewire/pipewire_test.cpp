@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -204,6 +205,111 @@ TEST(PipeWire, WithoutADaemonOrANodeThereIsASentence) {
   own.kill();
   EXPECT_THAT(refused(""), HasSubstr("PipeWire: cannot connect to the daemon"));
   EXPECT_FALSE(fs::exists(file));
+}
+
+// runnel's own stream that plays, beside the test.
+Beside mouth(const fs::path& wav, const fs::path& folder) {
+  return Beside(
+      {runnel::test::program(), "run", "wav path=" + wav.string() + " ! pipewire target=none label=mouth"},
+      folder / "mouth.out", folder / "mouth.err");
+}
+
+TEST(PipeWire, PlaysWhatItsSourceHearsBitForBit) {
+  NEEDS_PIPEWIRE();
+  OwnPipeWire own;
+  ASSERT_TRUE(own.started()) << text_in(own.folder() / "daemon.err");
+  const std::vector<std::int16_t> samples = tones(2);
+  const fs::path wav = own.folder() / "tones.wav";
+  // A link is not there on both sides in the same cycle, and the listener ends within one.
+  std::vector<std::int16_t> longer(4 * 8192, 0);
+  longer.insert(longer.end(), samples.begin(), samples.end());
+  longer.resize(longer.size() + 2 * 8192);
+  write_wav(wav, longer, 16000);
+  bool whole = false;
+  for (int attempt = 0; attempt < 5 && !whole; ++attempt) {
+    const runnel::test::TemporaryFolder folder;
+    Ears ears(folder.path());
+    Beside playing = mouth(wav, folder.path());
+    ASSERT_TRUE(OwnPipeWire::link("mouth:output_MONO", "ears:input_MONO"))
+        << OwnPipeWire::ports() << text_in(folder.path() / "mouth.err");
+    EXPECT_EQ(playing.wait(), 0) << text_in(folder.path() / "mouth.err");
+    ASSERT_EQ(ears.end(), 0) << ears.err();
+    ears.read();
+    EXPECT_EQ(ears.events, library_hears(ears));
+    const std::vector<std::int16_t> heard = ears.heard();
+    whole = std::search(heard.begin(), heard.end(), samples.begin(), samples.end()) != heard.end();
+  }
+  EXPECT_TRUE(whole) << "in none of five attempts all samples arrived";
+}
+
+TEST(PipeWire, APlayingStreamIsUnpluggedAndMoved) {
+  NEEDS_PIPEWIRE();
+  OwnPipeWire own;
+  ASSERT_TRUE(own.started()) << text_in(own.folder() / "daemon.err");
+  const fs::path wav = own.folder() / "tones.wav";
+  write_wav(wav, tones(60), 16000);
+  const runnel::test::TemporaryFolder folder, others;
+  Ears ears(folder.path());
+  Beside playing = mouth(wav, folder.path());
+  const auto events = [](const Ears& of) {
+    const std::string out = of.out();
+    return std::count(out.begin(), out.end(), '\n');
+  };
+  ASSERT_TRUE(OwnPipeWire::link("mouth:output_MONO", "ears:input_MONO")) << OwnPipeWire::ports();
+  EXPECT_TRUE(soon([&] { return events(ears) > 0; }));
+  EXPECT_TRUE(OwnPipeWire::unlink("mouth:output_MONO", "ears:input_MONO"));
+  EXPECT_TRUE(soon([&] { return OwnPipeWire::ports("-l").find("|->") == std::string::npos; }));
+  EXPECT_TRUE(playing.runs()) << text_in(folder.path() / "mouth.err");
+  ASSERT_EQ(ears.end(), 0) << ears.err();
+  // Somewhere else.
+  Ears second(others.path());
+  ASSERT_TRUE(OwnPipeWire::link("mouth:output_MONO", "ears:input_MONO")) << OwnPipeWire::ports();
+  EXPECT_TRUE(soon([&] { return events(second) > 0; }));
+  playing.signal(SIGINT);
+  EXPECT_EQ(playing.wait(), 0) << text_in(folder.path() / "mouth.err");
+  ASSERT_EQ(second.end(), 0) << second.err();
+}
+
+TEST(PipeWire, StreamsHaveNamesAndIcons) {
+  NEEDS_PIPEWIRE();
+  if (std::string(RUNNEL_PW_DUMP).find('/') == std::string::npos)
+    GTEST_SKIP() << "SKIPPED: no pw-dump, a program of PipeWire (scripts/install.sh pipewire)";
+  OwnPipeWire own;
+  ASSERT_TRUE(own.started()) << text_in(own.folder() / "daemon.err");
+  const fs::path wav = own.folder() / "tones.wav";
+  write_wav(wav, tones(60), 16000);
+  const runnel::test::TemporaryFolder folder;
+  Ears ears(folder.path());
+  Beside playing = mouth(wav, folder.path());
+  ASSERT_TRUE(OwnPipeWire::link("mouth:output_MONO", "ears:input_MONO")) << OwnPipeWire::ports();
+  const auto dump = nlohmann::json::parse(runnel::test::run_program({RUNNEL_PW_DUMP}).out, nullptr, false);
+  ASSERT_TRUE(dump.is_array());
+  std::map<std::string, std::string> icons;
+  for (const auto& object : dump) {
+    if (object.value("type", "") != "PipeWire:Interface:Node") continue;
+    const auto& properties = object.at("info").at("props");
+    if (properties.value("application.name", "") == "runnel")
+      icons[properties.at("node.name")] = properties.value("application.icon-name", "");
+  }
+  EXPECT_EQ(icons, (std::map<std::string, std::string>{{"ears", "audio-input-microphone"},
+                                                       {"mouth", "audio-speakers"}}));
+}
+
+TEST(PipeWire, NobodyWhoTakesSoundIsASentence) {
+  NEEDS_PIPEWIRE();
+  OwnPipeWire own;
+  ASSERT_TRUE(own.started()) << text_in(own.folder() / "daemon.err");
+  const fs::path wav = own.folder() / "tones.wav";
+  write_wav(wav, tones(8), 16000);
+  const auto refused = [&](const std::string& parameters) {
+    const runnel::test::Output output = runnel::test::run_program(
+        {runnel::test::program(), "run", "wav path=" + wav.string() + " ! pipewire " + parameters});
+    EXPECT_EQ(output.exit_code, 1);
+    return output.err;
+  };
+  EXPECT_THAT(refused("target=nobody"), HasSubstr("PipeWire node nobody: took no sound for 5 seconds"));
+  own.kill();
+  EXPECT_THAT(refused(""), HasSubstr("PipeWire: cannot connect to the daemon"));
 }
 
 TEST(PipeWire, DevicesListsItsNodes) {

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/host/late_library.h"
 #include "pipeline/host/live/socket.h"
+#include "pipeline/nodes/decide/detect.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -38,6 +39,17 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Mqtt::ca>(
         "ca", "",
         "file with the CA certificates that verify the broker's: encrypted with TLS; empty: not encrypted"),
+    text_parameter<&Mqtt::discovery>("discovery", "",
+                                     "makes itself known to Home Assistant below this topic, homeassistant "
+                                     "there; empty: not"),
+    text_parameter<&Mqtt::device>("device", "", "discovery: name of the device"),
+    text_parameter<&Mqtt::device_class>(
+        "device_class", "", "discovery: what its binary sensors sense, one of Home Assistant's classes"),
+    parameter<&Mqtt::hold>("hold", "s", 1, 86400, "discovery: a binary sensor switches off after this time"),
+    text_parameter<&Mqtt::labels>("labels", "",
+                                  "discovery: what can be found, separated by commas; empty: the labels of "
+                                  "the decision without silence and unknown"),
+    switch_parameter<&Mqtt::forget>("forget", "discovery: the device is removed at the end"),
     text_parameter<&Mqtt::source>("source", "",
                                   "name in the records; empty: that of the recording or device"),
 };
@@ -45,6 +57,8 @@ constexpr Parameter kParameters[] = {
 constexpr int kDefaultPort = 1883;
 constexpr int kLoopMilliseconds = 500;
 constexpr int kGoodbyeLoops = 4;
+constexpr const char* kOnline = "online";
+constexpr const char* kOffline = "offline";
 // The library's own queue stays short, so that records are dropped here, where they are counted.
 constexpr std::size_t kMaxSent = 20;
 
@@ -54,7 +68,7 @@ constexpr std::size_t kMaxSent = 20;
   F(mosquitto_destroy) F(mosquitto_disconnect) F(mosquitto_disconnect_callback_set) \
   F(mosquitto_lib_cleanup) F(mosquitto_lib_init) F(mosquitto_loop) F(mosquitto_new) F(mosquitto_publish) \
   F(mosquitto_publish_callback_set) F(mosquitto_reconnect_async) F(mosquitto_strerror) \
-  F(mosquitto_threaded_set) F(mosquitto_tls_set) F(mosquitto_username_pw_set)
+  F(mosquitto_threaded_set) F(mosquitto_tls_set) F(mosquitto_username_pw_set) F(mosquitto_will_set)
 // clang-format on
 struct Mosquitto {
   static constexpr const char* kFile = RUNNEL_MOSQUITTO_FILE;
@@ -109,6 +123,36 @@ struct Mqtt::Callbacks {
 
 Mqtt::~Mqtt() { stop(); }
 
+Status Mqtt::prepare(NodeContext& context) noexcept {
+  RUNNEL_TRY(Action::prepare(context));
+  if (discovery.empty()) return {};
+  const auto for_each = [](std::string_view list, const auto& take) {
+    while (!list.empty()) {
+      const std::size_t comma = std::min(list.find(','), list.size());
+      if (comma > 0) take(list.substr(0, comma));
+      list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+  };
+  known_labels_.clear();
+  if (!labels.empty()) {
+    for_each(labels, [&](std::string_view label) { known_labels_.emplace_back(label); });
+  } else {
+    known_labels_.assign(context.input.labels.begin(), context.input.labels.end());
+    for_each(Detect::kUsuallyIgnored, [&](std::string_view label) { std::erase(known_labels_, label); });
+  }
+  return check_discovery(discovery_settings());
+}
+
+DiscoverySettings Mqtt::discovery_settings() const {
+  return {.prefix = discovery,
+          .topic = topic,
+          .id = client_,
+          .name = device,
+          .device_class = device_class,
+          .hold = hold,
+          .labels = known_labels_};
+}
+
 Status Mqtt::configure() noexcept {
   const bool has_port = broker.rfind(':') != std::string_view::npos && broker.back() != ']';
   RUNNEL_ASSIGN(
@@ -153,6 +197,7 @@ Status Mqtt::start() noexcept {
         code != MOSQ_ERR_SUCCESS)
       return refused("ca", code);
   }
+  RUNNEL_TRY(set_will());
   library().mosquitto_connect_callback_set(session_, Callbacks::connect);
   library().mosquitto_disconnect_callback_set(session_, Callbacks::disconnect);
   library().mosquitto_publish_callback_set(session_, Callbacks::publish);
@@ -164,6 +209,49 @@ Status Mqtt::start() noexcept {
     return Status(Code::io_error) << "cannot start a thread: " << error.what();
   }
   return {};
+}
+
+// What the broker says of us when it has lost us.
+Status Mqtt::set_will() {
+  if (discovery.empty()) return {};
+  const std::string offline = kOffline;
+  const int code = library().mosquitto_will_set(session_, availability_topic(topic).c_str(),
+                                                static_cast<int>(offline.size()), offline.data(), 1, true);
+  if (code == MOSQ_ERR_SUCCESS) return {};
+  return Status(Code::io_error) << "topic=" << topic << ": " << library().mosquitto_strerror(code);
+}
+
+// Call with the mutex held, in this and the next two.
+void Mqtt::publish_retained(const Message& message) {
+  int number = 0;
+  const int code =
+      library().mosquitto_publish(session_, &number, message.topic.c_str(),
+                                  static_cast<int>(message.payload.size()), message.payload.data(), 1, true);
+  // The library delivers it once there is a connection again.
+  if (code == MOSQ_ERR_SUCCESS || code == MOSQ_ERR_NO_CONN || code == MOSQ_ERR_CONN_LOST ||
+      code == MOSQ_ERR_ERRNO)
+    retained_.insert(number);
+  else
+    book_.say(std::string(broker) + ": the device was not made known: " + library().mosquitto_strerror(code));
+}
+
+// The broker may have lost what it kept, and its last word about us may be "offline": at every connection.
+void Mqtt::make_known() {
+  if (discovery.empty()) return;
+  for (const Message& message : discovery_messages(discovery_settings())) publish_retained(message);
+  publish_retained({availability_topic(topic), kOnline});
+}
+
+void Mqtt::say_goodbye() {
+  if (discovery.empty()) return;
+  if (!connected_) {
+    if (forget) book_.say(std::string(broker) + ": the device was not removed: there is no connection");
+    return;
+  }
+  if (forget) {
+    for (Message& message : discovery_messages(discovery_settings())) publish_retained({message.topic, ""});
+  }
+  publish_retained({availability_topic(topic), forget ? "" : kOffline});
 }
 
 // (The library's own thread gives up when the broker is away at the start.)
@@ -184,23 +272,30 @@ void Mqtt::work() {
 void Mqtt::connected(int code) {
   const std::lock_guard lock(mutex_);
   connected_ = code == 0;
-  if (connected_) pause_ = 0;
-  if (connected_)
+  if (connected_) {
+    pause_ = 0;
+    make_known();
     publish_waiting();
-  else
+  } else {
     book_.say(std::string(broker) + " refuses the connection: " + library().mosquitto_connack_string(code) +
               "; trying again");
+  }
 }
 
 void Mqtt::disconnected(int code) {
   const std::lock_guard lock(mutex_);
   connected_ = false;
+  all_done_.notify_all();
   if (code != 0)
     book_.say("the connection to " + std::string(broker) + " was lost; records wait until it is back");
 }
 
 void Mqtt::acknowledged(int number) {
   const std::lock_guard lock(mutex_);
+  if (retained_.erase(number) > 0) {
+    if (retained_.empty()) all_done_.notify_all();
+    return;
+  }
   if (sent_.erase(number) == 0) return;
   book_.done();
   publish_waiting();
@@ -275,6 +370,9 @@ Status Mqtt::finish() noexcept {
     std::unique_lock lock(mutex_);
     all_done_.wait_for(lock, std::chrono::duration<double>(linger),
                        [this] { return sent_.empty() && waiting_.empty(); });
+    say_goodbye();
+    all_done_.wait_for(lock, std::chrono::duration<double>(connected_ ? linger : 0),
+                       [this] { return retained_.empty() || !connected_; });
   }
   stop();
   const std::string why = std::string(broker) + ": the time to wait for it (linger) was up";

@@ -2,11 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mosquitto.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -14,7 +12,7 @@
 #include <set>
 #include <thread>
 
-#include "pipeline/host/live/socket.h"
+#include "tests/pipeline/nodes/host/act/broker.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 
@@ -24,80 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using testing::HasSubstr;
-
-std::string broker_program() {
-  for (const char* path : {"/usr/sbin/mosquitto", "/usr/bin/mosquitto", "/usr/local/sbin/mosquitto"}) {
-    if (fs::exists(path)) return path;
-  }
-  return {};
-}
-
-// A port that was free a moment ago.
-std::string free_port() {
-  const auto socket = listen_at(*SocketAddress::parse("tcp:127.0.0.1:0"));
-  const std::string address = local_address(*socket);
-  return address.substr(address.rfind(':') + 1);
-}
-
-// A broker of our own, which remembers sessions across kill -9.
-class Broker {
- public:
-  explicit Broker(const fs::path& folder) : folder_(folder), port_(free_port()) {
-    fs::create_directories(folder / "data");
-    std::ofstream(folder / "mosquitto.conf")
-        << "per_listener_settings true\nlistener " << port_
-        << " 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location "
-        << (folder / "data").string()
-        << "/\nautosave_on_changes true\nautosave_interval 1\nlog_dest none\nuser root\n";
-  }
-  ~Broker() { kill_it(); }
-  // Before start(): a second listener, encrypted, for the user `ears` with this password. Gives its port; the
-  // certificate is certificate().
-  std::string also_guarded(const std::string& password) {
-    const auto tool = [](const std::vector<std::string>& call) {
-      const auto said = runnel::test::run_program(call);
-      EXPECT_EQ(said.exit_code, 0) << call[0] << ": " << said.err;
-    };
-    const std::string key = folder_ / "key.pem", users = folder_ / "users";
-    tool({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker",
-          "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate()});
-    tool({"mosquitto_passwd", "-b", "-c", users, "ears", password});
-    const std::string port = free_port();
-    std::ofstream(folder_ / "mosquitto.conf", std::ios::app)
-        << "listener " << port << " 127.0.0.1\nallow_anonymous false\npassword_file " << users
-        << "\ncertfile " << certificate() << "\nkeyfile " << key << "\n";
-    return port;
-  }
-  [[nodiscard]] std::string certificate() const { return folder_ / "certificate.pem"; }
-  Broker(const Broker&) = delete;
-  Broker& operator=(const Broker&) = delete;
-
-  void start() {
-    child_ = fork();
-    if (child_ == 0) {
-      const std::string configuration = (folder_ / "mosquitto.conf").string();
-      execl(broker_program().c_str(), "mosquitto", "-c", configuration.c_str(), static_cast<char*>(nullptr));
-      _exit(127);
-    }
-    for (int i = 0; i < 200; ++i) {
-      if (connect_to(*SocketAddress::parse("tcp:127.0.0.1:" + port_), 1000).ok()) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    FAIL() << "the broker does not answer";
-  }
-  void kill_it() {
-    if (child_ <= 0) return;
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-    child_ = -1;
-  }
-  [[nodiscard]] int port() const { return std::stoi(port_); }
-
- private:
-  fs::path folder_;
-  std::string port_;
-  pid_t child_ = -1;
-};
 
 // Whoever wants to know: a subscriber with a session of its own that outlives the broker.
 class Subscriber {
@@ -114,15 +38,23 @@ class Subscriber {
     mosquitto_message_callback_set(session_, [](mosquitto*, void* self, const mosquitto_message* message) {
       static_cast<Subscriber*>(self)->take(*message);
     });
-    mosquitto_reconnect_delay_set(session_, 1, 1, false);
+    mosquitto_threaded_set(session_, true);
     mosquitto_connect_async(session_, "127.0.0.1", port, 10);
-    mosquitto_loop_start(session_);
+    // (The library's own thread forgets that it was to leave when it is just connecting again: it would never
+    // end.)
+    thread_ = std::thread([this] {
+      while (!leaving_) {
+        if (mosquitto_loop(session_, 100, 1) == MOSQ_ERR_SUCCESS || leaving_) continue;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        mosquitto_reconnect_async(session_);
+      }
+    });
     for (int i = 0; i < 500 && !subscribed_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_TRUE(subscribed_);
   }
   ~Subscriber() {
-    mosquitto_disconnect(session_);
-    mosquitto_loop_stop(session_, false);
+    leaving_ = true;
+    thread_.join();
     mosquitto_destroy(session_);
     mosquitto_lib_cleanup();
   }
@@ -151,7 +83,8 @@ class Subscriber {
   }
 
   mosquitto* session_ = nullptr;
-  std::atomic<bool> subscribed_{false};
+  std::thread thread_;
+  std::atomic<bool> subscribed_{false}, leaving_{false};
   std::mutex mutex_;
   std::map<std::pair<std::string, double>, int> heard_;
 };
