@@ -11,6 +11,7 @@
 #include "pipeline/host/json.h"
 #include "services/serve/metrics_page.h"
 #include "services/serve/server.h"
+#include "services/serve/web_page.h"
 
 namespace runnel::apps {
 namespace {
@@ -18,8 +19,9 @@ namespace {
 struct ServeCall {
   ModelGraph graph;
   ModelFlags flags;
-  std::string listen = "127.0.0.1:0", metrics, token_file;
+  std::string listen = "127.0.0.1:0", metrics, http, token_file, tls_certificate, tls_key;
   serve::ServerOptions server;
+  int most_web_streams = 64;
   double gather = 10, greeting = 5, idle = 30, drain = 10;
   std::int64_t longest_message = 1 << 18;
 };
@@ -88,14 +90,27 @@ Status run_serve(const ServeCall& call) {
                     return server->metrics().prometheus(options.max_streams);
                   }));
   }
+  std::unique_ptr<serve::WebPage> web;
+  if (!call.http.empty()) {
+    RUNNEL_ASSIGN(const net::Address at, net::Address::parse(call.http));
+    RUNNEL_ASSIGN(web, serve::WebPage::start({.address = at,
+                                              .token = options.token,
+                                              .tls_certificate = call.tls_certificate,
+                                              .tls_key = call.tls_key,
+                                              .most_streams = call.most_web_streams},
+                                             *server));
+    say("page: " + web->origin() + "/" + (options.token.empty() ? "" : "?token=TOKEN"));
+  }
   stop_on_signals(*server);
   const std::string metrics =
       page == nullptr ? "null" : pipeline::json_string("http://" + page->address().text() + "/metrics");
-  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s}\n",
-              pipeline::json_string(server->address().text()).c_str(), metrics.c_str());
+  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s,\"http\":%s}\n",
+              pipeline::json_string(server->address().text()).c_str(), metrics.c_str(),
+              web == nullptr ? "null" : pipeline::json_string(web->origin()).c_str());
   std::fflush(stdout);
   const Status status = server->run();
   page.reset();
+  web.reset();
   std::printf("%s\n", server->summary().c_str());
   return status;
 }
@@ -116,6 +131,14 @@ void add_serve(Verb verb, int& exit_code) {
   verb.option("--metrics", call->metrics,
               "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); requires the token, "
               "too, if there is one");
+  verb.option("--http", call->http,
+              "IP:PORT of a page with the streams, of /metrics, and of streams over WebSocket, /stream (default: "
+              "none); requires the token, too, if there is one");
+  add_tls_flags(verb, call->tls_certificate, call->tls_key);
+  verb.option("--max-web-streams", call->most_web_streams,
+              "Most streams over WebSocket at a time; each has a thread")
+      .range(1, 1000)
+      .needs(verb.find("--http"));
   verb.option("--max-streams", call->server.max_streams,
               "Most streams at a time; further clients are refused")
       .range(1, 65536);

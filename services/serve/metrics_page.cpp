@@ -26,7 +26,8 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& addr
                                            reply.type = "text/plain; version=0.0.4";
                                            reply.body = text();
                                            return reply;
-                                         }}}));
+                                         }}},
+                                       {}));
   return std::unique_ptr<MetricsPage>(std::make_unique<Running>(std::move(server)));
 }
 

@@ -81,7 +81,7 @@ struct Running {
 };
 Running make(const std::string& text, double speed, std::string token = {}) {
   Running made;
-  auto page = LivePage::start(any(), std::move(token));
+  auto page = LivePage::start({.address = any(), .token = std::move(token)});
   EXPECT_TRUE(page.ok()) << page.status().text();
   made.page = std::move(page).value();
   pipeline::GraphOptions options;
@@ -155,7 +155,7 @@ TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
 }
 
 TEST_F(LivePages, AreOneDocumentWithoutOutsideResources) {
-  const auto page = LivePage::start(any(), "");
+  const auto page = LivePage::start({.address = any()});
   ASSERT_TRUE(page.ok()) << page.status().text();
   httplib::Client client("127.0.0.1", port_of(**page));
   const auto got = client.Get("/");
@@ -169,7 +169,7 @@ TEST_F(LivePages, AreOneDocumentWithoutOutsideResources) {
 
 // A page elsewhere that gave its name this address must not be able to read here.
 TEST_F(LivePages, AnswerToTheirOwnNameOnly) {
-  const auto page = LivePage::start(any(), "");
+  const auto page = LivePage::start({.address = any()});
   ASSERT_TRUE(page.ok());
   httplib::Client client("127.0.0.1", port_of(**page));
   EXPECT_EQ(client.Get("/", {{"Host", "attacker.example:80"}})->status, 403);
@@ -177,17 +177,17 @@ TEST_F(LivePages, AnswerToTheirOwnNameOnly) {
 }
 
 TEST_F(LivePages, ShareTheirAddressWithNobody) {
-  const auto first = LivePage::start(any(), {});
+  const auto first = LivePage::start({.address = any()});
   ASSERT_TRUE(first.ok()) << first.status().text();
   const auto second =
-      LivePage::start(*net::Address::parse("127.0.0.1:" + std::to_string(port_of(**first))), {});
+      LivePage::start({.address = *net::Address::parse("127.0.0.1:" + std::to_string(port_of(**first)))});
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.status().text().find("cannot listen there"), std::string::npos) << second.status().text();
 }
 
 TEST_F(LivePages, AskForTheToken) {
   const std::string token = "0123456789abcdef";
-  const auto page = LivePage::start(any(), token);
+  const auto page = LivePage::start({.address = any(), .token = token});
   ASSERT_TRUE(page.ok());
   httplib::Client client("127.0.0.1", port_of(**page));
   EXPECT_EQ(client.Get("/")->status, 401);
@@ -200,7 +200,7 @@ TEST_F(LivePages, AskForTheToken) {
   EXPECT_NE(cookie.find("HttpOnly"), std::string::npos);
   EXPECT_EQ(client.Get("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})->status, 200);
   EXPECT_EQ(client.Get("/", {{"Cookie", "runnel_token=wrong"}})->status, 401);
-  EXPECT_EQ(LivePage::start(*net::Address::parse("0.0.0.0:0"), "").status().code(), Code::invalid_argument);
+  EXPECT_EQ(LivePage::start({.address = *net::Address::parse("0.0.0.0:0")}).status().code(), Code::invalid_argument);
 }
 
 // A front end in place of a recogniser.
