@@ -56,7 +56,8 @@ Status run_listen(ListenCall& call) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   // A pipe or a socket returns what has arrived, so long ticks do not add latency.
-  if (!call.wav.empty() || call.from_stdin || !call.tcp.empty() || call.browser) options.tick = listen::kFileTick;
+  if (!call.wav.empty() || call.from_stdin || !call.tcp.empty() || call.browser)
+    options.tick = listen::kFileTick;
   options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
@@ -88,12 +89,13 @@ void add_source_flags(Verb verb, ListenCall& call) {
                          .excludes(device)
                          .excludes(wav)
                          .excludes(standard);
-  const Option browser = verb.flag("--browser", call.browser,
-                                   "The microphone of a browser that opens the page (--http) instead of a device")
-                             .excludes(device)
-                             .excludes(wav)
-                             .excludes(standard)
-                             .excludes(tcp);
+  const Option browser =
+      verb.flag("--browser", call.browser,
+                "The microphone of a browser that opens the page (--http) instead of a device")
+          .excludes(device)
+          .excludes(wav)
+          .excludes(standard)
+          .excludes(tcp);
   // What has no meaning for a source is refused beside it, not ignored.
   verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
       .choices({"s16", "s32", "s24", "s24_3", "float"})
@@ -111,14 +113,17 @@ void add_source_flags(Verb verb, ListenCall& call) {
   const auto of_device = [&](Option option) { option.excludes(wav).excludes(standard).excludes(tcp); };
   const auto of_device_only = [&](Option option) { of_device(option.excludes(browser)); };
   of_device_only(verb.option("--period", call.period, "Period of the device, ms").range(1.0, 1000.0));
-  of_device_only(verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0));
+  of_device_only(
+      verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0));
   of_device_only(
       verb.option("--replug", call.replug, "Seconds to wait for an unplugged device (0: the stream ends)")
           .non_negative());
-  of_device_only(verb.option("--overload", call.overload,
-                        "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
-                .choices({"block", "drop-oldest", "drop-newest", "skip-inference"}));
-  of_device(verb.option("--duration", call.duration, "Seconds to listen to a device or a browser (0: until interrupted)")
+  of_device_only(
+      verb.option("--overload", call.overload,
+                  "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
+          .choices({"block", "drop-oldest", "drop-newest", "skip-inference"}));
+  of_device(verb.option("--duration", call.duration,
+                        "Seconds to listen to a device or a browser (0: until interrupted)")
                 .non_negative());
   add_tail_flag(verb, call.tail);
   verb.find("--tail").needs(wav);

@@ -31,10 +31,11 @@ Result<std::string> token_of(const std::string& token_file) {
 
 void add_tls_flags(Verb verb, std::string& certificate, std::string& key) {
   const Option http = verb.find("--http");
-  const Option file = verb.option("--tls-cert", certificate,
-                                  "PEM file with the certificate of the page, which is then served over HTTPS: "
-                                  "browsers give pages of other machines no microphone without it")
-                          .needs(http);
+  const Option file =
+      verb.option("--tls-cert", certificate,
+                  "PEM file with the certificate of the page, which is then served over HTTPS: "
+                  "browsers give pages of other machines no microphone without it")
+          .needs(http);
   verb.option("--tls-key", key, "PEM file with the key of the certificate").needs(file);
 }
 

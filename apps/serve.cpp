@@ -131,9 +131,10 @@ void add_serve(Verb verb, int& exit_code) {
   verb.option("--metrics", call->metrics,
               "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); requires the token, "
               "too, if there is one");
-  verb.option("--http", call->http,
-              "IP:PORT of a page with the streams, of /metrics, and of streams over WebSocket, /stream (default: "
-              "none); requires the token, too, if there is one");
+  verb.option(
+      "--http", call->http,
+      "IP:PORT of a page with the streams, of /metrics, and of streams over WebSocket, /stream (default: "
+      "none); requires the token, too, if there is one");
   add_tls_flags(verb, call->tls_certificate, call->tls_key);
   verb.option("--max-web-streams", call->most_web_streams,
               "Most streams over WebSocket at a time; each has a thread")

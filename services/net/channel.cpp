@@ -83,7 +83,8 @@ bool Channel::greet(std::chrono::milliseconds patience) {
       return true;
     }
     if (result_of(done) == kOver) return false;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
     wait(also_ == POLLOUT, left);
   }

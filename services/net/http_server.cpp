@@ -49,9 +49,8 @@ std::string shown_token(const httplib::Request& request, bool& in_address) {
 }
 
 bool same_without_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 // Whether a list such as "keep-alive, Upgrade" has a word.
@@ -67,8 +66,8 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-// A connection as the library reads and writes it. Once it is a WebSocket's, what the library writes in answer
-// to the handshake goes nowhere: it has no answer of its own without a body and with these headers.
+// A connection as the library reads and writes it. Once it is a WebSocket's, what the library writes in
+// answer to the handshake goes nowhere: it has no answer of its own without a body and with these headers.
 class HttpStream final : public httplib::Stream {
  public:
   static constexpr std::chrono::milliseconds kPatience{2000};
@@ -98,7 +97,8 @@ class HttpStream final : public httplib::Stream {
   bool write_all(std::string_view text) {
     while (!text.empty()) {
       const long count = channel_.write(text.data(), text.size());
-      if (count == Channel::kOver || (count == Channel::kAgain && !channel_.wait(true, kPatience))) return false;
+      if (count == Channel::kOver || (count == Channel::kAgain && !channel_.wait(true, kPatience)))
+        return false;
       text.remove_prefix(static_cast<std::size_t>(count));
     }
     return true;
@@ -112,7 +112,8 @@ class HttpStream final : public httplib::Stream {
   [[nodiscard]] bool is_web_socket() const noexcept { return socket_ != nullptr; }
   void run_web_socket(int stop) {
     if (!write_all("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                   "Sec-WebSocket-Accept: " + accept_ + "\r\n\r\n"))
+                   "Sec-WebSocket-Accept: " +
+                   accept_ + "\r\n\r\n"))
       return;
     net::run_web_socket(channel_, {room_.data() + begin_, end_ - begin_}, *socket_, *peer_, stop);
   }
@@ -139,7 +140,8 @@ class HttpStream final : public httplib::Stream {
 
 class Server final : public HttpServer, private httplib::Server {
  public:
-  explicit Server(HttpServer::Options options) : options_(std::move(options)), stopping_(eventfd(0, EFD_CLOEXEC)) {}
+  explicit Server(HttpServer::Options options)
+      : options_(std::move(options)), stopping_(eventfd(0, EFD_CLOEXEC)) {}
   ~Server() override {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(stopping_, &one, sizeof one);
@@ -220,14 +222,14 @@ bool Server::admits(const httplib::Request& request, httplib::Response& response
     return false;
   }
   if (in_address)
-    response.set_header("Set-Cookie",
-                        std::string(kCookie) + options_.token + "; HttpOnly; SameSite=Strict; Path=/" +
-                            (tls_ != nullptr ? "; Secure" : ""));
+    response.set_header("Set-Cookie", std::string(kCookie) + options_.token +
+                                          "; HttpOnly; SameSite=Strict; Path=/" +
+                                          (tls_ != nullptr ? "; Secure" : ""));
   return true;
 }
 
-// The handshake of a WebSocket (RFC 6455, section 4.2). False: the request is not one. Otherwise the answer is
-// in `response`, or the stream has become the socket's.
+// The handshake of a WebSocket (RFC 6455, section 4.2). False: the request is not one. Otherwise the answer
+// is in `response`, or the stream has become the socket's.
 bool Server::opens_socket(const httplib::Request& request, httplib::Response& response) {
   const auto route = std::find_if(sockets_.begin(), sockets_.end(),
                                   [&](const SocketRoute& socket) { return socket.path == request.path; });
@@ -275,7 +277,8 @@ bool Server::process_and_close_socket(socket_t socket) {
       shutdown(socket, SHUT_WR);
       // Closing with unread bytes would make the system discard the answer.
       std::array<char, 4096> unread{};
-      while (channel.wait(false, std::chrono::milliseconds(500)) && recv(socket, unread.data(), unread.size(), 0) > 0) {
+      while (channel.wait(false, std::chrono::milliseconds(500)) &&
+             recv(socket, unread.data(), unread.size(), 0) > 0) {
       }
       return false;
     }
@@ -314,10 +317,10 @@ void Server::route(std::vector<HttpRoute> routes, std::vector<SocketRoute> socke
                : httplib::Server::HandlerResponse::Handled;
   });
   for (HttpRoute& route : routes) {
-    Get(route.path, [reply = std::move(route.reply)](const httplib::Request& request,
-                                                             httplib::Response& response) {
-      answer(reply({request.matches.begin(), request.matches.end()}), response);
-    });
+    Get(route.path,
+        [reply = std::move(route.reply)](const httplib::Request& request, httplib::Response& response) {
+          answer(reply({request.matches.begin(), request.matches.end()}), response);
+        });
   }
 }
 
@@ -327,9 +330,7 @@ bool Server::listen() {
   std::string host = where.substr(0, colon);
   if (host.front() == '[') host = host.substr(1, host.size() - 2);
   const int wanted = std::stoi(where.substr(colon + 1));
-  const int port = wanted == 0                          ? bind_to_any_port(host)
-                   : bind_to_port(host, wanted) ? wanted
-                                                        : -1;
+  const int port = wanted == 0 ? bind_to_any_port(host) : bind_to_port(host, wanted) ? wanted : -1;
   if (port <= 0) return false;
   const auto bound = Address::parse(where.substr(0, colon + 1) + std::to_string(port));
   if (!bound.ok()) return false;

@@ -39,13 +39,14 @@ struct HttpRoute {
 class HttpServer {
  public:
   struct Options {
-    Address address;    // port 0: any free port
+    Address address;      // port 0: any free port
     std::string token{};  // empty: none
-    int threads = 1;    // that serve requests; a long request or a WebSocket occupies one of them
+    int threads = 1;      // that serve requests; a long request or a WebSocket occupies one of them
     std::string tls_certificate{}, tls_key{};  // PEM files; empty: no TLS
   };
   // Errors: invalid_argument for an address that is not loopback without a token; io_error; unsupported in a
-  // build without cpp-httplib; those of the files for TLS; not_found where the module with it is missing (base/host/late_library.h).
+  // build without cpp-httplib; those of the files for TLS; not_found where the module with it is missing
+  // (base/host/late_library.h).
   static Result<std::unique_ptr<HttpServer>> start(const Options& options, std::vector<HttpRoute> routes,
                                                    std::vector<SocketRoute> sockets);
   virtual ~HttpServer() = default;

@@ -92,12 +92,12 @@ FrameReader::Item FrameReader::next(std::span<const char>& bytes) {
       if (!in_payload_) return Item::none;
     }
     std::string& to = is_control(opcode_) ? control_ : message_;
-    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), length_ - taken_));
+    const std::size_t count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), length_ - taken_));
     const std::size_t start = to.size();
     to.append(bytes.data(), count);
     for (std::size_t i = 0; i < count; ++i)
-      to[start + i] =
-          static_cast<char>(static_cast<std::uint8_t>(to[start + i]) ^ mask_[(taken_ + i) & 3U]);
+      to[start + i] = static_cast<char>(static_cast<std::uint8_t>(to[start + i]) ^ mask_[(taken_ + i) & 3U]);
     taken_ += count;
     bytes = bytes.subspan(count);
     if (taken_ < length_) return Item::none;
@@ -122,8 +122,10 @@ FrameReader::Item FrameReader::take_header(std::span<const char>& bytes) {
 FrameReader::Item FrameReader::begin_frame() {
   const std::uint8_t first = header_[0], second = header_[1];
   const int number = first & 0x0f;
-  if ((first & kReserved) != 0) return wrong(kProtocolError, "a reserved bit is set: no extension was agreed on");
-  if ((number > 2 && number < 8) || number > 10) return wrong(kProtocolError, "an opcode that does not exist");
+  if ((first & kReserved) != 0)
+    return wrong(kProtocolError, "a reserved bit is set: no extension was agreed on");
+  if ((number > 2 && number < 8) || number > 10)
+    return wrong(kProtocolError, "an opcode that does not exist");
   if ((second & kMasked) == 0) return wrong(kProtocolError, "a client's frame without a mask");
   opcode_ = static_cast<Opcode>(number);
   last_ = (first & kLast) != 0;

@@ -16,8 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kLongestWait(250);  // of one poll()
-constexpr milliseconds kFarewell(2000);    // for the client's answer to our closing frame
+constexpr milliseconds kLongestWait(250);                  // of one poll()
+constexpr milliseconds kFarewell(2000);                    // for the client's answer to our closing frame
 constexpr std::size_t kMostUnsent = std::size_t{1} << 20;  // bytes, beyond which pings are not answered
 
 class Session final : public SocketOut {
@@ -53,9 +53,9 @@ class Session final : public SocketOut {
   std::string held_;  // bytes that came while the peer took no messages
   std::string out_;
   std::size_t sent_ = 0;
-  bool closing_ = false;       // our closing frame is in out_
+  bool closing_ = false;        // our closing frame is in out_
   bool client_closed_ = false;  // the client's has come
-  bool asked_ = false;         // a ping is under way
+  bool asked_ = false;          // a ping is under way
   Clock::time_point heard_ = Clock::now(), taken_ = heard_, closed_at_;
 };
 
@@ -122,10 +122,11 @@ bool Session::wait() {
   // While the peer takes nothing, what came is held, and nothing more is read.
   const bool reads = !client_closed_ && held_.empty();
   const SocketPeer::Interest interest = closing_ ? SocketPeer::Interest{} : peer_.interest();
-  pollfd wanted[3] = {{channel_.socket(),
-                       static_cast<short>((reads ? POLLIN : 0) | (unsent() > 0 ? POLLOUT : 0) | channel_.also()), 0},
-                      {interest.descriptor, interest.events, 0},
-                      {closing_ ? -1 : stop_, POLLIN, 0}};
+  pollfd wanted[3] = {
+      {channel_.socket(),
+       static_cast<short>((reads ? POLLIN : 0) | (unsent() > 0 ? POLLOUT : 0) | channel_.also()), 0},
+      {interest.descriptor, interest.events, 0},
+      {closing_ ? -1 : stop_, POLLIN, 0}};
   if (!(reads && channel_.has_pending())) poll(wanted, 3, static_cast<int>(kLongestWait.count()));
   if ((wanted[2].revents & POLLIN) != 0) close(kGoingAway, "the server goes away");
   // Without reading, poll() would report the end again and again.
@@ -168,9 +169,7 @@ void Session::run(const std::string& begun) {
 
 std::string accept_of(const std::string& key) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  if (key.size() != 24 || !key.ends_with("==") ||
-      key.find_first_not_of(kAlphabet) != 22)
-    return {};
+  if (key.size() != 24 || !key.ends_with("==") || key.find_first_not_of(kAlphabet) != 22) return {};
   const std::string text = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
@@ -180,7 +179,8 @@ std::string accept_of(const std::string& key) {
   return {encoded.begin(), encoded.begin() + length};
 }
 
-void run_web_socket(Channel& channel, std::string begun, const SocketRoute& route, SocketPeer& peer, int stop) {
+void run_web_socket(Channel& channel, std::string begun, const SocketRoute& route, SocketPeer& peer,
+                    int stop) {
   Session(channel, route, peer, stop).run(begun);
 }
 

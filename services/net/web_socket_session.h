@@ -13,6 +13,7 @@ std::string accept_of(const std::string& key);
 
 // Runs in this thread until one side closes, the client is gone, or `stop` (a descriptor) is readable: then
 // the client is told that the server goes away. `begun`: bytes that came with the handshake.
-void run_web_socket(Channel& channel, std::string begun, const SocketRoute& route, SocketPeer& peer, int stop);
+void run_web_socket(Channel& channel, std::string begun, const SocketRoute& route, SocketPeer& peer,
+                    int stop);
 
 }  // namespace runnel::net

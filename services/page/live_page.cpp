@@ -19,7 +19,7 @@ namespace runnel::page {
 namespace {
 
 constexpr int kMaxReaders = 50;
-constexpr int kOthers = 6;       // threads for requests that are soon answered
+constexpr int kOthers = 6;  // threads for requests that are soon answered
 constexpr std::string_view kFull = "fifty readers are looking already";
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // of queued messages for slow readers
 
@@ -40,18 +40,18 @@ class Page final : public LivePage {
     // A second of sound at 192 kHz is 384,000 bytes; pages send 50 times a second.
     socket.longest_message = std::size_t{1} << 19;
     // One thread per reader of messages; some more serve everything else.
-    RUNNEL_ASSIGN(server_, net::HttpServer::start(
-                               {.address = options.address,
-                                .token = options.token,
-                                .threads = kMaxReaders + kOthers,
-                                .tls_certificate = options.tls_certificate,
-                                .tls_key = options.tls_key},
-                               {{"/", [](const auto&) { return document_reply(); }},
-                                {"/messages", [this](const auto&) { return messages(); }},
-                                {R"(/recordings/(\d{1,9}))", [this](const std::vector<std::string>& groups) {
-                                   return recording(std::stoul(groups[1]));
-                                 }}},
-                               {socket}));
+    RUNNEL_ASSIGN(server_, net::HttpServer::start({.address = options.address,
+                                                   .token = options.token,
+                                                   .threads = kMaxReaders + kOthers,
+                                                   .tls_certificate = options.tls_certificate,
+                                                   .tls_key = options.tls_key},
+                                                  {{"/", [](const auto&) { return document_reply(); }},
+                                                   {"/messages", [this](const auto&) { return messages(); }},
+                                                   {R"(/recordings/(\d{1,9}))",
+                                                    [this](const std::vector<std::string>& groups) {
+                                                      return recording(std::stoul(groups[1]));
+                                                    }}},
+                                                  {socket}));
     return {};
   }
   [[nodiscard]] std::string url() const override { return server_->origin() + "/"; }

@@ -14,8 +14,9 @@ namespace runnel::page {
 // Serves in its own threads until destroyed; at most 50 readers at a time, which never block the graph:
 //     GET /                     the page
 //     GET /messages             server-sent events
-//     GET /socket               the same as a WebSocket, which takes the sound of a microphone (page_socket.h)
-//     GET /recordings/NUMBER    a file of a `record` of the graph, by the number in its message
+//     GET /socket               the same as a WebSocket, which takes the sound of a microphone
+//     (page_socket.h) GET /recordings/NUMBER    a file of a `record` of the graph, by the number in its
+//     message
 class LivePage {
  public:
   struct Options {

@@ -21,7 +21,8 @@ using pipeline::json_string;
 constexpr std::size_t kMostUnsent = std::size_t{1} << 17;
 
 std::string microphone_state(std::string_view name, std::string_view message) {
-  return R"({"type":"microphone","state":")" + std::string(name) + R"(","message":)" + json_string(message) + "}";
+  return R"({"type":"microphone","state":")" + std::string(name) + R"(","message":)" + json_string(message) +
+         "}";
 }
 
 std::string speaker_message(bool speaks, std::int32_t rate) {

@@ -66,7 +66,7 @@ class PageSocket final : public net::SocketPeer {
   const Microphone& microphone_;
   std::function<void()> ended_;
   pipeline::Wake wake_;
-  std::uint64_t next_ = 0;  // of the log; 0: the beginning has not been sent
+  std::uint64_t next_ = 0;                        // of the log; 0: the beginning has not been sent
   std::shared_ptr<pipeline::RemoteSound> sound_;  // with a turn
   std::uint64_t turn_ = 0;
   std::vector<std::int16_t> samples_;

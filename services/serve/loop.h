@@ -126,8 +126,8 @@ class Loop {
   std::unique_ptr<Receiver> receiver_;   // null: the kernel has none
   std::vector<Connection*> unbuffered_;  // clients that it had no buffer for
   std::vector<std::unique_ptr<Connection>> clients_;
-  int others_ = 0;   // connections that are not streams
-  int streams_ = 0;  // clients that are streams
+  int others_ = 0;           // connections that are not streams
+  int streams_ = 0;          // clients that are streams
   std::uint64_t begun_ = 0;  // streams in all
   SpareMemory spare_;
   Capacity capacity_;

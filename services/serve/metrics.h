@@ -35,8 +35,8 @@ class SessionBoard {
  private:
   static constexpr std::int64_t kInterest = 3;  // seconds
   mutable std::mutex mutex_;
-  std::vector<std::vector<SessionRow>> rows_;  // by thread
-  mutable std::atomic<std::int64_t> read_{-1000};      // seconds of the steady clock
+  std::vector<std::vector<SessionRow>> rows_;      // by thread
+  mutable std::atomic<std::int64_t> read_{-1000};  // seconds of the steady clock
 };
 
 // Why a connection was refused or cut.

@@ -119,7 +119,8 @@ void StreamSocket::work(net::SocketOut& out) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (count <= 0) {
-      out.close(failed_ ? net::kRefused : net::kNormal, failed_ ? "the last message says why" : "the stream is over");
+      out.close(failed_ ? net::kRefused : net::kNormal,
+                failed_ ? "the last message says why" : "the stream is over");
       return;
     }
     line_.append(room.data(), static_cast<std::size_t>(count));

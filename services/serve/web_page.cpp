@@ -50,7 +50,8 @@ std::string sessions_message(const Server& server) {
          ",\"completed\":" + std::to_string(metrics.completed.load()) +
          ",\"events\":" + std::to_string(metrics.events.load()) +
          ",\"heard\":" + json_number(1e-6 * static_cast<double>(metrics.microseconds.load()), 1) +
-         ",\"late_p99_us\":" + json_number(1e6 * late, 0) + ",\"ended\":{" + ended + "},\"rows\":[" + rows + "]}";
+         ",\"late_p99_us\":" + json_number(1e6 * late, 0) + ",\"ended\":{" + ended + "},\"rows\":[" + rows +
+         "]}";
 }
 
 // Twice a second, what streams there are.
@@ -89,8 +90,8 @@ class Page final : public WebPage {
     stream.open = [this](std::string& refusal) -> std::unique_ptr<net::SocketPeer> {
       if (streams_.fetch_add(1) < options_.most_streams) {
         // Without a connection it has not counted down.
-        auto peer = StreamSocket::open(server_.address(), server_.options().token,
-                                       [this] { streams_.fetch_sub(1); }, refusal);
+        auto peer = StreamSocket::open(
+            server_.address(), server_.options().token, [this] { streams_.fetch_sub(1); }, refusal);
         if (peer == nullptr) streams_.fetch_sub(1);
         return peer;
       }

@@ -15,7 +15,8 @@ namespace runnel::serve {
 //     GET /          the page
 //     GET /metrics   as metrics_page.h
 //     GET /socket    WebSocket: the server's streams as JSON, for the page
-//     GET /stream    WebSocket: one stream (docs/serve.md); it becomes a client of the server's own address, so
+//     GET /stream    WebSocket: one stream (docs/serve.md); it becomes a client of the server's own address,
+//     so
 //                    that all of its limits and its back-pressure apply
 class WebPage {
  public:
@@ -23,7 +24,7 @@ class WebPage {
     net::Address address;
     std::string token{};                       // if not empty, it is required
     std::string tls_certificate{}, tls_key{};  // PEM files; empty: HTTP
-    int most_streams = 64;                 // over WebSocket at a time: each has a thread
+    int most_streams = 64;                     // over WebSocket at a time: each has a thread
   };
   // `server` outlives the page. Errors as in services/net/http_server.h.
   static Result<std::unique_ptr<WebPage>> start(const Options& options, const Server& server);

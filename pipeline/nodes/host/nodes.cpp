@@ -41,10 +41,9 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type,   &CsvSource::type, &NpySource::type,
-                                        &StdinSource::type, &TcpSource::type, &Sensor::type,
-                                        &Iio::type,         &Gst::type,       &PipeWire::type,
-                                        &Browser::type};
+    std::vector<const NodeType*> all = {
+        &WavSource::type, &CsvSource::type, &NpySource::type, &StdinSource::type, &TcpSource::type,
+        &Sensor::type,    &Iio::type,       &Gst::type,       &PipeWire::type,    &Browser::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif

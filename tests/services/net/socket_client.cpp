@@ -27,9 +27,11 @@ SocketClient::SocketClient(int port, std::string_view path, std::string_view hea
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
   // The key and the accepted one of RFC 6455, section 1.3.
-  EXPECT_TRUE(send_bytes("GET " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
-                         "\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + std::string(headers) + "\r\n"));
+  EXPECT_TRUE(
+      send_bytes("GET " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
+                 "\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+                 std::string(headers) + "\r\n"));
   const auto end = Clock::now() + std::chrono::seconds(20);
   std::size_t blank = std::string::npos;
   while ((blank = unread_.find("\r\n\r\n")) == std::string::npos && fill(end)) {

@@ -41,7 +41,8 @@ class SocketClient {
   bool text(std::string_view payload) { return send(Opcode::text, payload); }
   bool binary(std::string_view payload) { return send(Opcode::binary, payload); }
   bool send_bytes(std::string_view bytes);
-  // The next message; pings are answered unless `deaf`. None: the connection is over, or nothing came in time.
+  // The next message; pings are answered unless `deaf`. None: the connection is over, or nothing came in
+  // time.
   std::optional<Message> next(std::chrono::milliseconds patience = std::chrono::seconds(20));
   void be_deaf() { deaf_ = true; }
   // Whether the server ends the connection within this time; what it sends before is dropped.

@@ -43,12 +43,14 @@ std::vector<Got> read(FrameReader& reader, std::string_view bytes, std::size_t p
       const Item item = reader.next(some);
       if (item == Item::none) break;
       const bool has_code = item == Item::close || item == Item::wrong;
-      all.push_back({item, item == Item::wrong ? "" : std::string(reader.payload()), has_code ? reader.code() : 0});
+      all.push_back(
+          {item, item == Item::wrong ? "" : std::string(reader.payload()), has_code ? reader.code() : 0});
     }
   }
   return all;
 }
-std::vector<Got> read(std::string_view bytes, std::size_t piece = 1U << 20U, std::size_t longest = 1U << 20U) {
+std::vector<Got> read(std::string_view bytes, std::size_t piece = 1U << 20U,
+                      std::size_t longest = 1U << 20U) {
   FrameReader reader(longest);
   return read(reader, bytes, piece);
 }
@@ -74,7 +76,8 @@ TEST(WebSocketFrames, OfEverySizeComeBackInPiecesOfEverySize) {
     std::string payload(size, '\0');
     for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<char>(i * 7 + 3);
     const std::string bytes = frame(Opcode::binary, payload) + frame(Opcode::text, "next");
-    for (const std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{13}, std::size_t{4096}, bytes.size()})
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{2}, std::size_t{13}, std::size_t{4096}, bytes.size()})
       EXPECT_EQ(read(bytes, piece), (std::vector<Got>{{Item::binary, payload}, {Item::text, "next"}}))
           << size << " in " << piece;
   }
@@ -83,11 +86,16 @@ TEST(WebSocketFrames, OfEverySizeComeBackInPiecesOfEverySize) {
 TEST(WebSocketFrames, JoinFragmentsWithPingsBetweenThem) {
   const std::string bytes = frame(Opcode::text, "gr\xc3", false) + frame(Opcode::ping, "a") +
                             frame(Opcode::continuation, "", false) + frame(Opcode::pong, "b") +
-                            frame(Opcode::continuation, "\xbc\xc3\x9f" "e") + frame(Opcode::binary, "c");
+                            frame(Opcode::continuation,
+                                  "\xbc\xc3\x9f"
+                                  "e") +
+                            frame(Opcode::binary, "c");
   for (std::size_t piece = 1; piece <= bytes.size(); ++piece)
     EXPECT_EQ(read(bytes, piece), (std::vector<Got>{{Item::ping, "a"},
                                                     {Item::pong, "b"},
-                                                    {Item::text, "gr\xc3\xbc\xc3\x9f" "e"},
+                                                    {Item::text,
+                                                     "gr\xc3\xbc\xc3\x9f"
+                                                     "e"},
                                                     {Item::binary, "c"}}));
 }
 
@@ -97,7 +105,8 @@ TEST(WebSocketFrames, OfAGigabyteAreRefusedBeforeMemoryIsTaken) {
   EXPECT_EQ(read(reader, announced), wrong(kTooLong));
   EXPECT_LT(reader.memory(), 2000U);
   // As are fragments that are too long together, and one byte too many.
-  EXPECT_EQ(read(frame(Opcode::binary, std::string(600, 'x'), false) + frame(Opcode::continuation, std::string(401, 'x')),
+  EXPECT_EQ(read(frame(Opcode::binary, std::string(600, 'x'), false) +
+                     frame(Opcode::continuation, std::string(401, 'x')),
                  1U << 20U, 1000),
             wrong(kTooLong));
   EXPECT_EQ(read(frame(Opcode::binary, std::string(1001, 'x')), 7, 1000), wrong(kTooLong));
@@ -130,7 +139,8 @@ TEST(WebSocketFrames, ThatBreakARuleEndTheConnection) {
   // Lengths in more bytes than they need, and a negative one.
   EXPECT_EQ(read(std::string{'\x82', '\xfe', 0, 5, 1, 2, 3, 4}), wrong(kProtocolError));
   EXPECT_EQ(read(std::string{'\x82', '\xff', 0, 0, 0, 0, 0, 0, 0, 5, 1, 2, 3, 4}), wrong(kProtocolError));
-  EXPECT_EQ(read(std::string{'\x82', '\xff', '\x80', 0, 0, 0, 0, 0, 0, 5, 1, 2, 3, 4}), wrong(kProtocolError));
+  EXPECT_EQ(read(std::string{'\x82', '\xff', '\x80', 0, 0, 0, 0, 0, 0, 5, 1, 2, 3, 4}),
+            wrong(kProtocolError));
   EXPECT_EQ(read(frame(Opcode::text, "\xff")), wrong(kBadText));
 }
 
@@ -142,7 +152,8 @@ TEST(WebSocketFrames, ThatCloseHaveACodeAndAReason) {
   EXPECT_EQ(read(frame(Opcode::close, close_payload(4999, ""))), (std::vector<Got>{{Item::close, "", 4999}}));
   EXPECT_EQ(read(frame(Opcode::close, "\x03")), wrong(kProtocolError));
   for (const int code : {0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535})
-    EXPECT_EQ(read(frame(Opcode::close, close_payload(static_cast<std::uint16_t>(code), ""))), wrong(kProtocolError))
+    EXPECT_EQ(read(frame(Opcode::close, close_payload(static_cast<std::uint16_t>(code), ""))),
+              wrong(kProtocolError))
         << code;
   EXPECT_EQ(read(frame(Opcode::close, close_payload(1000, "\xc3"))), wrong(kBadText));
   // A long reason is cut between two characters.
@@ -155,8 +166,9 @@ TEST(WebSocketFrames, KnowUtf8) {
   for (const char* good : {"", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
                            "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
     EXPECT_TRUE(is_utf8(good)) << good;
-  for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80",
-                          "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xf0\x90\x80"})
+  for (const char* bad :
+       {"\x80", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80",
+        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xf0\x90\x80"})
     EXPECT_FALSE(is_utf8(bad)) << bad;
 }
 
@@ -164,8 +176,9 @@ TEST(WebSocketFrames, KnowUtf8) {
 // and gives the same for whole streams and for pieces.
 TEST(WebSocketFrames, SurviveRandomChanges) {
   std::mt19937 random(455);
-  const std::string good = frame(Opcode::text, "{\"type\":\"x\"}") + frame(Opcode::binary, std::string(20, '\x7f'), false) +
-                           frame(Opcode::ping, "p") + frame(Opcode::pong, "q") + frame(Opcode::continuation, std::string(130, 'z')) +
+  const std::string good = frame(Opcode::text, "{\"type\":\"x\"}") +
+                           frame(Opcode::binary, std::string(20, '\x7f'), false) + frame(Opcode::ping, "p") +
+                           frame(Opcode::pong, "q") + frame(Opcode::continuation, std::string(130, 'z')) +
                            frame(Opcode::close, close_payload(1000, "bye"));
   constexpr std::size_t kLongest = 200;
   std::array<int, 7> seen{};
@@ -175,10 +188,18 @@ TEST(WebSocketFrames, SurviveRandomChanges) {
     for (unsigned change = 1 + random() % 3; change > 0; --change) {
       const std::size_t at = random() % bytes.size();
       switch (random() % 4) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8)); break;
-        case 2: bytes.erase(at, 1 + random() % 4); break;
-        default: bytes.insert(at, 1, static_cast<char>(random())); break;
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+          break;
+        case 2:
+          bytes.erase(at, 1 + random() % 4);
+          break;
+        default:
+          bytes.insert(at, 1, static_cast<char>(random()));
+          break;
       }
       if (bytes.empty()) bytes = good;
     }
@@ -191,7 +212,8 @@ TEST(WebSocketFrames, SurviveRandomChanges) {
       over = item == Item::close || item == Item::wrong;
       if (whole.payload().size() > kLongest) FAIL() << "a message of " << whole.payload().size();
       if (item == Item::text && !is_utf8(whole.payload())) FAIL() << "not UTF-8 in round " << round;
-      if (item == Item::wrong && (whole.fault().empty() || whole.code() < 1002)) FAIL() << "no reason in round " << round;
+      if (item == Item::wrong && (whole.fault().empty() || whole.code() < 1002))
+        FAIL() << "no reason in round " << round;
     }
     if (!left.empty()) FAIL() << "bytes left in round " << round;
     if (whole.memory() > 4 * kLongest) FAIL() << whole.memory() << " bytes in round " << round;

@@ -45,7 +45,8 @@ class Echo final : public SocketPeer {
 
 class WebSockets : public testing::Test {
  protected:
-  std::unique_ptr<HttpServer> serve(HttpServer::Options options = {}, milliseconds idle = milliseconds(15000)) {
+  std::unique_ptr<HttpServer> serve(HttpServer::Options options = {},
+                                    milliseconds idle = milliseconds(15000)) {
     options.address = *Address::parse("127.0.0.1:0");
     options.threads = 60;
     SocketRoute echo;
@@ -59,11 +60,13 @@ class WebSockets : public testing::Test {
       }
       return std::make_unique<Echo>(open_);
     };
-    auto made = HttpServer::start(options, {{"/", [](const auto&) {
-                                               HttpReply reply;
-                                               reply.body = "page";
-                                               return reply;
-                                             }}},
+    auto made = HttpServer::start(options,
+                                  {{"/",
+                                    [](const auto&) {
+                                      HttpReply reply;
+                                      reply.body = "page";
+                                      return reply;
+                                    }}},
                                   {echo});
     EXPECT_TRUE(made.ok()) << made.status().text();
     return std::move(made).value();
@@ -85,7 +88,8 @@ TEST_F(WebSockets, CarryMessagesBothWays) {
   const auto server = serve();
   SocketClient client(port_of(*server), "/echo");
   ASSERT_EQ(client.status(), 101) << client.head();
-  EXPECT_NE(client.head().find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), std::string::npos) << client.head();
+  EXPECT_NE(client.head().find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), std::string::npos)
+      << client.head();
   client.text("hello");
   EXPECT_EQ(client.next()->payload, "text 5 hello");
   client.binary(std::string(70000, 'y'));
@@ -124,7 +128,8 @@ TEST_F(WebSockets, AreOpenedForTheServersOwnPagesOnly) {
   EXPECT_EQ(plain.Get("/echo")->status, 426);
   EXPECT_EQ(plain.Get("/echo", {{"Host", "attacker.example"}})->status, 403);
   const auto handshake = [&](const char* name, const char* value) {
-    httplib::Headers headers = {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}};
+    httplib::Headers headers = {
+        {"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}};
     headers.emplace("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
     headers.erase(name);
     if (*value != '\0') headers.emplace(name, value);
@@ -232,8 +237,10 @@ class HttpsPages : public WebSockets {
   // A certificate made on the spot; empty: there is no openssl.
   [[nodiscard]] std::string certificate(const std::string& name) const {
     const std::string file = (folder_.path() / (name + ".pem")).string();
-    const std::string call = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=" + name +
-                             " -addext subjectAltName=IP:127.0.0.1 -keyout '" + file + ".key' -out '" + file + "' 2>/dev/null";
+    const std::string call =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=" +
+        name + " -addext subjectAltName=IP:127.0.0.1 -keyout '" + file + ".key' -out '" + file +
+        "' 2>/dev/null";
     return std::system(call.c_str()) == 0 ? file : "";
   }
   runnel::test::TemporaryFolder folder_;

@@ -200,7 +200,8 @@ TEST_F(LivePages, AskForTheToken) {
   EXPECT_NE(cookie.find("HttpOnly"), std::string::npos);
   EXPECT_EQ(client.Get("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})->status, 200);
   EXPECT_EQ(client.Get("/", {{"Cookie", "runnel_token=wrong"}})->status, 401);
-  EXPECT_EQ(LivePage::start({.address = *net::Address::parse("0.0.0.0:0")}).status().code(), Code::invalid_argument);
+  EXPECT_EQ(LivePage::start({.address = *net::Address::parse("0.0.0.0:0")}).status().code(),
+            Code::invalid_argument);
 }
 
 // A front end in place of a recogniser.

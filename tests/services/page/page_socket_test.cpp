@@ -75,8 +75,14 @@ class PageSockets : public testing::Test {
   static std::string bytes_of(const std::vector<std::int16_t>& samples) {
     return {reinterpret_cast<const char*>(samples.data()), 2 * samples.size()};
   }
-  static std::string ask(const std::string& session, int rate = 16000, std::int64_t first = 0, bool over = false) {
-    return Json({{"type", "microphone"}, {"rate", rate}, {"session", session}, {"first", first}, {"take_over", over}}).dump();
+  static std::string ask(const std::string& session, int rate = 16000, std::int64_t first = 0,
+                         bool over = false) {
+    return Json({{"type", "microphone"},
+                 {"rate", rate},
+                 {"session", session},
+                 {"first", first},
+                 {"take_over", over}})
+        .dump();
   }
 
   runnel::test::TemporaryFolder folder_;
@@ -91,7 +97,8 @@ TEST_F(PageSockets, BringWhatServerSentEventsBring) {
   pipeline::test::Events::at = {8000, 16000};
   pipeline::test::Events::label = "word";
   run("wav path=" + sound_file() + " ! events ! jsonl path=" + path("events.jsonl"), 2);
-  SocketClient client(port(), "/socket", "Origin: " + page_->url().substr(0, page_->url().size() - 1) + "\r\n");
+  SocketClient client(port(), "/socket",
+                      "Origin: " + page_->url().substr(0, page_->url().size() - 1) + "\r\n");
   ASSERT_EQ(client.status(), 101) << client.head();
   EXPECT_EQ(next(client, "graph")["nodes"][0]["type"], "wav");
   EXPECT_EQ(next(client, "event")["label"], "word");
@@ -119,9 +126,11 @@ TEST_F(PageSockets, TakeAMicrophoneSampleForSample) {
   EXPECT_EQ(next(client, "speaker")["speaks"], true);
   std::vector<std::int16_t> samples(16000);
   for (std::size_t i = 0; i < samples.size(); ++i)
-    samples[i] = static_cast<std::int16_t>(std::lround(12000 * std::sin(0.01 * static_cast<double>(i * i % 6283))));
+    samples[i] =
+        static_cast<std::int16_t>(std::lround(12000 * std::sin(0.01 * static_cast<double>(i * i % 6283))));
   for (std::size_t at = 0; at < samples.size(); at += 320)
-    client.binary(bytes_of({samples.begin() + static_cast<std::ptrdiff_t>(at), samples.begin() + static_cast<std::ptrdiff_t>(at) + 320}));
+    client.binary(bytes_of({samples.begin() + static_cast<std::ptrdiff_t>(at),
+                            samples.begin() + static_cast<std::ptrdiff_t>(at) + 320}));
   client.text(R"({"type":"silent"})");
   EXPECT_EQ(next(client, "speaker")["speaks"], false);
   end();
@@ -134,7 +143,8 @@ TEST_F(PageSockets, TakeAMicrophoneSampleForSample) {
   const std::string tail = bytes.substr(bytes.size() - samples.size() * sizeof(float));
   std::vector<float> heard(samples.size());
   std::memcpy(heard.data(), tail.data(), tail.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) ASSERT_EQ(heard[i], static_cast<float>(samples[i]) / 32768) << i;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    ASSERT_EQ(heard[i], static_cast<float>(samples[i]) / 32768) << i;
 }
 
 TEST_F(PageSockets, CountWhatABrokenConnectionLoses) {
@@ -227,7 +237,8 @@ TEST_F(PageSockets, HaveRoomForFiftyReaders) {
   EXPECT_EQ(plain.Get("/messages")->status, 503);
   EXPECT_EQ(plain.Get("/")->status, 200);
   clients[7]->text(ask("a"));
-  for (int i = 0; i < 20; ++i) clients[7]->binary(bytes_of(std::vector<std::int16_t>(1600, static_cast<std::int16_t>(i * 1000))));
+  for (int i = 0; i < 20; ++i)
+    clients[7]->binary(bytes_of(std::vector<std::int16_t>(1600, static_cast<std::int16_t>(i * 1000))));
   Json seen;
   for (auto& client : clients) {
     const Json column = next(*client, "spectrum");

@@ -30,7 +30,9 @@ class ServeWeb : public testing::Test {
     return options;
   }
   static std::unique_ptr<WebPage> page_of(Server& server, std::string token = {}, int most = 64) {
-    auto page = WebPage::start({.address = *net::Address::parse("127.0.0.1:0"), .token = std::move(token), .most_streams = most}, server);
+    auto page = WebPage::start(
+        {.address = *net::Address::parse("127.0.0.1:0"), .token = std::move(token), .most_streams = most},
+        server);
     EXPECT_TRUE(page.ok()) << page.status().text();
     return std::move(page).value();
   }
@@ -38,7 +40,8 @@ class ServeWeb : public testing::Test {
     const std::string origin = page.origin();
     return std::stoi(origin.substr(origin.rfind(':') + 1));
   }
-  static std::string bytes_of(const std::vector<std::int16_t>& samples, std::size_t first, std::size_t count) {
+  static std::string bytes_of(const std::vector<std::int16_t>& samples, std::size_t first,
+                              std::size_t count) {
     return {reinterpret_cast<const char*>(samples.data() + first), 2 * count};
   }
   // All texts until the connection closes, and the code that it closes with.
@@ -77,9 +80,12 @@ TEST_F(ServeWeb, GivesWhatTheRecordingGivesOffline) {
       const auto samples = sound(2, i, format.rate, format.channels);
       std::mt19937 random(i);
       SocketClient client(port_of(*page), "/stream");
-      client.text(Json({{"source", "s" + std::to_string(i)}, {"rate", format.rate}, {"channels", format.channels}}).dump());
+      client.text(
+          Json({{"source", "s" + std::to_string(i)}, {"rate", format.rate}, {"channels", format.channels}})
+              .dump());
       for (std::size_t at = 0; at < samples.size();) {
-        const std::size_t count = std::min<std::size_t>(samples.size() - at, (1 + random() % 3000) * static_cast<std::size_t>(format.channels));
+        const std::size_t count = std::min<std::size_t>(
+            samples.size() - at, (1 + random() % 3000) * static_cast<std::size_t>(format.channels));
         client.binary(bytes_of(samples, at, count));
         at += count;
       }
@@ -93,7 +99,8 @@ TEST_F(ServeWeb, GivesWhatTheRecordingGivesOffline) {
     const Format format = kFormats[i % 3];
     EXPECT_EQ(codes[i], net::kNormal);
     EXPECT_EQ(record(lines[i], "ready").at("source"), "s" + std::to_string(i));
-    const auto expected = digits_.offline(sound(2, i, format.rate, format.channels), "s" + std::to_string(i), digits_.around(), format.rate, format.channels);
+    const auto expected = digits_.offline(sound(2, i, format.rate, format.channels), "s" + std::to_string(i),
+                                          digits_.around(), format.rate, format.channels);
     EXPECT_FALSE(expected.empty());
     EXPECT_EQ(events_among(lines[i]), expected) << i;
     EXPECT_EQ(record(lines[i], "summary").at("events"), expected.size());
@@ -231,7 +238,8 @@ TEST_F(ServeWeb, PrintsItsLatency) {
     std::this_thread::sleep_for(milliseconds(5));
   }
   std::sort(times.begin(), times.end());
-  std::printf("20 ms of sound over WebSocket to the answer: median %.0f us, p99 %.0f us\n", times[100], times[198]);
+  std::printf("20 ms of sound over WebSocket to the answer: median %.0f us, p99 %.0f us\n", times[100],
+              times[198]);
   client.text(R"({"type":"end"})");
   int code = 0;
   rest(client, code);

@@ -73,9 +73,9 @@ Text Browser::note() const noexcept {
   if (sound_ == nullptr) return text;
   const RemoteSound::Facts facts = sound_->facts();
   if (facts.gaps == 0) return text;
-  text << "browser: " << facts.speakers << " turns of a microphone, " << facts.gaps << " gaps: " << facts.exact_lost
-       << " samples lost by count, " << facts.estimated_lost << " by the clock, " << facts.overload_lost
-       << " as processing did not keep up";
+  text << "browser: " << facts.speakers << " turns of a microphone, " << facts.gaps
+       << " gaps: " << facts.exact_lost << " samples lost by count, " << facts.estimated_lost
+       << " by the clock, " << facts.overload_lost << " as processing did not keep up";
   return text;
 }
 

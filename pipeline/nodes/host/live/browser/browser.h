@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "pipeline/nodes/host/live/browser/remote_sound.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/host/live/browser/remote_sound.h"
 #include "pipeline/nodes/host/live/live_source.h"
 
 namespace runnel::pipeline {

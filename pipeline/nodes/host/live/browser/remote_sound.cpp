@@ -23,8 +23,8 @@ Result<std::uint64_t> RemoteSound::begin(const Speaker& speaker) {
            << "a microphone of " << speaker.rate << " Hz, expected a multiple of " << kRateStep << " from "
            << kLeastRate << " to " << kMostRate << " Hz";
   if (speaker.first < 0 || speaker.first > kMostFirst)
-    return Status(Code::invalid_argument) << "a first sample number of " << speaker.first
-                                          << ", expected 0 to " << kMostFirst;
+    return Status(Code::invalid_argument)
+           << "a first sample number of " << speaker.first << ", expected 0 to " << kMostFirst;
   const std::lock_guard lock(mutex_);
   if (speaking_ && !speaker.takes_over && speaker.session != speaker_.session)
     return Status(Code::unsupported, "another page has the microphone");
@@ -42,8 +42,8 @@ Result<std::uint64_t> RemoteSound::begin(const Speaker& speaker) {
   const std::int64_t common = std::gcd<std::int64_t, std::int64_t>(speaker.rate, rate_);
   up_ = rate_ / common;
   down_ = speaker.rate / common;
-  const bool back = facts_.speakers > 0 && speaker.session == speaker_.session && speaker.rate == speaker_.rate &&
-                    !waits_for_first_ && speaker.first - base_ >= heard_;
+  const bool back = facts_.speakers > 0 && speaker.session == speaker_.session &&
+                    speaker.rate == speaker_.rate && !waits_for_first_ && speaker.first - base_ >= heard_;
   speaker_ = speaker;
   speaking_ = true;
   ++turn_;
@@ -60,8 +60,8 @@ Result<std::uint64_t> RemoteSound::begin(const Speaker& speaker) {
   return turn_;
 }
 
-// Begins at the sample `input` after base_, or at the first point after it that both rates share and that is not
-// before this position.
+// Begins at the sample `input` after base_, or at the first point after it that both rates share and that is
+// not before this position.
 void RemoteSound::start_run(std::int64_t input, std::int64_t least_position) {
   std::int64_t start = ceil_div(input, down_);
   start = std::max(start, ceil_div(least_position - origin_, up_));
@@ -118,7 +118,8 @@ bool RemoteSound::push(std::uint64_t turn, std::span<const std::int16_t> samples
   }
   last_ = now;
   heard_ += static_cast<std::int64_t>(samples.size());
-  const auto dropped = static_cast<std::size_t>(std::min<std::int64_t>(skip_, static_cast<std::int64_t>(samples.size())));
+  const auto dropped =
+      static_cast<std::size_t>(std::min<std::int64_t>(skip_, static_cast<std::int64_t>(samples.size())));
   skip_ -= static_cast<std::int64_t>(dropped);
   const std::span<const std::int16_t> rest = samples.subspan(dropped);
   if (rest.empty()) return true;

@@ -27,7 +27,7 @@ class RemoteSound {
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::int32_t kLeastRate = 8000, kMostRate = 192000;  // Hz, of speakers
   static constexpr std::int32_t kRateStep = 25;  // with less in common, the filter would have megabytes
-  static constexpr double kMostWaiting = 10;  // seconds that may wait for the reader; later ones are lost
+  static constexpr double kMostWaiting = 10;     // seconds that may wait for the reader; later ones are lost
 
   struct Speaker {
     std::int32_t rate = 48000;  // Hz
@@ -87,13 +87,13 @@ class RemoteSound {
   std::unique_ptr<HeapMemory> memory_;  // of the resampler
   std::optional<features::Resampler> resampler_;
   std::int32_t resampler_rate_ = 0;
-  bool running_ = false;       // the resampler has a run that is not flushed
+  bool running_ = false;  // the resampler has a run that is not flushed
   std::int64_t up_ = 1, down_ = 1;
-  std::int64_t base_ = 0;      // number of the session's sample from which the next three count
-  std::int64_t origin_ = 0;    // its position
-  std::int64_t heard_ = 0;     // the next sample, counted from it
-  std::int64_t skip_ = 0;      // samples up to the next point that both rates share
-  Time last_;                  // when the last sample arrived
+  std::int64_t base_ = 0;    // number of the session's sample from which the next three count
+  std::int64_t origin_ = 0;  // its position
+  std::int64_t heard_ = 0;   // the next sample, counted from it
+  std::int64_t skip_ = 0;    // samples up to the next point that both rates share
+  Time last_;                // when the last sample arrived
   std::vector<float> in_, out_;
 };
 

@@ -19,8 +19,9 @@ using Samples = std::vector<std::int16_t>;
 Samples tone(std::size_t count, int rate = 48000) {
   Samples samples(count);
   for (std::size_t i = 0; i < count; ++i)
-    samples[i] = static_cast<std::int16_t>(std::lround(
-        9000 * std::sin(0.02 * static_cast<double>(i) * 48000 / rate) + 3000 * std::sin(0.3 * static_cast<double>(i))));
+    samples[i] =
+        static_cast<std::int16_t>(std::lround(9000 * std::sin(0.02 * static_cast<double>(i) * 48000 / rate) +
+                                              3000 * std::sin(0.3 * static_cast<double>(i))));
   return samples;
 }
 std::vector<float> resampled(const Samples& samples, int from, int to) {
@@ -53,11 +54,13 @@ Heard hear(RemoteSound& sound, std::size_t block = 333) {
     const std::size_t count = sound.take(room, lost);
     if (lost > 0) heard.gaps.emplace_back(position, lost);
     position += lost + static_cast<std::int64_t>(count);
-    heard.samples.insert(heard.samples.end(), room.begin(), room.begin() + static_cast<std::ptrdiff_t>(count));
+    heard.samples.insert(heard.samples.end(), room.begin(),
+                         room.begin() + static_cast<std::ptrdiff_t>(count));
   }
   return heard;
 }
-RemoteSound::Speaker speaker(std::string session, int rate = 48000, std::int64_t first = 0, bool over = false) {
+RemoteSound::Speaker speaker(std::string session, int rate = 48000, std::int64_t first = 0,
+                             bool over = false) {
   return {.rate = rate, .session = std::move(session), .first = first, .takes_over = over};
 }
 const RemoteSound::Time kStart = RemoteSound::Time() + std::chrono::hours(1);
@@ -93,7 +96,8 @@ TEST(RemoteSound, OfAPageThatComesBackHasAnExactGap) {
     const std::int64_t back = 9601 + missing;
     const auto second = sound.begin(speaker("a", 48000, back));
     ASSERT_TRUE(second.ok());
-    sound.push(*second, std::span(samples).subspan(static_cast<std::size_t>(back)), kStart + std::chrono::seconds(100));
+    sound.push(*second, std::span(samples).subspan(static_cast<std::size_t>(back)),
+               kStart + std::chrono::seconds(100));
     sound.end(*second);
     const Heard heard = hear(sound);
     ASSERT_EQ(heard.gaps.size(), 1U);
@@ -171,7 +175,8 @@ TEST(RemoteSound, HasOneSpeakerAtATime) {
 
 TEST(RemoteSound, RefusesWhatNoMicrophoneIs) {
   RemoteSound sound(16000);
-  for (const int rate : {-1, 0, 7999, 16001, 192025, 1 << 30}) EXPECT_FALSE(sound.begin(speaker("a", rate)).ok()) << rate;
+  for (const int rate : {-1, 0, 7999, 16001, 192025, 1 << 30})
+    EXPECT_FALSE(sound.begin(speaker("a", rate)).ok()) << rate;
   EXPECT_FALSE(sound.begin(speaker("a", 48000, -1)).ok());
   EXPECT_FALSE(sound.begin(speaker("a", 48000, std::int64_t{1} << 50)).ok());
   EXPECT_FALSE(sound.wait(milliseconds(0)));
