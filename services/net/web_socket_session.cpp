@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLongestWait(250);                  // of one poll()
 constexpr milliseconds kFarewell(2000);                    // for the client's answer to our closing frame
+constexpr milliseconds kLinger(300);                       // for the client to close
 constexpr std::size_t kMostUnsent = std::size_t{1} << 20;  // bytes, beyond which pings are not answered
 
 class Session final : public SocketOut {
@@ -163,6 +164,12 @@ void Session::run(const std::string& begun) {
   } while (keep_time() && wait());
   write_some();
   channel_.finish();
+  // Closing a socket with unread bytes would make the system discard what we have said last.
+  const auto end = Clock::now() + kLinger;
+  std::array<char, 4096> unread{};
+  while (Clock::now() < end && channel_.wait(false, kLinger) &&
+         channel_.read(unread.data(), unread.size()) != Channel::kOver) {
+  }
 }
 
 }  // namespace
