@@ -35,7 +35,7 @@ def page_address(profile, patience=20):
 
 class Page:
     def __init__(self, address):
-        self.socket = websocket.create_connection(address, timeout=20)
+        self.socket = websocket.create_connection(address, timeout=120)
         self.number = 0
 
     def ask(self, method, **parameters):
@@ -67,7 +67,7 @@ class Page:
             file.write(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))
 
 
-def wait_for(found, patience=30):
+def wait_for(found, patience=60):
     """A busy machine is slow; the duration does not matter here."""
     end = time.monotonic() + patience
     while time.monotonic() < end and not found():

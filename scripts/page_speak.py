@@ -54,7 +54,10 @@ def open_tab(port, url):
     request = urllib.request.Request(f"http://127.0.0.1:{port}/json/new?{url}", method="PUT")
     with urllib.request.urlopen(request, timeout=20) as answer:
         target = json.load(answer)
-    return Page(target["webSocketDebuggerUrl"]), target["id"]
+    page = Page(target["webSocketDebuggerUrl"])
+    wait_for(lambda: live(page))
+    page.value("document.getElementById('pause').click()")  # pictures cost time that the sound of several tabs needs
+    return page
 
 
 def faults(profile, url):
@@ -62,16 +65,15 @@ def faults(profile, url):
     with open(profile + "/DevToolsActivePort", encoding="ascii") as file:
         port = int(file.readline())
     found = {}
-    first, first_id = open_tab(port, url)
-    wait_for(lambda: live(first))
+    first = open_tab(port, url)
     press(first)
     wait_for(lambda: first.value("Number(document.body.dataset.columns)") >= 5)
     # The samples captured until the connection is made again are the gap.
     first.value("socket.close()")
     wait_for(lambda: "lost" in first.value("document.getElementById('events').textContent"))
     found["gap"] = first.value("document.getElementById('events').textContent")
-    second, _ = open_tab(port, url)
-    wait_for(lambda: live(second) and "another page speaks" in told(second))
+    second = open_tab(port, url)
+    wait_for(lambda: "another page speaks" in told(second))
     found["second_sees"] = told(second)
     press(second)
     wait_for(lambda: microphone(second) == "refused")
@@ -80,7 +82,7 @@ def faults(profile, url):
     wait_for(lambda: microphone(second) == "open" and microphone(first) == "taken")
     found["first_after"] = told(first)
     found["second_after"] = microphone(second)
-    third, _ = open_tab(port, url)
+    third = open_tab(port, url)
     wait_for(lambda: "another page speaks" in told(third))
     second.socket.send(json.dumps({"id": 999, "method": "Page.close", "params": {}}))
     wait_for(lambda: "is off" in told(third))
@@ -112,7 +114,9 @@ def main(browser, url, profile, recording, seconds, url2=None):
         found["latencies_ms"] = latencies(page)
         press(page)
         wait_for(lambda: microphone(page) == "off")
+        print(json.dumps(found), file=sys.stderr)
         if url2 is not None:
+            page.ask("Page.navigate", url="about:blank")
             found["faults"] = faults(profile, url2)
         print(json.dumps(found))
     finally:

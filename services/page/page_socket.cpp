@@ -52,6 +52,7 @@ void PageSocket::work(net::SocketOut& out) {
     // Before the beginning: what is added meanwhile may come twice, but nothing is missed.
     next_ = log_.next();
     for (const std::string& message : feed_.beginning()) out.text(message);
+    if (const std::int32_t rate = microphone_.speaker_rate(); rate > 0) out.text(speaker_message(true, rate));
   }
   bool closed = false;
   while (!closed && out.unsent() < kMostUnsent) {
@@ -113,6 +114,7 @@ void PageSocket::open(const std::string& text, net::SocketOut& out) {
   sound_ = sound;
   turn_ = *turn;
   out.text(R"({"type":"microphone","state":"open","rate":)" + std::to_string(sound->rate()) + "}");
+  microphone_.set_speaker(speaker.rate);
   log_.add(speaker_message(true, speaker.rate));
 }
 
@@ -132,7 +134,10 @@ void PageSocket::taken_over(net::SocketOut& out) {
 
 void PageSocket::silence() {
   if (sound_ == nullptr) return;
-  if (sound_->end(turn_)) log_.add(speaker_message(false, 0));
+  if (sound_->end(turn_)) {
+    microphone_.set_speaker(0);
+    log_.add(speaker_message(false, 0));
+  }
   sound_.reset();
 }
 

@@ -1,6 +1,7 @@
 // The WebSocket of the live page: the messages of the run, and the page's microphone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,8 +30,14 @@ class Microphone {
     const std::lock_guard lock(mutex_);
     return sound_;
   }
+  // The rate of the page that speaks; 0: none does.
+  void set_speaker(std::int32_t rate) const noexcept { speaker_rate_.store(rate, std::memory_order_relaxed); }
+  [[nodiscard]] std::int32_t speaker_rate() const noexcept {
+    return speaker_rate_.load(std::memory_order_relaxed);
+  }
 
  private:
+  mutable std::atomic<std::int32_t> speaker_rate_{0};
   mutable std::mutex mutex_;
   std::shared_ptr<pipeline::RemoteSound> sound_;
 };

@@ -174,6 +174,8 @@ TEST_F(PageSockets, HaveOneMicrophoneAtATime) {
   first.text(ask("a"));
   EXPECT_EQ(next(first, "microphone")["state"], "open");
   EXPECT_EQ(next(second, "speaker")["speaks"], true) << "other pages see it";
+  SocketClient late(port(), "/socket");
+  EXPECT_EQ(next(late, "speaker")["rate"], 16000) << "those that come later too";
   second.text(ask("b"));
   const Json refused = next(second, "microphone");
   EXPECT_EQ(refused["state"], "refused");
