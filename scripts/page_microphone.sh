@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # page_microphone.sh: a browser speaks to runnel. Headless Chromium, whose microphone is a recording of spoken digits, opens
 # the live page over HTTPS and presses its button. Compared are
-#  * the events of the run with those of the same samples as a recording, byte for byte (the run keeps the samples that it got);
-#  * these events with those of `listen --wav` of the original: the same labels in the same order, each within 60 ms of where
-#    it should be, after one offset for all (the browser converts rates by its own filter, and begins at an unknown sample).
+#  * the events of the run with those of the same samples as a recording, byte for byte (the run keeps the samples that it got, with zeros
+#    where some were lost);
+#  * these events with those of the original: where a piece of the original around an event has arrived whole (found by correlation, because the
+#    browser begins at an unknown sample, converts the rate by its own filter, and a busy machine makes it stutter), an event with this
+#    label is within 60 ms of its place. Ends with 77 where no piece arrived whole.
 # Then the faults: a broken connection, a second tab, a take-over, a closed tab, a refused permission. Prints the latency from sample
 # to event. Needs a built program, the packages of `scripts/install.sh browser`, and a recording: RUNNEL_RECORDING, or that of the
 # test data. Ends with 77 without browser or recording.
@@ -15,6 +17,8 @@ recording=${RUNNEL_RECORDING:-${RUNNEL_TEST_DATA:-}/digits/stitched_90s.wav}
 browser=$(command -v chromium || command -v chromium-browser) || { say "SKIPPED WITHOUT CHROMIUM: scripts/install.sh browser"; exit 77; }
 /usr/bin/python3 -c "import websocket" 2>/dev/null || { say "SKIPPED WITHOUT PYTHON'S WEBSOCKET: scripts/install.sh browser"; exit 77; }
 [[ -f $recording ]] || { say "SKIPPED WITHOUT A RECORDING: RUNNEL_RECORDING, with spoken digits for 15 seconds, or RUNNEL_TEST_DATA"; exit 77; }
+/usr/bin/python3 -c "import numpy" 2>/dev/null || { say "SKIPPED WITHOUT NUMPY: scripts/install.sh python"; exit 77; }
+command -v sox >/dev/null || { say "SKIPPED WITHOUT SOX: scripts/install.sh demo"; exit 77; }
 command -v openssl >/dev/null || { say "SKIPPED WITHOUT OPENSSL"; exit 77; }
 seconds=15
 
@@ -38,7 +42,7 @@ url_of() {  # url_of FILE PID: where the run says that its page is
 }
 chain="fbank num_mel_bins=40 high_freq=7600 ! infer model=$model ! detect"
 "$runnel" run "browser name=microphone ! wav path=$folder/heard.wav encoding=float32
-microphone. ! $chain ! jsonl" --http 127.0.0.1:0 "${tls[@]}" >"$folder/spoken.jsonl" 2>"$folder/messages" &
+microphone. ! $chain ! jsonl" --on-gap zeros --http 127.0.0.1:0 "${tls[@]}" >"$folder/spoken.jsonl" 2>"$folder/messages" &
 first=$!
 "$runnel" listen "$model" --browser --http 127.0.0.1:0 >"$folder/second.jsonl" 2>"$folder/messages2" &
 second=$!
@@ -52,7 +56,8 @@ runs=()
 "$runnel" run "wav path=$folder/heard.wav ! $chain ! jsonl" >"$folder/heard.jsonl" 2>/dev/null
 "$runnel" run "wav path=$folder/spoken.wav ! $chain ! jsonl" >"$folder/original.jsonl" 2>/dev/null
 /usr/bin/python3 - "$folder" "$found" <<'PYTHON'
-import json, statistics, sys
+import json, statistics, subprocess, sys
+import numpy as np
 folder, found = sys.argv[1], json.loads(sys.argv[2])
 
 def events(name):
@@ -66,11 +71,30 @@ def expect(true, what):
 spoken, heard, original = events("spoken"), events("heard"), events("original")
 expect(spoken == heard, f"live {spoken}\nas a recording {heard}: not the same events")
 expect(len(original) >= 3, f"only {len(original)} events in the recording")
-labels = [e["label"] for e in original]
-expect([e["label"] for e in spoken] == labels, f"heard {[e['label'] for e in spoken]}, expected {labels}")
-offsets = [a["start"] - b["start"] for a, b in zip(spoken, original)]
-offset = statistics.median(offsets)
-expect(all(abs(o - offset) <= 0.06 for o in offsets), f"offsets of the events, in seconds: {offsets}")
+
+def sound(name):
+    """The samples, seven of eight left out after a mean over eight: what is below a kilohertz is enough to find a place."""
+    call = ["sox", f"{folder}/{name}.wav", "-t", "f32", "-r", "16000", "-c", "1", "-"]
+    samples = np.frombuffer(subprocess.run(call, check=True, capture_output=True).stdout, dtype="<f4")
+    return samples[: len(samples) // 8 * 8].reshape(-1, 8).mean(axis=1).astype(np.float64)
+
+def place(piece, whole):
+    """Seconds where the piece is in the whole, and how well it fits, 1 at best."""
+    products = np.correlate(whole, piece, "valid")
+    energy = np.convolve(whole * whole, np.ones(len(piece)), "valid") * float(piece @ piece)
+    fit = products / np.sqrt(np.maximum(energy, 1e-12))
+    return int(fit.argmax()) / 2000, float(fit.max())
+
+arrived, sent = sound("heard"), sound("spoken")
+offsets = []
+for e in original:
+    begin, end = max(0.0, e["start"] - 0.6), e["end"] + 0.3
+    at, fit = place(sent[int(2000 * begin):int(2000 * end)], arrived)
+    if fit < 0.97:
+        continue
+    expected = e["start"] + at - begin
+    offsets.append(at - begin)
+    expect(any(a["label"] == e["label"] and abs(a["start"] - expected) <= 0.06 for a in spoken), f"{e} has arrived whole, and is not among {spoken}")
 expect(found["secure"] == "https:" and "is off" in found["before"] and "listening" in found["during"], "the page over HTTPS")
 faults = found["faults"]
 expect("lost" in faults["gap"], "no gap after a broken connection")
@@ -82,7 +106,10 @@ with open(f"{folder}/second.jsonl", encoding="utf-8") as lines:
     summary = [r for r in map(json.loads, lines) if r["type"] == "summary"][0]
 expect(summary["gaps"] >= 1 and summary["lost_samples"] > 0, f"no counted gap: {summary}")
 late = sorted(found["latencies_ms"])
-print(f"{len(spoken)} events {''.join(labels)} as in the recording, {1e3 * offset:.0f} ms later; byte for byte those of the samples that arrived")
+print(f"{len(spoken)} events, byte for byte those of the samples that arrived; {len(offsets)} of {len(original)} pieces of the original arrived whole, and have their events")
 if late:
     print(f"from sample to event in the page: median {statistics.median(late):.1f} ms, p99 {late[min(len(late) - 1, int(0.99 * len(late)))]:.1f} ms, {len(late)} events")
+if not offsets:
+    print("SKIPPED IN PART: THE MACHINE WAS TOO BUSY FOR SOUND IN REAL TIME", file=sys.stderr)
+    sys.exit(77)
 PYTHON
