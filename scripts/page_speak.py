@@ -37,6 +37,10 @@ def press(page):
     page.ask("Runtime.evaluate", expression="document.getElementById('speak').click()", userGesture=True)
 
 
+def permit(page, setting):
+    page.ask("Browser.setPermission", permission={"name": "microphone"}, setting=setting)
+
+
 def told(page):
     return page.value("document.getElementById('told').textContent")
 
@@ -79,7 +83,7 @@ def faults(profile, url):
     wait_for(lambda: microphone(second) == "refused")
     found["second_refused"] = told(second)
     press(second)  # Take over
-    wait_for(lambda: microphone(second) == "open" and microphone(first) == "taken")
+    wait_for(lambda: microphone(second) == "open" and not first.value("speech.open"))
     found["first_after"] = told(first)
     found["second_after"] = microphone(second)
     third = open_tab(port, url)
@@ -88,7 +92,7 @@ def faults(profile, url):
     wait_for(lambda: "is off" in told(third))
     found["after_closing"] = told(third)
     # Permission refused, as a person would.
-    third.ask("Browser.setPermission", permission={"name": "microphone"}, setting="denied")
+    permit(third, "denied")
     press(third)
     wait_for(lambda: microphone(third) == "refused")
     found["denied"] = told(third)
@@ -97,13 +101,14 @@ def faults(profile, url):
 
 def main(browser, url, profile, recording, seconds, url2=None):
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,1000", "--remote-debugging-port=0", "--remote-allow-origins=*",
-             "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", f"--use-file-for-fake-audio-capture={recording}%noloop", "--ignore-certificate-errors",
+             "--use-fake-device-for-media-stream", f"--use-file-for-fake-audio-capture={recording}%noloop", "--ignore-certificate-errors",
              "--disable-background-timer-throttling", "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows"]
     process = subprocess.Popen([browser, *flags, f"--user-data-dir={profile}", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         page = Page(page_address(profile))
         wait_for(lambda: live(page))
         found = {"secure": page.value("location.protocol"), "before": told(page)}
+        permit(page, "granted")
         page.value(WATCH)
         press(page)
         wait_for(lambda: microphone(page) == "open")
