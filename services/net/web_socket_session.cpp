@@ -130,7 +130,10 @@ bool Session::wait() {
       {interest.descriptor, interest.events, 0},
       {closing_ ? -1 : stop_, POLLIN, 0}};
   if (!(reads && channel_.has_pending())) poll(wanted, 3, static_cast<int>(kLongestWait.count()));
-  if ((wanted[2].revents & POLLIN) != 0) close(kGoingAway, "the server goes away");
+  if ((wanted[2].revents & POLLIN) != 0) {
+    peer_.work(*this);  // its last words, with which it may close by itself
+    close(kGoingAway, "the server goes away");
+  }
   // Without reading, poll() would report the end again and again.
   if ((wanted[0].revents & (reads ? POLLERR : POLLERR | POLLHUP)) != 0) return false;
   if (reads && (channel_.has_pending() || (wanted[0].revents & (POLLIN | POLLHUP)) != 0) && !read_some())
