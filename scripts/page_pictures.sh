@@ -18,7 +18,7 @@ browser=$(command -v chromium || command -v chromium-browser) || { say "SKIPPED 
 [[ -f $recording ]] || { say "SKIPPED WITHOUT A RECORDING: RUNNEL_RECORDING, with spoken digits for half a minute, or RUNNEL_TEST_DATA"; exit 77; }
 
 folder=$(mktemp -d)
-touch "$folder/messages"
+touch "$folder/messages" "$folder/listening"
 listener=
 trap 'if [[ -n $listener ]]; then kill "$listener" 2>/dev/null || true; wait "$listener" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
 recording=$(realpath -- "$recording")
@@ -74,8 +74,8 @@ touch "$folder/seen"
 wait "$streams" || die "the streams failed: $(cat "$folder/streamed")"
 [[ $seen == *kitchen* ]] || die "the page of the server showed no streams: $seen"
 "$runnel" listen "$model" --wav "$(basename -- "$recording")" 2>/dev/null | sed -n 's/"source":"[^"]*",//; /"event"/p' >"$folder/expected"
-for name in kitchen hall garden; do
-  sed -n "/\"source\":\"$name\"/{/\"event\"/{s/\"source\":\"[^\"]*\",//;p}}" "$folder/streamed" | cmp - "$folder/expected" || die "$name heard other events than the recording has"
+for who in kitchen hall garden; do
+  sed -n "/\"source\":\"$who\"/{/\"event\"/{s/\"source\":\"[^\"]*\",//;p}}" "$folder/streamed" | cmp - "$folder/expected" || die "$who heard other events than the recording has"
 done
 if [[ -n $server ]]; then mv "$folder/server.png" "$server"; fi
 say "the page loaded, its spectrogram moved ($first, then $second columns), $events events appeared; the terminal showed $shown"
