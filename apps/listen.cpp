@@ -30,7 +30,7 @@ Status check_call(const ListenCall& call) {
 
 // What to do without a microphone.
 Status with_advice(const ListenCall& call, const Status& status) {
-  const bool device = call.wav.empty() && call.tcp.empty() && !call.from_stdin;
+  const bool device = call.wav.empty() && call.tcp.empty() && !call.from_stdin && !call.browser;
   const bool of_device = status.text().find("device") != std::string_view::npos ||
                          status.text().find("alsa") != std::string_view::npos;
   if (status.ok() || !device || !of_device) return status;
@@ -56,7 +56,8 @@ Status run_listen(ListenCall& call) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   // A pipe or a socket returns what has arrived, so long ticks do not add latency.
-  if (!call.wav.empty() || call.from_stdin || !call.tcp.empty()) options.tick = listen::kFileTick;
+  if (!call.wav.empty() || call.from_stdin || !call.tcp.empty() || call.browser)
+    options.tick = listen::kFileTick;
   options.threads = call.threads;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
@@ -88,28 +89,41 @@ void add_source_flags(Verb verb, ListenCall& call) {
                          .excludes(device)
                          .excludes(wav)
                          .excludes(standard);
+  const Option browser =
+      verb.flag("--browser", call.browser,
+                "The microphone of a browser that opens the page (--http) instead of a device")
+          .excludes(device)
+          .excludes(wav)
+          .excludes(standard)
+          .excludes(tcp);
   // What has no meaning for a source is refused beside it, not ignored.
   verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
       .choices({"s16", "s32", "s24", "s24_3", "float"})
       .excludes(wav)
-      .excludes(device);
+      .excludes(device)
+      .excludes(browser);
   verb.option("--rate", call.rate,
               "Sample rate of the device or of bare samples, Hz; resampled for the model")
       .range(1000, 768000)
       .excludes(wav);
   verb.option("--channels", call.channels, "Channels of the device or of bare samples; mixed down to one")
       .range(1, 64)
-      .excludes(wav);
+      .excludes(wav)
+      .excludes(browser);
   const auto of_device = [&](Option option) { option.excludes(wav).excludes(standard).excludes(tcp); };
-  of_device(verb.option("--period", call.period, "Period of the device, ms").range(1.0, 1000.0));
-  of_device(verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0));
-  of_device(
+  const auto of_device_only = [&](Option option) { of_device(option.excludes(browser)); };
+  of_device_only(verb.option("--period", call.period, "Period of the device, ms").range(1.0, 1000.0));
+  of_device_only(
+      verb.option("--buffer", call.buffer, "Length of the device's buffer, ms").range(2.0, 10000.0));
+  of_device_only(
       verb.option("--replug", call.replug, "Seconds to wait for an unplugged device (0: the stream ends)")
           .non_negative());
-  of_device(verb.option("--overload", call.overload,
-                        "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
-                .choices({"block", "drop-oldest", "drop-newest", "skip-inference"}));
-  of_device(verb.option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
+  of_device_only(
+      verb.option("--overload", call.overload,
+                  "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
+          .choices({"block", "drop-oldest", "drop-newest", "skip-inference"}));
+  of_device(verb.option("--duration", call.duration,
+                        "Seconds to listen to a device or a browser (0: until interrupted)")
                 .non_negative());
   add_tail_flag(verb, call.tail);
   verb.find("--tail").needs(wav);
@@ -169,6 +183,7 @@ void add_listen(Verb verb, int& exit_code) {
       .default_str("");
   add_graph_threads_flag(verb, call->threads);
   add_page_flags(verb, call->page);
+  verb.find("--browser").needs(verb.find("--http"));
   add_model_flags(verb, call->flags);
   verb.option("--on-gap", call->on_gap,
               "Lost samples: reset after them (reset), or replace them by zeros (zeros)")

@@ -29,6 +29,16 @@ Result<std::string> token_of(const std::string& token_file) {
   return token;
 }
 
+void add_tls_flags(Verb verb, std::string& certificate, std::string& key) {
+  const Option http = verb.find("--http");
+  const Option file =
+      verb.option("--tls-cert", certificate,
+                  "PEM file with the certificate of the page, which is then served over HTTPS: "
+                  "browsers give pages of other machines no microphone without it")
+          .needs(http);
+  verb.option("--tls-key", key, "PEM file with the key of the certificate").needs(file);
+}
+
 void add_page_flags(Verb verb, PageFlags& flags) {
   verb.option("--http", flags.address,
               "IP:PORT of a live page with sound, posteriors, events, cost of the nodes, losses; port 0: any "
@@ -38,6 +48,7 @@ void add_page_flags(Verb verb, PageFlags& flags) {
   verb.option("--token-file", flags.token_file,
               "File with the token for readers of the page, 16 to 1000 bytes (default: the "
               "variable RUNNEL_TOKEN)");
+  add_tls_flags(verb, flags.tls_certificate, flags.tls_key);
   verb.option("--speed", flags.speed,
               "Play recordings at most at this multiple of real time (0: as fast as possible)")
       .range(0.0, 1000.0);
@@ -50,7 +61,10 @@ Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline
     RUNNEL_ASSIGN(const net::Address address, net::Address::parse(flags.address));
     RUNNEL_ASSIGN(std::string token, token_of(flags.token_file));
     const bool asks = !token.empty();
-    RUNNEL_ASSIGN(display->page_, page::LivePage::start(address, std::move(token)));
+    RUNNEL_ASSIGN(display->page_, page::LivePage::start({.address = address,
+                                                         .token = std::move(token),
+                                                         .tls_certificate = flags.tls_certificate,
+                                                         .tls_key = flags.tls_key}));
     say("page: " + display->page_->url() + (asks ? "?token=TOKEN" : ""));
     options.time_nodes = true;
   }

@@ -18,10 +18,13 @@ Result<std::string> token_of(const std::string& token_file);
 
 struct PageFlags {
   std::string address, token_file;
+  std::string tls_certificate, tls_key;
   double speed = 0;
   bool ui = false;
 };
 void add_page_flags(Verb verb, PageFlags& flags);
+// --tls-cert and --tls-key, beside a --http that exists.
+void add_tls_flags(Verb verb, std::string& certificate, std::string& key);
 
 // The views of a run; none without the flags. Outlives the graph.
 class Display {

@@ -13,6 +13,7 @@
 #include "pipeline/host/json.h"
 #include "services/serve/metrics_page.h"
 #include "services/serve/server.h"
+#include "services/serve/web_page.h"
 #include "services/wyoming/server.h"
 
 namespace runnel::apps {
@@ -21,8 +22,9 @@ namespace {
 struct ServeCall {
   ModelGraph graph;
   ModelFlags flags;
-  std::string listen = "127.0.0.1:0", metrics, token_file;
+  std::string listen = "127.0.0.1:0", metrics, http, token_file, tls_certificate, tls_key;
   serve::ServerOptions server;
+  int most_web_streams = 64;
   double gather = 10, greeting = 5, idle = 30, drain = 10;
   std::int64_t longest_message = 1 << 18;
   std::string wyoming, language = "en";
@@ -56,13 +58,16 @@ void stop_on_signals(serve::Server& server, wyoming::Server* home) {
 
 // The addresses of a call, which are checked before anything is loaded.
 struct Addresses {
-  net::Address listen, metrics, wyoming;
+  net::Address listen, metrics, http, wyoming;
 };
 
 Status parse_addresses(const ServeCall& call, Addresses& addresses) {
   RUNNEL_ASSIGN(addresses.listen, net::Address::parse(call.listen));
   if (!call.metrics.empty()) {
     RUNNEL_ASSIGN(addresses.metrics, net::Address::parse(call.metrics));
+  }
+  if (!call.http.empty()) {
+    RUNNEL_ASSIGN(addresses.http, net::Address::parse(call.http));
   }
   if (!call.wyoming.empty()) {
     RUNNEL_ASSIGN(addresses.wyoming, net::Address::parse(call.wyoming));
@@ -128,13 +133,24 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
   if (!call.wyoming.empty()) {
     RUNNEL_ASSIGN(home, wyoming_server(call, addresses.wyoming, options, loader));
   }
+  std::unique_ptr<serve::WebPage> web;
+  if (!call.http.empty()) {
+    RUNNEL_ASSIGN(web, serve::WebPage::start({.address = addresses.http,
+                                              .token = options.token,
+                                              .tls_certificate = call.tls_certificate,
+                                              .tls_key = call.tls_key,
+                                              .most_streams = call.most_web_streams},
+                                             *server));
+    say("page: " + web->origin() + "/" + (options.token.empty() ? "" : "?token=TOKEN"));
+  }
   stop_on_signals(*server, home.get());
   const std::string metrics =
       page == nullptr ? "null" : pipeline::json_string("http://" + page->address().text() + "/metrics");
   const std::string wyoming =
       home == nullptr ? "" : ",\"wyoming\":" + pipeline::json_string(home->address().text());
-  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s%s}\n",
-              pipeline::json_string(server->address().text()).c_str(), metrics.c_str(), wyoming.c_str());
+  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s,\"http\":%s%s}\n",
+              pipeline::json_string(server->address().text()).c_str(), metrics.c_str(),
+              web == nullptr ? "null" : pipeline::json_string(web->origin()).c_str(), wyoming.c_str());
   std::fflush(stdout);
   Status of_home;
   std::thread at_home;
@@ -146,6 +162,7 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
     if (status.ok()) status = of_home;
   }
   page.reset();
+  web.reset();
   std::printf("%s\n", server->summary().c_str());
   return status;
 }
@@ -166,6 +183,15 @@ void add_serve(Verb verb, int& exit_code) {
   verb.option("--metrics", call->metrics,
               "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); requires the token, "
               "too, if there is one");
+  verb.option(
+      "--http", call->http,
+      "IP:PORT of a page with the streams, of /metrics, and of streams over WebSocket, /stream (default: "
+      "none); requires the token, too, if there is one");
+  add_tls_flags(verb, call->tls_certificate, call->tls_key);
+  verb.option("--max-web-streams", call->most_web_streams,
+              "Most streams over WebSocket at a time; each has a thread")
+      .range(1, 1000)
+      .needs(verb.find("--http"));
   verb.option("--max-streams", call->server.max_streams,
               "Most streams at a time; further clients are refused")
       .range(1, 65536);

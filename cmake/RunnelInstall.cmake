@@ -17,6 +17,7 @@ set(RUNNEL_FIND_Threads "find_dependency(Threads)")
 set(RUNNEL_FIND_fmt "find_dependency(fmt CONFIG)")
 set(RUNNEL_FIND_nlohmann_json "find_dependency(nlohmann_json CONFIG)")
 set(RUNNEL_FIND_CLI11 "find_dependency(CLI11 CONFIG)")
+set(RUNNEL_FIND_OpenSSL "find_dependency(OpenSSL)")
 set(RUNNEL_FIND_OnnxProto "find_dependency(OnnxProto MODULE)")
 set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dependency(FlatBuffers CONFIG)\nendif()")
 # pkg-config packages have no CMake package file: the user's project creates their imported target again.

@@ -8,7 +8,7 @@ source "$root/scripts/sysroot.sh"
 
 folder=${1:-$root/build-aarch64-sysroot}
 wanted=(libsndfile1-dev libasound2-dev libflatbuffers-dev libfftw3-dev libfmt-dev libmbedtls-dev libgtest-dev libgmock-dev libbenchmark-dev
-  libpng-dev libcpp-httplib-dev libonnx-dev libprotobuf-dev libmosquitto-dev libxnnpack-dev libpthreadpool-dev libkissfft-dev)
+  libpng-dev libcpp-httplib-dev libssl-dev libonnx-dev libprotobuf-dev libmosquitto-dev libxnnpack-dev libpthreadpool-dev libkissfft-dev)
 # What has no architecture is taken from the packages of all: headers, and sources of GoogleTest.
 common=(nlohmann-json3-dev libcli11-dev googletest)
 mark=$folder/.complete

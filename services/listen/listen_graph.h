@@ -10,13 +10,14 @@
 
 namespace runnel::listen {
 
-// The first source given is used: wav, from_stdin, tcp, else the device.
+// The first source given is used: wav, from_stdin, tcp, browser, else the device.
 struct ListenOptions {
   std::string device = "default";    // of ALSA, or of PortAudio in builds without it
   std::string wav;                   // path of a recording
   std::string tcp;                   // address to listen on for bare samples: tcp:HOST:PORT or unix:PATH
   std::string stdin_format = "s16";  // of bare samples: s16, s32, s24, s24_3, float
   bool from_stdin = false;
+  bool browser = false;       // the microphone of a page that is open in a browser
   std::int64_t rate = 16000;  // Hz, of the device or bare samples
   std::int64_t channels = 1;
   double period = 10, buffer = 200;  // of the device, in ms

@@ -1,4 +1,4 @@
-// A small HTTP server with its own threads, for status pages.
+// A small HTTP server with its own threads, for status pages and their WebSockets.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "services/net/address.h"
+#include "services/net/web_socket.h"
 
 namespace runnel::net {
 
@@ -33,20 +34,26 @@ struct HttpRoute {
 };
 
 // Serves until destroyed. Access from other machines requires a token; without one, requests with another
-// host name are refused (against DNS rebinding).
+// host name are refused (against DNS rebinding). A WebSocket is opened only for pages of this server itself
+// (the request's Origin), and for programs, which name none.
 class HttpServer {
  public:
   struct Options {
-    Address address;    // port 0: any free port
-    std::string token;  // empty: none
-    int threads = 1;    // that serve requests; a long request occupies one of them
+    Address address;      // port 0: any free port
+    std::string token{};  // empty: none
+    int threads = 1;      // that serve requests; a long request or a WebSocket occupies one of them
+    std::string tls_certificate{}, tls_key{};  // PEM files; empty: no TLS
   };
   // Errors: invalid_argument for an address that is not loopback without a token; io_error; unsupported in a
-  // build without cpp-httplib; not_found where the module with it is missing (base/host/late_library.h).
-  static Result<std::unique_ptr<HttpServer>> start(const Options& options, std::vector<HttpRoute> routes);
+  // build without cpp-httplib; those of the files for TLS; not_found where the module with it is missing
+  // (base/host/late_library.h).
+  static Result<std::unique_ptr<HttpServer>> start(const Options& options, std::vector<HttpRoute> routes,
+                                                   std::vector<SocketRoute> sockets);
   virtual ~HttpServer() = default;
 
   [[nodiscard]] virtual const Address& address() const noexcept = 0;
+  // "http://IP:PORT", or "https://IP:PORT".
+  [[nodiscard]] virtual std::string origin() const = 0;
 };
 
 }  // namespace runnel::net

@@ -3,7 +3,8 @@
 
 namespace runnel::net {
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options&, std::vector<HttpRoute>) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options&, std::vector<HttpRoute>,
+                                                      std::vector<SocketRoute>) {
   return Status(Code::unsupported,
                 "this program was built without cpp-httplib (Debian package libcpp-httplib-dev): it has no "
                 "pages over HTTP");

@@ -5,16 +5,22 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "pipeline/nodes/host/live/browser/browser.h"
 #include "services/net/http_server.h"
 #include "services/page/document.h"
 #include "services/page/feed.h"
+#include "services/page/page_socket.h"
 
 namespace runnel::page {
 namespace {
 
-constexpr int kMaxReaders = 6;
+constexpr int kMaxReaders = 50;
+constexpr int kOthers = 6;  // threads for requests that are soon answered
+constexpr std::string_view kFull = "fifty readers are looking already";
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // of queued messages for slow readers
 
 class Page final : public LivePage {
@@ -27,42 +33,56 @@ class Page final : public LivePage {
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
 
-  Status listen(const net::Address& address, std::string token) {
-    // One thread per reader of messages; two more serve everything else.
-    RUNNEL_ASSIGN(server_, net::HttpServer::start(
-                               {.address = address, .token = std::move(token), .threads = kMaxReaders + 2},
-                               {{"/", [](const auto&) { return document(); }},
-                                {"/messages", [this](const auto&) { return messages(); }},
-                                {R"(/recordings/(\d{1,9}))", [this](const std::vector<std::string>& groups) {
-                                   return recording(std::stoul(groups[1]));
-                                 }}}));
+  Status listen(const Options& options) {
+    net::SocketRoute socket;
+    socket.path = "/socket";
+    socket.open = [this](std::string& refusal) { return open_socket(refusal); };
+    // A second of sound at 192 kHz is 384,000 bytes; pages send 50 times a second.
+    socket.longest_message = std::size_t{1} << 19;
+    // One thread per reader of messages; some more serve everything else.
+    RUNNEL_ASSIGN(server_, net::HttpServer::start({.address = options.address,
+                                                   .token = options.token,
+                                                   .threads = kMaxReaders + kOthers,
+                                                   .tls_certificate = options.tls_certificate,
+                                                   .tls_key = options.tls_key},
+                                                  {{"/", [](const auto&) { return document_reply(); }},
+                                                   {"/messages", [this](const auto&) { return messages(); }},
+                                                   {R"(/recordings/(\d{1,9}))",
+                                                    [this](const std::vector<std::string>& groups) {
+                                                      return recording(std::stoul(groups[1]));
+                                                    }}},
+                                                  {socket}));
     return {};
   }
-  [[nodiscard]] std::string url() const override { return "http://" + server_->address().text() + "/"; }
+  [[nodiscard]] std::string url() const override { return server_->origin() + "/"; }
   void show(pipeline::Graph& graph) override {
     feed_.connect(graph);
+    for (int i = 0; i < graph.size(); ++i) {
+      if (const auto* node = dynamic_cast<pipeline::Browser*>(graph.stage(i).node); node != nullptr)
+        microphone_.connect(node->sound());
+    }
     graph.on_step([this](const pipeline::Graph& stepped) { feed_.stepped(stepped); });
   }
 
  private:
-  static net::HttpReply document() {
-    net::HttpReply reply;
-    reply.headers = {{"Content-Security-Policy",
-                      "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-                      "connect-src 'self'; media-src 'self'; base-uri 'none'; frame-ancestors 'none'"},
-                     {"Cache-Control", "no-store"},
-                     {"Referrer-Policy", "no-referrer"}};
-    reply.type = "text/html; charset=utf-8";
-    reply.body = kDocument;
-    return reply;
+  bool has_room() {
+    if (readers_.fetch_add(1) < kMaxReaders) return true;
+    readers_.fetch_sub(1);
+    return false;
+  }
+
+  std::unique_ptr<net::SocketPeer> open_socket(std::string& refusal) {
+    if (has_room())
+      return std::make_unique<PageSocket>(log_, feed_, microphone_, [this] { readers_.fetch_sub(1); });
+    refusal = kFull;
+    return nullptr;
   }
 
   net::HttpReply messages() {
     net::HttpReply reply;
-    if (readers_.fetch_add(1) >= kMaxReaders) {
-      readers_.fetch_sub(1);
+    if (!has_room()) {
       reply.status = 503;
-      reply.body = "six readers are looking already\n";
+      reply.body = std::string(kFull) + "\n";
       return reply;
     }
     reply.headers = {{"Cache-Control", "no-store"}};
@@ -102,15 +122,16 @@ class Page final : public LivePage {
   MessageLog log_;
   Recordings recordings_;
   Feed feed_;
+  Microphone microphone_;
   std::atomic<int> readers_{0};
   std::unique_ptr<net::HttpServer> server_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LivePage>> LivePage::start(const net::Address& address, std::string token) {
+Result<std::unique_ptr<LivePage>> LivePage::start(const Options& options) {
   auto page = std::make_unique<Page>();
-  RUNNEL_TRY(page->listen(address, std::move(token)));
+  RUNNEL_TRY(page->listen(options));
   return std::unique_ptr<LivePage>(std::move(page));
 }
 

@@ -11,14 +11,21 @@
 
 namespace runnel::page {
 
-// Serves in its own threads until destroyed; at most 6 readers at a time, which never block the graph:
+// Serves in its own threads until destroyed; at most 50 readers at a time, which never block the graph:
 //     GET /                     the page
 //     GET /messages             server-sent events
-//     GET /recordings/NUMBER    a file of a `record` of the graph, by the number in its message
+//     GET /socket               the same as a WebSocket, which takes the sound of a microphone
+//     (page_socket.h) GET /recordings/NUMBER    a file of a `record` of the graph, by the number in its
+//     message
 class LivePage {
  public:
-  // `token`, if not empty, is required and errors as in services/net/http_server.h.
-  static Result<std::unique_ptr<LivePage>> start(const net::Address& address, std::string token);
+  struct Options {
+    net::Address address;
+    std::string token{};                       // if not empty, it is required
+    std::string tls_certificate{}, tls_key{};  // PEM files; empty: HTTP
+  };
+  // Errors as in services/net/http_server.h.
+  static Result<std::unique_ptr<LivePage>> start(const Options& options);
   virtual ~LivePage() = default;
 
   // The address of the page, without the token.

@@ -14,6 +14,7 @@ void MessageLog::add(std::string text) {
       bytes_ -= messages_.front().text.size();
       messages_.pop_front();
     }
+    for (const pipeline::Wake* const wake : wakes_) wake->up();
   }
   added_.notify_all();
 }
@@ -22,8 +23,19 @@ void MessageLog::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
+    for (const pipeline::Wake* const wake : wakes_) wake->up();
   }
   added_.notify_all();
+}
+
+void MessageLog::wake(const pipeline::Wake* wake) {
+  const std::lock_guard lock(mutex_);
+  wakes_.push_back(wake);
+}
+
+void MessageLog::forget(const pipeline::Wake* wake) {
+  const std::lock_guard lock(mutex_);
+  std::erase(wakes_, wake);
 }
 
 std::uint64_t MessageLog::next() const {

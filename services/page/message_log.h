@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/host/live/wake.h"
+
 namespace runnel::page {
 
 // Thread-safe. The writer never waits for readers: a slow reader misses the oldest messages.
@@ -26,6 +28,10 @@ class MessageLog {
   // Ends the log; wakes readers.
   void close();
 
+  // While it is listed, `wake` is raised by every message and by the end. It outlives its listing.
+  void wake(const pipeline::Wake* wake);
+  void forget(const pipeline::Wake* wake);
+
   // Number of the next message that will be added.
   [[nodiscard]] std::uint64_t next() const;
   // The kept messages from number `from` on, at most 64; waits for one up to the given time. Sets `closed`
@@ -38,6 +44,7 @@ class MessageLog {
   mutable std::mutex mutex_;
   mutable std::condition_variable added_;
   std::deque<Message> messages_;
+  std::vector<const pipeline::Wake*> wakes_;
   std::size_t bytes_ = 0;
   std::uint64_t next_ = 1;
   bool closed_ = false;

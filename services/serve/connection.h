@@ -31,6 +31,7 @@ struct Connection {
   std::vector<Receiver::Arrival> held;  // bytes that follow those of `frames`, or of the message in use
   std::optional<std::uint16_t> in_use;  // the receiver's buffer whose message the stream is taking
   std::unique_ptr<Stream> stream;       // streaming
+  std::uint64_t number = 0;             // of the thread's streams, from 1
   std::string source;
   std::string out;  // answers; the first `sent` bytes are sent
   std::size_t sent = 0;

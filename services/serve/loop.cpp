@@ -583,6 +583,7 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
   client.progress = greeting->progress;
   client.state = State::streaming;
   client.since = now_;
+  client.number = ++begun_;
   --others_;
   ++streams_;
   spare_.lend(client.out);
@@ -840,6 +841,7 @@ void Loop::sweep() {
   if (receiver_ != nullptr) receive();  // costs nothing here, and no edge can be missed for long
   listen_again();
   publish();
+  if (metrics_.sessions.wanted()) publish_sessions();
   for (const auto& client : clients_) {
     if (client->state != State::closed) sweep(*client);
   }
@@ -892,6 +894,26 @@ void Loop::begin_drain() {
     }
   }
   next_sweep_ = now_;
+}
+
+// The only thing that allocates memory while streams run, and only while somebody looks.
+void Loop::publish_sessions() {
+  const auto seconds = [&](Time since) { return std::chrono::duration<double>(now_ - since).count(); };
+  std::vector<SessionRow> rows;
+  for (const auto& client : clients_) {
+    if (client->state != State::streaming) continue;
+    const SampleFormat& format = client->stream->format();
+    rows.push_back({.number = client->number,
+                    .source = client->source,
+                    .rate = format.rate,
+                    .channels = static_cast<int>(format.channels),
+                    .connected = seconds(client->since),
+                    .heard = client->stream->seconds(),
+                    .silent = seconds(client->heard),
+                    .events = client->stream->events(),
+                    .unsent = client->unsent()});
+  }
+  metrics_.sessions.write(static_cast<std::size_t>(&times_ - metrics_.times.data()), std::move(rows));
 }
 
 void Loop::publish() noexcept {

@@ -105,6 +105,7 @@ class Loop {
   void begin_drain();
   void bury();
   void publish() noexcept;
+  void publish_sessions();
 
   const ServerOptions& options_;
   Metrics& metrics_;
@@ -125,8 +126,9 @@ class Loop {
   std::unique_ptr<Receiver> receiver_;   // null: the kernel has none
   std::vector<Connection*> unbuffered_;  // clients that it had no buffer for
   std::vector<std::unique_ptr<Connection>> clients_;
-  int others_ = 0;   // connections that are not streams
-  int streams_ = 0;  // clients that are streams
+  int others_ = 0;           // connections that are not streams
+  int streams_ = 0;          // clients that are streams
+  std::uint64_t begun_ = 0;  // streams in all
   SpareMemory spare_;
   Capacity capacity_;
   std::chrono::nanoseconds opening_{0};  // spent in this round on making streams

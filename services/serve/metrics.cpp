@@ -3,9 +3,41 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
-
+#include <utility>
 namespace runnel::serve {
+
+namespace {
+std::int64_t steady_seconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+}  // namespace
+
+bool SessionBoard::wanted() const noexcept {
+  return steady_seconds() - read_.load(std::memory_order_relaxed) <= kInterest;
+}
+
+void SessionBoard::write(std::size_t thread, std::vector<SessionRow> rows) {
+  const std::lock_guard lock(mutex_);
+  if (rows_.size() <= thread) rows_.resize(thread + 1);
+  rows_[thread] = std::move(rows);
+}
+
+std::vector<SessionRow> SessionBoard::read(std::size_t most) const {
+  read_.store(steady_seconds(), std::memory_order_relaxed);
+  std::vector<SessionRow> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& rows : rows_) all.insert(all.end(), rows.begin(), rows.end());
+  }
+  std::sort(all.begin(), all.end(),
+            [](const SessionRow& a, const SessionRow& b) { return a.connected > b.connected; });
+  if (all.size() > most) all.resize(most);
+  return all;
+}
 namespace {
 
 constexpr std::array<std::string_view, kReasons> kNames = {

@@ -4,10 +4,40 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace runnel::serve {
+
+// One stream of a server, as its page shows it.
+struct SessionRow {
+  std::uint64_t number = 0;  // of the connection
+  std::string source;
+  std::int64_t rate = 0;  // Hz
+  int channels = 1;
+  double connected = 0, heard = 0;  // seconds: since the start; of sound
+  double silent = 0;                // seconds since the last byte
+  std::int64_t events = 0;
+  std::size_t unsent = 0;  // bytes of answers
+};
+
+// What streams there are, for readers that ask. Each thread of a server writes its own; thread-safe.
+class SessionBoard {
+ public:
+  // Whether somebody has read in the last seconds: otherwise nobody needs to write.
+  [[nodiscard]] bool wanted() const noexcept;
+  void write(std::size_t thread, std::vector<SessionRow> rows);
+  // At most this many rows, the oldest streams first.
+  [[nodiscard]] std::vector<SessionRow> read(std::size_t most) const;
+
+ private:
+  static constexpr std::int64_t kInterest = 3;  // seconds
+  mutable std::mutex mutex_;
+  std::vector<std::vector<SessionRow>> rows_;      // by thread
+  mutable std::atomic<std::int64_t> read_{-1000};  // seconds of the steady clock
+};
 
 // Why a connection was refused or cut.
 enum class Reason : std::uint8_t {
@@ -47,6 +77,7 @@ struct Metrics {
   static constexpr int kMaxThreads = 32;
   std::array<Times, kMaxThreads> times{};
   int threads = 1;
+  SessionBoard sessions;
 
   void end(Reason reason) noexcept {
     ended[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed);

@@ -21,12 +21,14 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& addr
   // One thread suffices for a few readers that ask every few seconds.
   RUNNEL_ASSIGN(std::unique_ptr<net::HttpServer> server,
                 net::HttpServer::start({.address = address, .token = std::move(token), .threads = 1},
-                                       {{"/metrics", [text = std::move(text)](const auto&) {
+                                       {{"/metrics",
+                                         [text = std::move(text)](const auto&) {
                                            net::HttpReply reply;
                                            reply.type = "text/plain; version=0.0.4";
                                            reply.body = text();
                                            return reply;
-                                         }}}));
+                                         }}},
+                                       {}));
   return std::unique_ptr<MetricsPage>(std::make_unique<Running>(std::move(server)));
 }
 

@@ -15,6 +15,7 @@
 #include "pipeline/nodes/host/decode/host_ctc.h"
 #include "pipeline/nodes/host/decode/host_transducer.h"
 #include "pipeline/nodes/host/file/jsonl.h"
+#include "pipeline/nodes/host/live/browser/browser.h"
 #include "pipeline/nodes/host/live/gst.h"
 #include "pipeline/nodes/host/live/iio.h"
 #include "pipeline/nodes/host/live/pipewire.h"
@@ -41,9 +42,9 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type,   &CsvSource::type, &NpySource::type,
-                                        &StdinSource::type, &TcpSource::type, &Sensor::type,
-                                        &Iio::type,         &Gst::type,       &PipeWire::type};
+    std::vector<const NodeType*> all = {
+        &WavSource::type, &CsvSource::type, &NpySource::type, &StdinSource::type, &TcpSource::type,
+        &Sensor::type,    &Iio::type,       &Gst::type,       &PipeWire::type,    &Browser::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif

@@ -81,7 +81,7 @@ struct Running {
 };
 Running make(const std::string& text, double speed, std::string token = {}) {
   Running made;
-  auto page = LivePage::start(any(), std::move(token));
+  auto page = LivePage::start({.address = any(), .token = std::move(token)});
   EXPECT_TRUE(page.ok()) << page.status().text();
   made.page = std::move(page).value();
   pipeline::GraphOptions options;
@@ -155,7 +155,7 @@ TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
 }
 
 TEST_F(LivePages, AreOneDocumentWithoutOutsideResources) {
-  const auto page = LivePage::start(any(), "");
+  const auto page = LivePage::start({.address = any()});
   ASSERT_TRUE(page.ok()) << page.status().text();
   httplib::Client client("127.0.0.1", port_of(**page));
   const auto got = client.Get("/");
@@ -169,7 +169,7 @@ TEST_F(LivePages, AreOneDocumentWithoutOutsideResources) {
 
 // A page elsewhere that gave its name this address must not be able to read here.
 TEST_F(LivePages, AnswerToTheirOwnNameOnly) {
-  const auto page = LivePage::start(any(), "");
+  const auto page = LivePage::start({.address = any()});
   ASSERT_TRUE(page.ok());
   httplib::Client client("127.0.0.1", port_of(**page));
   EXPECT_EQ(client.Get("/", {{"Host", "attacker.example:80"}})->status, 403);
@@ -177,17 +177,17 @@ TEST_F(LivePages, AnswerToTheirOwnNameOnly) {
 }
 
 TEST_F(LivePages, ShareTheirAddressWithNobody) {
-  const auto first = LivePage::start(any(), {});
+  const auto first = LivePage::start({.address = any()});
   ASSERT_TRUE(first.ok()) << first.status().text();
   const auto second =
-      LivePage::start(*net::Address::parse("127.0.0.1:" + std::to_string(port_of(**first))), {});
+      LivePage::start({.address = *net::Address::parse("127.0.0.1:" + std::to_string(port_of(**first)))});
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.status().text().find("cannot listen there"), std::string::npos) << second.status().text();
 }
 
 TEST_F(LivePages, AskForTheToken) {
   const std::string token = "0123456789abcdef";
-  const auto page = LivePage::start(any(), token);
+  const auto page = LivePage::start({.address = any(), .token = token});
   ASSERT_TRUE(page.ok());
   httplib::Client client("127.0.0.1", port_of(**page));
   EXPECT_EQ(client.Get("/")->status, 401);
@@ -200,7 +200,8 @@ TEST_F(LivePages, AskForTheToken) {
   EXPECT_NE(cookie.find("HttpOnly"), std::string::npos);
   EXPECT_EQ(client.Get("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})->status, 200);
   EXPECT_EQ(client.Get("/", {{"Cookie", "runnel_token=wrong"}})->status, 401);
-  EXPECT_EQ(LivePage::start(*net::Address::parse("0.0.0.0:0"), "").status().code(), Code::invalid_argument);
+  EXPECT_EQ(LivePage::start({.address = *net::Address::parse("0.0.0.0:0")}).status().code(),
+            Code::invalid_argument);
 }
 
 // A front end in place of a recogniser.
@@ -235,13 +236,14 @@ TEST_F(LivePages, ShowTextThatSettles) {
   EXPECT_FALSE((*final)["words"].empty());
 }
 
-// Six readers are allowed; the seventh is refused, and readers never block the run.
-TEST_F(LivePages, HaveRoomForSixReaders) {
+// Fifty readers are allowed; the next one is refused, and readers never block the run.
+TEST_F(LivePages, HaveRoomForFiftyReaders) {
+  constexpr int kReaders = 50;
   Running running = make("wav path=" + recording() + " ! null", 1);
   const int port = port_of(*running.page);
   std::atomic<int> started{0};
   std::vector<std::thread> readers;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < kReaders; ++i) {
     readers.emplace_back([&] {
       bool counted = false;
       messages(port, [&](const Json&) {
@@ -252,7 +254,7 @@ TEST_F(LivePages, HaveRoomForSixReaders) {
     });
   }
   std::thread looking([&] {
-    while (started < 6) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (started < kReaders) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     httplib::Client client("127.0.0.1", port);
     EXPECT_EQ(client.Get("/messages")->status, 503);
     EXPECT_EQ(client.Get("/")->status, 200);
