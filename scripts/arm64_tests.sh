@@ -5,7 +5,7 @@
 #   ready   unpacks the libraries for arm64 (scripts/arm64_sysroot.sh); exit code 77, with the reason, where a tool or the network is missing
 #   build   cross-builds the program and the tests below into build-aarch64
 #   run     runs them, and compares features, logits and events of the emulated program with those of build/runnel, byte by byte
-#   short   ready, build and run of kernels, front ends, streaming and decoding alone, in some minutes: the stage of scripts/test.sh --all
+#   short   ready, build and run of the kernels alone, in some minutes: the stage of scripts/test.sh --all
 #   all     ready, build and run of everything. Here and in `short`, a missing tool is said and is no failure
 #
 # Tests that need recordings or oracles are skipped: the release build runs them. RUNNEL_JOBS: programs at a time (default: one per processor).
@@ -14,18 +14,14 @@ build=$root/build-aarch64
 sysroot=$root/build-aarch64-sysroot
 processors=(cortex-a53 cortex-a76 max)
 # A program of tests, and its tests that take too long in an emulator (GoogleTest's patterns, with colons between them).
-tests=(
-  "tests/kernels/kernels_tests -"
+tests=("tests/kernels/kernels_tests -")
+# What `short` leaves out, with the program: most of the libraries are built for these.
+more_tests=(
   "tests/kernels/constant_kernels_tests -"
   "tests/features/features_tests -PresetOracle*"
   "tests/streaming/streaming_tests -"
   "tests/decoding/decoding_tests -"
-)
-# What `short` leaves out: the program, and the tests whose build takes most of the libraries.
-more_tests=(
   "tests/inference/inference_tests -"
-  "tests/inference/operator_tests -"
-  "tests/inference/stream_operator_tests -"
 )
 with_program=1
 [[ ${*: -1} != short ]] || with_program=0
