@@ -118,6 +118,8 @@ constexpr FixedAttentionSums kPlain{products<std::int8_t, std::int32_t>, product
 const FixedAttentionSums& fixed_attention_sums([[maybe_unused]] Isa isa) noexcept {
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx2) return fixed_attention_sums_avx2();
+#elif defined(RUNNEL_KERNELS_NEON)
+  if (isa >= Isa::neon) return fixed_attention_sums_neon();
 #endif
   return kPlain;
 }
