@@ -49,8 +49,9 @@ build() {
     targets+=("${one##*/}")
   done
   cd "$root"
-  cmake --preset aarch64 -D RUNNEL_TESTS=ON >"$root/build-aarch64-configure.log" 2>&1 || {
-    cat "$root/build-aarch64-configure.log" >&2
+  mkdir -p "$build"
+  cmake --preset aarch64 -D RUNNEL_TESTS=ON >"$build/configure.log" 2>&1 || {
+    cat "$build/configure.log" >&2
     return 1
   }
   cmake --build --preset aarch64 --parallel "$jobs" --target "${targets[@]}"
