@@ -24,6 +24,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/matmul.h"
+#include "kernels/transformer/fixed_attention.h"
 #include "kernels/transformer/fixed_layer_norm.h"
 #include "kernels/transformer/integer_products.h"
 #if defined(RUNNEL_BENCH_XNNPACK)
@@ -171,6 +172,27 @@ Case layer_norm(Isa isa) {
           }};
 }
 
+// One query of a head over its keys: the sums alone, of products and of values.
+Case attention(Isa isa) {
+  constexpr int kKeys = 32, kChannels = 64;
+  return {at_level("attention 32x64", isa), std::int64_t{2} * kKeys * kChannels, [isa] {
+            struct State {
+              std::vector<std::int8_t> rows = any_bytes(kKeys * kChannels);
+              std::vector<std::int16_t> query = std::vector<std::int16_t>(kChannels, 100),
+                                        weights = std::vector<std::int16_t>(kKeys, 1000);
+              std::vector<std::int64_t> scores = std::vector<std::int64_t>(kKeys),
+                                        mixed = std::vector<std::int64_t>(kChannels);
+            };
+            auto state = std::make_shared<State>();
+            return [state, &sums = kernels::fixed_attention_sums(isa)] {
+              sums.products8(kChannels, state->query.data(), state->rows.data(), kChannels, kKeys,
+                             state->scores.data());
+              sums.mix8(kKeys, state->weights.data(), state->rows.data(), kChannels, kChannels,
+                        state->mixed.data());
+            };
+          }};
+}
+
 Case network(const M1& m1, int frames) {
   return {"m1/" + std::to_string(frames), m1.macs_per_frame() * frames, [&m1, frames] {
             const compiler::WrittenModel written = need(compiler::write_model(m1.graph(frames)));
@@ -248,6 +270,7 @@ int main_of(int count, char** arguments) {
     cases.push_back(product(isa));
     cases.push_back(table(isa));
     cases.push_back(layer_norm(isa));
+    cases.push_back(attention(isa));
   }
   cases.push_back(fbank());
 #if defined(RUNNEL_BENCH_XNNPACK)

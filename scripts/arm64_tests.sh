@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# arm64_tests.sh ready|build|run|all: the tests of kernels, front ends and inference on emulated 64-bit Arm, for three processors
+# arm64_tests.sh ready|build [short]|run [short]|short|all: the tests of what differs by processor on emulated 64-bit Arm, for three processors
 # (Cortex-A53: no dot products; Cortex-A76: dot products; QEMU's `max`: products of matrices), and the program beside that of this machine.
 #
 #   ready   unpacks the libraries for arm64 (scripts/arm64_sysroot.sh); exit code 77, with the reason, where a tool or the network is missing
 #   build   cross-builds the program and the tests below into build-aarch64
 #   run     runs them, and compares features, logits and events of the emulated program with those of build/runnel, byte by byte
-#   all     one after the other; a missing tool is said and is no failure
+#   short   ready, build and run of the kernels alone, in some minutes: the stage of scripts/test.sh --all
+#   all     ready, build and run of everything. Here and in `short`, a missing tool is said and is no failure
 #
 # Tests that need recordings or oracles are skipped: the release build runs them. RUNNEL_JOBS: programs at a time (default: one per processor).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -13,11 +14,18 @@ build=$root/build-aarch64
 sysroot=$root/build-aarch64-sysroot
 processors=(cortex-a53 cortex-a76 max)
 # A program of tests, and its tests that take too long in an emulator (GoogleTest's patterns, with colons between them).
-tests=(
-  "tests/kernels/kernels_tests -"
+tests=("tests/kernels/kernels_tests -")
+# What `short` leaves out, with the program: most of the libraries are built for these.
+more_tests=(
+  "tests/kernels/constant_kernels_tests -"
   "tests/features/features_tests -PresetOracle*"
+  "tests/streaming/streaming_tests -"
+  "tests/decoding/decoding_tests -"
   "tests/inference/inference_tests -"
 )
+with_program=1
+[[ ${*: -1} != short ]] || with_program=0
+[[ $with_program -eq 0 ]] || tests+=("${more_tests[@]}")
 
 ready() {
   local tool
@@ -34,14 +42,16 @@ ready() {
 }
 
 build() {
-  local one targets=(runnel_program)
+  local one targets=()
+  [[ $with_program -eq 0 ]] || targets+=(runnel_program)
   for one in "${tests[@]}"; do
     one=${one% *}
     targets+=("${one##*/}")
   done
   cd "$root"
-  cmake --preset aarch64 -D RUNNEL_TESTS=ON >"$root/build-aarch64-configure.log" 2>&1 || {
-    cat "$root/build-aarch64-configure.log" >&2
+  mkdir -p "$build"
+  cmake --preset aarch64 -D RUNNEL_TESTS=ON >"$build/configure.log" 2>&1 || {
+    cat "$build/configure.log" >&2
     return 1
   }
   cmake --build --preset aarch64 --parallel "$jobs" --target "${targets[@]}"
@@ -95,15 +105,13 @@ with open(sys.argv[1], "wb") as file:
 END
 }
 
-run() {
-  local work processor one log failed=0 files
-  work=$(mktemp -d)
-  # shellcheck disable=SC2064
-  trap "rm -rf '$work'" EXIT
+# compare FOLDER: what the emulated program gives, beside what the program of this machine gives.
+compare() {
+  local processor one failed=0 files
   for one in "$root/build/runnel" "$root/build/models/digits/digits.rnl" "$build/runnel"; do
     [[ -f $one ]] || die "$one is missing: build the presets release and aarch64"
   done
-  cd "$work"
+  cd "$1"
   sound sound.wav
   outputs "$root/build/runnel" desk || die "the program of this machine failed"
   [[ $(wc -l <desk/events.jsonl) -ge 5 ]] || die "the synthetic sound gives too few events to compare"
@@ -120,7 +128,15 @@ run() {
     done
   done
   [[ $failed -ne 0 ]] || say "the program on ${processors[*]}: the bytes of this machine in $files"
+  return "$failed"
+}
 
+run() {
+  local work processor one log failed=0
+  work=$(mktemp -d)
+  # shellcheck disable=SC2064
+  trap "rm -rf '$work'" EXIT
+  if [[ $with_program -eq 1 ]]; then (compare "$work") || failed=1; fi
   export build sysroot
   export -f one_program
   for processor in "${processors[@]}"; do
@@ -143,8 +159,10 @@ run() {
 }
 
 case "$*" in
-  ready | build | run) "$1" ;;
-  all)
+  ready) ready ;;
+  build | "build short") build ;;
+  run | "run short") run ;;
+  short | all)
     status=0
     ready || status=$?
     [[ $status -ne 77 ]] || exit 0

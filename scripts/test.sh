@@ -4,7 +4,8 @@
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
 #   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
 #                  long test of many mutations for a minute only), the tests labelled `threads` under ThreadSanitizer,
-#                  and each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
+#                  each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60),
+#                  and the short run of scripts/arm64_tests.sh on emulated 64-bit Arm
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
 # does not stop the next one. The last output of a successful run is CTest's closing line for the release build.
@@ -27,7 +28,7 @@ case "$*" in
 esac
 
 purposes=(build python test bench firmware)
-if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser gstreamer pipewire nats package root site torch); fi
+if [[ $all -eq 1 ]]; then purposes+=(fuzz arm scale browser gstreamer pipewire nats package root site torch); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 
@@ -196,6 +197,9 @@ if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
   for kind in model espdl onnx pte tflite npu recording graph; do limited "fuzzing: $kind" fuzz "$kind" || true; done
 fi
+
+# Says SKIPPED where the libraries for arm64 cannot be had.
+if [[ $all -eq 1 ]]; then limited "testing on emulated 64-bit Arm" scripts/arm64_tests.sh short || true; fi
 
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
 selection=(-LE '^long$')

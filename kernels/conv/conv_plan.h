@@ -76,7 +76,8 @@ struct alignas(64) ConvPlan {
   // taps]. Wide weights are int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
   // Rows, depthwise only: [group][tap][lane]. Paired weights: a vector of masks, then one of weights. An
   // input is xored with its mask: 0x80 gives x + 128; 0x7f, for one of a pair of weights of equal sign, gives
-  // 127 - x, used with the negated weight.
+  // 127 - x, used with the negated weight. Eights, dense only: [group][run][two quads][vector][lane][8
+  // inputs]; the second quad of the last two of an odd number is zero.
 
   // One entry per lane.
   const std::int32_t* mask;  // half_even, tflite_double: the bits that are shifted out
@@ -116,7 +117,7 @@ struct VectorConv {
   VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
 // Layout of weights in memory: see ConvPlan.
-enum class WeightForm : std::uint8_t { bytes, rows, wide, paired };
+enum class WeightForm : std::uint8_t { bytes, rows, wide, paired, eights };
 // For signed inputs. bytes: dense only; paired: no pair of weights is -128 and -128.
 const VectorConv& vector_conv_avx2(WeightForm form) noexcept;
 const VectorConv& vector_conv_avx512() noexcept;
@@ -127,7 +128,8 @@ VectorConv vector_conv_amx() noexcept;
 // quads of a piece, or, depthwise, in two neighbouring taps.
 const VectorConv& vector_conv_neon(bool weights_pair) noexcept;
 const VectorConv& vector_conv_neondot(bool weights_pair) noexcept;
-const VectorConv& vector_conv_neoni8mm(bool weights_pair) noexcept;
+// form: rows (depthwise), bytes or eights.
+const VectorConv& vector_conv_neoni8mm(WeightForm form, bool weights_pair) noexcept;
 
 // WebAssembly. Weights are wide.
 const VectorConv& vector_conv_simd128() noexcept;

@@ -281,20 +281,55 @@ template <class V, class Dot, int kVectors, class Finisher>
 
 // The same for all whole groups of channels of a plain plan, without a call for each: for vector units with
 // many registers, whose groups are small.
-template <class V, class Dot, class Finisher>
-[[gnu::noinline]] void dense_groups(const Conv& conv, const ConvPlan& plan, const Block& block,
-                                    std::int64_t frames, const std::int8_t* weights, std::int32_t first,
+template <class V, class Dot, bool kSum, bool kEqual>
+[[gnu::noinline]] void dense_groups(const ConvPlan& plan, const Block& block, std::int64_t frames,
+                                    const std::int8_t* weights, std::int32_t first,
                                     std::int32_t last) noexcept {
   constexpr std::int32_t kGroup = 4 * V::kLanes;
-  const std::int64_t group_weights = plan.group_weights;
-  for (; last - first >= kGroup; first += kGroup, weights += group_weights) {
-    const Finisher finish(conv, plan, first, first, kGroup);
-    Block here = block;
-    std::int64_t left = frames;
-    if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, 4, 4>(plan, finish, here, left, weights, first);
-    dense_blocks<V, Dot, 4, 2>(plan, finish, here, left, weights, first);
-    dense_blocks<V, Dot, 4, 1>(plan, finish, here, left, weights, first);
-  }
+  // Copies, because to a compiler stores to y could change what `plan` and `block` hold.
+  const Limits<V, kSum> limits(plan);
+  const std::int32_t runs = plan.runs, quads = plan.quads;
+  const std::int64_t group_weights = plan.group_weights, x_step = block.x_step, y_step = block.y_step,
+                     addend_step = block.addend_step;
+  const std::int64_t* const offset = block.offset;
+  const std::int32_t *bias = plan.bias + first, *shift = plan.shift + (kEqual ? 0 : first);
+  const std::int8_t *const x_first = block.x, *addend_first = kSum ? block.addend + first : nullptr;
+  std::int8_t* y_first = block.y + first;
+  const auto run = [&](const auto& pieces_at) __attribute__((always_inline)) {
+    for (std::int32_t channels = last - first; channels >= kGroup; channels -= kGroup) {
+      const std::int8_t *x = x_first, *addend = addend_first;
+      std::int8_t* y = y_first;
+      std::int64_t left = frames;
+      const auto blocks = [&]<int kFrames>() __attribute__((always_inline)) {
+        _Pragma("GCC unroll 1") for (; left >= kFrames; left -= kFrames) {
+          typename V::Int sum[kFrames][4];
+          Dot::template sums<kFrames, 1, 4>(
+              pieces_at(x), x_step, quads, weights, 0,
+              bias, [&](int f, int, int v) __attribute__((always_inline))->typename V::Int & {
+                return sum[f][v];
+              });
+          RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+            finish_position<V, kSum, kEqual>(limits, sum[f], shift, addend, y);
+            y += y_step;
+            if constexpr (kSum) addend += addend_step;
+          }
+          x += kFrames * x_step;
+        }
+      };
+      if constexpr (V::kFrames >= 4) blocks.template operator()<4>();
+      blocks.template operator()<2>();
+      blocks.template operator()<1>();
+      weights += group_weights;
+      bias += kGroup;
+      y_first += kGroup;
+      if constexpr (!kEqual) shift += kGroup;
+      if constexpr (kSum) addend_first += kGroup;
+    }
+  };
+  if (runs == 1)
+    run([](const std::int8_t* x) __attribute__((always_inline)) { return OnePiece{x}; });
+  else
+    run([=](const std::int8_t* x) __attribute__((always_inline)) { return ListedPieces{x, offset, runs}; });
 }
 
 template <class V, class Dot, bool kSum>
@@ -342,21 +377,31 @@ struct Dense {
   }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
                      Channels channels) noexcept {
+    if constexpr (requires { V::kKeepsLimits; }) {
+      if (plan.plain && channels.last - channels.first >= kGroup) {
+        const std::int8_t* const weights = plan.weights + channels.first / kGroup * plan.group_weights;
+        if (plan.shift_stride == 0)
+          dense_groups<V, Dot, kSum, true>(plan, block, frames, weights, channels.first, channels.last);
+        else
+          dense_groups<V, Dot, kSum, false>(plan, block, frames, weights, channels.first, channels.last);
+        channels.first += (channels.last - channels.first) / kGroup * kGroup;
+        if (channels.first < channels.last) apart(conv, plan, block, frames, channels);
+        return;
+      }
+      return apart(conv, plan, block, frames, channels);
+    } else {
+      other_frames(conv, plan, block, frames, channels);
+    }
+  }
+  // A call, so that plain plans do not save the registers of its loops.
+  [[gnu::noinline]] static void apart(const Conv& conv, const ConvPlan& plan, const Block& block,
+                                      std::int64_t frames, Channels channels) noexcept {
+    other_frames(conv, plan, block, frames, channels);
+  }
+  static void other_frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                           Channels channels) noexcept {
     const std::int8_t* weights = plan.weights + channels.first / kGroup * plan.group_weights;
     std::int32_t first = channels.first;
-    if constexpr (requires { V::kKeepsLimits; }) {
-      if (plan.plain && channels.last - first >= kGroup) {
-        if (plan.shift_stride == 0)
-          dense_groups<V, Dot, PlainHalfUp<V, kSum, true>>(conv, plan, block, frames, weights, first,
-                                                           channels.last);
-        else
-          dense_groups<V, Dot, PlainHalfUp<V, kSum, false>>(conv, plan, block, frames, weights, first,
-                                                            channels.last);
-        const std::int32_t whole = (channels.last - first) / kGroup;
-        first += whole * kGroup;
-        weights += whole * plan.group_weights;
-      }
-    }
     if constexpr (V::kFrames == 1 && V::kGroups == 2) {
       for (; channels.last - first >= 2 * kGroup; first += 2 * kGroup, weights += 2 * plan.group_weights) {
         group<2, 4>(conv, plan, block, frames, weights, first, 2 * kGroup);
@@ -383,10 +428,42 @@ struct Dense {
   }
 };
 
+// All whole groups of channels of a plain depthwise plan with kTaps taps, whose weights stay in registers.
+template <class V, class Dot, int kTaps, bool kEqual>
+[[gnu::noinline]] void few_taps(const ConvPlan& plan, const Block& block, std::int64_t frames,
+                                Channels channels) noexcept {
+  constexpr std::int32_t kGroup = 4 * V::kLanes;
+  std::int32_t first = channels.first;
+  const std::int32_t last = channels.last;
+  const std::int8_t* weights = plan.weights + first / kGroup * plan.group_weights;
+  const Limits<V, false> limits(plan);
+  const std::int64_t group_weights = plan.group_weights, x_step = block.x_step, y_step = block.y_step;
+  const std::int32_t *bias = plan.bias + first, *shift = plan.shift + (kEqual ? 0 : first);
+  std::int64_t at[kTaps];
+  RUNNEL_UNROLL for (int t = 0; t < kTaps; ++t) at[t] = block.offset[t];
+  const std::int8_t* x_first = block.x + first;
+  std::int8_t* y_first = block.y + first;
+  for (; last - first >= kGroup; first += kGroup) {
+    const std::int8_t* x = x_first;
+    std::int8_t* y = y_first;
+    const auto taps = Dot::template taps<kTaps>(weights, bias);
+    _Pragma("GCC unroll 1") for (std::int64_t left = frames; left > 0; --left) {
+      typename V::Int sum[4];
+      taps.sums(x, at, sum);
+      finish_position<V, false, kEqual>(limits, sum, shift, nullptr, y);
+      x += x_step, y += y_step;
+    }
+    weights += group_weights;
+    bias += kGroup, x_first += kGroup, y_first += kGroup;
+    if constexpr (!kEqual) shift += kGroup;
+  }
+}
+
 // Interleaving rows puts four taps of a channel into the four bytes of an int32 lane.
 template <class V, class Dot>
 struct Depthwise {
   using Element = std::int8_t;
+  static constexpr std::int32_t kGroup = 4 * V::kLanes;
   template <class Finisher>
   [[gnu::always_inline]] static void finished(const Conv& conv, const ConvPlan& plan, const Block& block,
                                               std::int64_t frames, const std::int8_t* packed,
@@ -472,7 +549,25 @@ struct Depthwise {
   }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
                      Channels channels) noexcept {
-    const std::int8_t* weights = plan.weights + channels.first / (4 * V::kLanes) * plan.group_weights;
+    if constexpr (TakesTaps<Dot>) {
+      if (plan.plain && channels.last - channels.first >= kGroup && few(plan, block, frames, channels)) {
+        channels.first += (channels.last - channels.first) / kGroup * kGroup;
+        if (channels.first < channels.last) apart(conv, plan, block, frames, channels);
+        return;
+      }
+      return apart(conv, plan, block, frames, channels);
+    } else {
+      other_frames(conv, plan, block, frames, channels);
+    }
+  }
+  // A call, so that plain plans do not save the registers of its loops.
+  [[gnu::noinline]] static void apart(const Conv& conv, const ConvPlan& plan, const Block& block,
+                                      std::int64_t frames, Channels channels) noexcept {
+    other_frames(conv, plan, block, frames, channels);
+  }
+  static void other_frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                           Channels channels) noexcept {
+    const std::int8_t* weights = plan.weights + channels.first / kGroup * plan.group_weights;
     if (plan.together > 1 && frames > 1 && block.x_step == plan.in_channels &&
         block.y_step == plan.out_channels) {
       // Neighbours are one piece of x and of y: a group of lanes takes `together` of them.
@@ -487,9 +582,29 @@ struct Depthwise {
       return;
     }
     for (std::int32_t first = channels.first; first < channels.last;
-         first += 4 * V::kLanes, weights += plan.group_weights) {
+         first += kGroup, weights += plan.group_weights) {
       const std::int32_t left = channels.last - first;
-      group(conv, plan, block, frames, weights, first, left < 4 * V::kLanes ? left : 4 * V::kLanes);
+      group(conv, plan, block, frames, weights, first, left < kGroup ? left : kGroup);
+    }
+  }
+  // All whole groups, for the numbers of taps that networks have; false for others.
+  static bool few(const ConvPlan& plan, const Block& block, std::int64_t frames, Channels channels) noexcept {
+    const auto run = [&]<int kTaps>() __attribute__((always_inline)) {
+      if (plan.shift_stride == 0)
+        few_taps<V, Dot, kTaps, true>(plan, block, frames, channels);
+      else
+        few_taps<V, Dot, kTaps, false>(plan, block, frames, channels);
+      return true;
+    };
+    switch (plan.runs) {
+      case 3:
+        return run.template operator()<3>();
+      case 5:
+        return run.template operator()<5>();
+      case 9:
+        return run.template operator()<9>();
+      default:
+        return false;
     }
   }
 };

@@ -37,7 +37,11 @@ struct Packing {
     return channel < plan.together * spec.out_channels ? channel % spec.out_channels : -1;
   }
   [[nodiscard]] std::int64_t vector_bytes() const noexcept {
-    return std::int64_t{lanes} * (form == WeightForm::bytes || form == WeightForm::rows ? 4 : 8);
+    return std::int64_t{lanes} * (form == WeightForm::wide || form == WeightForm::paired ? 8 : 4);
+  }
+  // Quads of a run (depthwise: of a channel) for which there are weights.
+  [[nodiscard]] std::int64_t packed_quads() const noexcept {
+    return form == WeightForm::eights ? (std::int64_t{plan.quads} + 1) / 2 * 2 : plan.quads;
   }
   // visit(index, four): a channel's weights in fours, as kernels take them.
   template <class Visit>
@@ -101,7 +105,12 @@ void pack(const Packing& packing, std::int8_t* out) noexcept {
         if (channel < 0) continue;
         packing.each_four(channel, [&](std::int64_t index, const std::int8_t* four) {
           std::int8_t* const to = out + index * four_bytes;
-          if (packing.form == WeightForm::rows) {
+          if (packing.form == WeightForm::eights) {
+            const std::int64_t run = index / packing.plan.quads, quad = index % packing.plan.quads;
+            std::memcpy(out + (run * packing.packed_quads() + quad / 2 * 2) * four_bytes +
+                            (vector * packing.lanes + lane) * 8 + quad % 2 * 4,
+                        four, 4);
+          } else if (packing.form == WeightForm::rows) {
             for (int tap = 0; tap < 4; ++tap) to[(tap * vectors + vector) * packing.lanes + lane] = four[tap];
           } else {
             packing.place(to + vector * packing.vector_bytes(), lane, four);
@@ -109,7 +118,7 @@ void pack(const Packing& packing, std::int8_t* out) noexcept {
         });
       }
     }
-    out += (packing.depthwise ? 1 : packing.plan.runs) * std::int64_t{packing.plan.quads} * four_bytes;
+    out += (packing.depthwise ? 1 : packing.plan.runs) * packing.packed_quads() * four_bytes;
   }
 }
 
@@ -276,13 +285,16 @@ bool neighbours_fit(const Packing& packing) noexcept {
 }
 
 std::int32_t lanes_of(Isa /*isa*/) noexcept { return 4; }
-WeightForm form_of(const Packing& packing, Isa /*isa*/, bool /*unsigned_input*/) noexcept {
-  return packing.depthwise ? WeightForm::rows : WeightForm::bytes;
+// Products of matrices take two positions: a single one is dot products.
+WeightForm form_of(const Packing& packing, Isa isa, bool /*unsigned_input*/) noexcept {
+  if (packing.depthwise) return WeightForm::rows;
+  const bool one_position = packing.plan.direct && packing.plan.out_width == 1;
+  return isa == Isa::neoni8mm && !one_position ? WeightForm::eights : WeightForm::bytes;
 }
 bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
 const VectorConv& level_of(const Packing& packing, Isa isa) noexcept {
   const bool fit = packing.depthwise ? pairs_fit(packing) : neighbours_fit(packing);
-  if (isa == Isa::neoni8mm) return vector_conv_neoni8mm(fit);
+  if (isa == Isa::neoni8mm) return vector_conv_neoni8mm(packing.form, fit);
   return isa == Isa::neondot ? vector_conv_neondot(fit) : vector_conv_neon(fit);
 }
 #else
@@ -486,7 +498,8 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   std::int64_t vectors = 0;
   for (std::int32_t first = 0; first < spec.out_channels; first += packing.group())
     vectors += packing.vectors(first);
-  const std::int64_t vector_weights = (depthwise ? quads : runs * quads) * packing.vector_bytes();
+  const std::int64_t vector_weights =
+      (depthwise ? 1 : runs) * packing.packed_quads() * packing.vector_bytes();
   plan->group_weights = 4 * vector_weights;
   // In the order in which a run reads them, so that prefetching ahead stays right from layer to layer.
   if (!fill_lanes(packing, vectors * packing.lanes, memory, *plan)) return exhausted;

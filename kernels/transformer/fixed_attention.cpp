@@ -77,6 +77,8 @@ constinit const FixedAttentionSums kAttentionSums16{nullptr, products<std::int16
 const FixedAttentionSums& fixed_attention_sums([[maybe_unused]] Isa isa) noexcept {
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx2) return fixed_attention_sums_avx2();
+#elif defined(RUNNEL_KERNELS_NEON)
+  if (isa >= Isa::neon) return fixed_attention_sums_neon();
 #endif
   return kPlain;
 }

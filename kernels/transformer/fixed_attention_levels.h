@@ -6,5 +6,6 @@
 namespace runnel::kernels {
 
 const FixedAttentionSums& fixed_attention_sums_avx2() noexcept;
+const FixedAttentionSums& fixed_attention_sums_neon() noexcept;
 
 }  // namespace runnel::kernels

@@ -201,6 +201,13 @@ RUNNEL_VECTOR WeightPair two_quads(const std::int8_t* from) noexcept {
   return pair;
 }
 
+// Four bytes in all four lanes.
+RUNNEL_VECTOR int8x16_t four_bytes(const std::int8_t* from) noexcept {
+  std::int32_t bytes;
+  __builtin_memcpy(&bytes, from, 4);
+  return vreinterpretq_s8_s32(vdupq_n_s32(bytes));
+}
+
 // What all multiply-adds share: inputs and weights are bytes as they are. A Dot of these files walks over a
 // window itself (`sums`), because it takes more than one quad at a time:
 //   Sum, start(bias), total(sum)     a sum of four lanes while it grows
@@ -209,12 +216,6 @@ RUNNEL_VECTOR WeightPair two_quads(const std::int8_t* from) noexcept {
 template <class Dot>
 struct PlainBytes {
   static constexpr int kVectorBytes = 16;
-  RUNNEL_VECTOR int8x16_t four(const std::int8_t* from) noexcept {
-    std::int32_t bytes;
-    __builtin_memcpy(&bytes, from, 4);
-    return vreinterpretq_s8_s32(vdupq_n_s32(bytes));
-  }
-
   // to(f, g, v) = the sums of kFrames positions, `x_step` apart, and kGroups groups of kVectors vectors of
   // channels, whose weights are `group_weights` apart and whose lanes follow each other in `bias`.
   template <int kFrames, int kGroups, int kVectors, class Pieces, class To>
@@ -244,7 +245,7 @@ struct PlainBytes {
         RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) {
           const auto row = next_row<kVectors>(at[g]);
           RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-            const int8x16_t in = four(x + f * x_step);
+            const int8x16_t in = four_bytes(x + f * x_step);
             RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
               sum[g][f][v] = Dot::add(sum[g][f][v], in, row.of[v]);
             }

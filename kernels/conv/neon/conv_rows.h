@@ -38,6 +38,56 @@ struct ListedTaps {
   }
 };
 
+// sum += products of 16 channels.
+RUNNEL_VECTOR void add_products(int32x4_t (&sum)[4], int16x8_t low, int16x8_t high) noexcept {
+  sum[0] = vaddw_s16(sum[0], vget_low_s16(low));
+  sum[1] = vaddw_high_s16(sum[1], low);
+  sum[2] = vaddw_s16(sum[2], vget_low_s16(high));
+  sum[3] = vaddw_high_s16(sum[3], high);
+}
+RUNNEL_VECTOR void add_tap(int32x4_t (&sum)[4], int8x16_t x, int8x16_t w) noexcept {
+  add_products(sum, vmull_s8(vget_low_s8(x), vget_low_s8(w)), vmull_high_s8(x, w));
+}
+template <bool kPairs>
+RUNNEL_VECTOR void add_two_taps(int32x4_t (&sum)[4], int8x16_t x, int8x16_t v, int8x16_t z,
+                                int8x16_t w) noexcept {
+  if constexpr (kPairs) {
+    add_products(sum, vmlal_s8(vmull_s8(vget_low_s8(x), vget_low_s8(v)), vget_low_s8(z), vget_low_s8(w)),
+                 vmlal_high_s8(vmull_high_s8(x, v), z, w));
+  } else {
+    add_tap(sum, x, v);
+    add_tap(sum, z, w);
+  }
+}
+
+// The weights and biases of kTaps taps of 16 channels, in registers.
+template <int kTaps, bool kPairs>
+struct KeptTaps {
+  int8x16_t weight[kTaps];
+  int32x4_t bias[4];
+
+  [[gnu::always_inline]] KeptTaps(const std::int8_t* weights, const std::int32_t* biases) noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) bias[v] = vld1q_s32(biases + v * 4);
+    RUNNEL_UNROLL for (int t = 0; t + 4 <= kTaps; t += 4) {
+      const auto row = next_row<4>(weights);
+      RUNNEL_UNROLL for (int i = 0; i < 4; ++i) weight[t + i] = row.of[i];
+    }
+    if constexpr (kTaps % 4 != 0) {
+      const auto row = next_row<kTaps % 4>(weights);
+      RUNNEL_UNROLL for (int i = 0; i < kTaps % 4; ++i) weight[kTaps / 4 * 4 + i] = row.of[i];
+    }
+  }
+  // at: of each tap, from x.
+  [[gnu::always_inline]] void sums(const std::int8_t* x, const std::int64_t (&at)[kTaps],
+                                   int32x4_t (&sum)[4]) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] = bias[v];
+    RUNNEL_UNROLL for (int t = 0; t + 2 <= kTaps; t += 2) {
+      add_two_taps<kPairs>(sum, vld1q_s8(x + at[t]), weight[t], vld1q_s8(x + at[t + 1]), weight[t + 1]);
+    }
+    if constexpr (kTaps % 2 != 0) add_tap(sum, vld1q_s8(x + at[kTaps - 1]), weight[kTaps - 1]);
+  }
+};
+
 // kPairs: no weights of taps 2t and 2t + 1 are -128 and -128, or inputs are 0..127.
 template <bool kPairs>
 struct Rows {
@@ -55,35 +105,23 @@ struct Rows {
       const auto w = next_row<4>(weights);
       int8x16_t x[4];
       from.four(x);
-      two(sum, x[0], w.of[0], x[1], w.of[1]);
-      two(sum, x[2], w.of[2], x[3], w.of[3]);
+      add_two_taps<kPairs>(sum, x[0], w.of[0], x[1], w.of[1]);
+      add_two_taps<kPairs>(sum, x[2], w.of[2], x[3], w.of[3]);
     }
     if (taps >= 2) {
       const auto w = next_row<2>(weights);
       const int8x16_t first = from.next(), second = from.next();
-      two(sum, first, w.of[0], second, w.of[1]);
+      add_two_taps<kPairs>(sum, first, w.of[0], second, w.of[1]);
     }
     if (taps % 2 != 0) {
-      const int8x16_t x = from.next(), w = vld1q_s8(weights);
-      add(sum, vmull_s8(vget_low_s8(x), vget_low_s8(w)), vmull_high_s8(x, w));
+      add_tap(sum, from.next(), vld1q_s8(weights));
     }
   }
 
- private:
-  RUNNEL_VECTOR void add(int32x4_t (&sum)[4], int16x8_t low, int16x8_t high) noexcept {
-    sum[0] = vaddw_s16(sum[0], vget_low_s16(low));
-    sum[1] = vaddw_high_s16(sum[1], low);
-    sum[2] = vaddw_s16(sum[2], vget_low_s16(high));
-    sum[3] = vaddw_high_s16(sum[3], high);
-  }
-  RUNNEL_VECTOR void two(int32x4_t (&sum)[4], int8x16_t x, int8x16_t v, int8x16_t z, int8x16_t w) noexcept {
-    const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(v)), high = vmull_high_s8(x, v);
-    if constexpr (kPairs) {
-      add(sum, vmlal_s8(low, vget_low_s8(z), vget_low_s8(w)), vmlal_high_s8(high, z, w));
-    } else {
-      add(sum, low, high);
-      add(sum, vmull_s8(vget_low_s8(z), vget_low_s8(w)), vmull_high_s8(z, w));
-    }
+  // Weights as those of `sums`.
+  template <int kTaps>
+  RUNNEL_VECTOR KeptTaps<kTaps, kPairs> taps(const std::int8_t* weights, const std::int32_t* bias) noexcept {
+    return {weights, bias};
   }
 };
 
