@@ -5,7 +5,7 @@
 #   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
 #                  long test of many mutations for a minute only), the tests labelled `threads` under ThreadSanitizer,
 #                  each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60),
-#                  and the short run of scripts/arm64_tests.sh on emulated 64-bit Arm
+#                  and, before all these, the short run of scripts/arm64_tests.sh on emulated 64-bit Arm
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
 # does not stop the next one. The last output of a successful run is CTest's closing line for the release build.
@@ -180,6 +180,12 @@ if stage "building the device libraries" build device; then
 fi
 
 if [[ $all -eq 1 ]]; then
+  # Says SKIPPED where the libraries for arm64 cannot be had.
+  limited "testing on emulated 64-bit Arm" scripts/arm64_tests.sh short || true
+  # What reads bytes from outside comes first: where time is short, the rest is left out.
+  if limited "building what reads foreign bytes with AddressSanitizer" build asan --target robustness_tests; then
+    limited "testing with AddressSanitizer: foreign bytes" run_tests asan -L '^fuzz$' -LE '^long$' || true
+  fi
   if limited "building with AddressSanitizer" build asan; then
     limited "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
     limited "many mutations with AddressSanitizer" many_mutations asan -R '^Many(Speech)?Mutations' || true
@@ -197,9 +203,6 @@ if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
   for kind in model espdl onnx pte tflite npu recording graph; do limited "fuzzing: $kind" fuzz "$kind" || true; done
 fi
-
-# Says SKIPPED where the libraries for arm64 cannot be had.
-if [[ $all -eq 1 ]]; then limited "testing on emulated 64-bit Arm" scripts/arm64_tests.sh short || true; fi
 
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
 selection=(-LE '^long$')

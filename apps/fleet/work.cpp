@@ -120,6 +120,7 @@ Status run_work(const WorkCall& call) {
   worker_options.input = call.streams;
   worker_options.events = call.events;
   worker_options.bucket = "$KV." + call.bucket;
+  worker_options.most_streams = static_cast<std::size_t>(call.most_streams);
   worker_options.save = std::chrono::milliseconds(static_cast<std::int64_t>(call.save * 1000));
   RUNNEL_ASSIGN(auto wire, fleet::make_wire());
   fleet::JetStream exchange(std::move(wire));

@@ -184,6 +184,11 @@ void Worker::share(Time now) {
 void Worker::claim(Stream& it) {
   if (claims_ >= options_.most_claims || it.refused || now_ < it.not_before) return;
   if (!it.entry.owner.empty() && it.entry.owner != options_.id && beats_.lives(it.entry.owner)) return;
+  if (claims_ + owned_ >= options_.most_streams) {
+    trouble("room", "there are more streams than the " + std::to_string(options_.most_streams) +
+                        " that this worker may have: the others wait for another worker");
+    return;
+  }
   ++claims_;
   it.place = Stream::Place::reading;
   ask(exchange_.last(entry_subject(it.name)), Kind::read, it.name);
@@ -272,6 +277,7 @@ void Worker::log_known(Stream& it, const Answer& answer) {
   if (it.place != Stream::Place::asking) return;
   it.place = Stream::Place::here;
   --claims_;
+  ++owned_;
   it.feed = exchange_.follow(it.name, it.owned->entry().covered + 1);
   feeds_[it.feed] = &it;
 }
@@ -332,6 +338,7 @@ void Worker::save_answered(Stream& it, const Answer& answer) {
 
 void Worker::drop(Stream& it) {
   if (it.place == Stream::Place::asking) --claims_;
+  if (it.place == Stream::Place::here) --owned_;
   gone_.add(it.owned->counts());
   if (it.feed != 0) {
     exchange_.leave(it.feed);

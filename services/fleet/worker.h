@@ -36,6 +36,7 @@ struct WorkerOptions {
   Time save = std::chrono::seconds(5);
   Time list = std::chrono::seconds(1);
   std::size_t most_claims = 64;  // under way at a time
+  std::size_t most_streams = 4096;
   OwnedStream::Limits limits;
 };
 
@@ -105,7 +106,7 @@ class Worker {
   Time now_{0}, next_beat_{0}, next_list_{0};
   bool beating_ = false, leaving_ = false, said_goodbye_ = false, shares_changed_ = true;
   std::uint64_t watch_ = 0;
-  std::size_t claims_ = 0;
+  std::size_t claims_ = 0, owned_ = 0;
   std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
   std::map<std::uint64_t, Request> requests_;
   std::map<std::uint64_t, Stream*> feeds_;

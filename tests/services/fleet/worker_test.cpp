@@ -203,6 +203,23 @@ TEST(Worker, AnotherModelIsRefused) {
   EXPECT_TRUE(said);
 }
 
+// A worker that is full says so; another one takes the rest.
+TEST(Worker, TakesNoMoreThanItMay) {
+  Fleet fleet(7, {});
+  for (int i = 0; i < 10; ++i)
+    fleet.logs.put(name_of(i), Exchange::kAnyway, headers_of(chunk_at(0, 10)), bytes_at(0, 10));
+  const auto few = [](WorkerOptions& options) { options.most_streams = 6; };
+  fleet.add(1, few);
+  fleet.run(3000);
+  EXPECT_EQ(fleet.members.front().worker->facts().streams, 6U);
+  bool said = false;
+  for (const std::string& line : fleet.members.front().worker->take_news())
+    said = said || line.find("more streams than the 6") != std::string::npos;
+  EXPECT_TRUE(said);
+  fleet.add(1, few);
+  EXPECT_TRUE(fleet.until([&] { return all_owned(fleet, 10); }, 5000));
+}
+
 // Bad messages are set apart with the reason, once, and the stream goes on.
 TEST(Worker, BadChunksAreSetApart) {
   Fleet fleet(6, {});

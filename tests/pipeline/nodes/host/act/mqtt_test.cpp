@@ -40,8 +40,8 @@ class Subscriber {
     });
     mosquitto_threaded_set(session_, true);
     mosquitto_connect_async(session_, "127.0.0.1", port, 10);
-    // (The library's own thread forgets that it was to leave when it is just connecting again: it would never
-    // end.)
+    // A loop of its own: that of the library once did not end, probably because it was just connecting again
+    // when it was to leave.
     thread_ = std::thread([this] {
       while (!leaving_) {
         if (mosquitto_loop(session_, 100, 1) == MOSQ_ERR_SUCCESS || leaving_) continue;
