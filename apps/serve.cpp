@@ -98,7 +98,7 @@ Result<std::unique_ptr<wyoming::Server>> wyoming_server(const ServeCall& call, c
     ServeCall other;
     other.graph.model = model;
     other.graph.chunk = is_graph(model) ? 0 : call.graph.chunk;
-    RUNNEL_ASSIGN(const std::string around, text_between(other, loader));
+    RUNNEL_ASSIGN(const std::string around, text_between(other.graph, loader));
     options.models.push_back({name_of(model), around});
   }
   return wyoming::Server::make(std::move(options));
