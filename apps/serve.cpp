@@ -95,10 +95,10 @@ Result<std::unique_ptr<wyoming::Server>> wyoming_server(const ServeCall& call, c
   options.max_clients = std::min(serve.max_streams, 1024);
   options.models.push_back({name_of(call.graph.model), serve.around});
   for (const std::string& model : call.also) {
-    ServeCall other;
-    other.graph.model = model;
-    other.graph.chunk = is_graph(model) ? 0 : call.graph.chunk;
-    RUNNEL_ASSIGN(const std::string around, text_between(other.graph, loader));
+    ModelGraph other;
+    other.model = model;
+    other.chunk = is_graph(model) ? 0 : call.graph.chunk;
+    RUNNEL_ASSIGN(const std::string around, text_between(other, loader));
     options.models.push_back({name_of(model), around});
   }
   return wyoming::Server::make(std::move(options));
