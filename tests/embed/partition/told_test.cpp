@@ -10,6 +10,7 @@
 
 #include "counted.h"
 #include "embed/measure/runnel_measure.h"
+#include "embed/partition/profile.h"
 #include "embed/program.h"
 #include "services/device/report.h"
 #include "tests/support/data.h"
@@ -88,7 +89,9 @@ TEST_F(ToldPartition, ReportsTheModelOfThePartition) {
   EXPECT_EQ(reader.report()->model_sum, runnel_counted.infer->model_sum);
   EXPECT_EQ(reader.report()->program, "toldapart");
   EXPECT_GT(reader.report()->operators.size(), 3U);
-  EXPECT_LE(reader.report()->memory_used, static_cast<std::uint64_t>(RUNNEL_TOLDAPART_MEMORY_BYTES));
+  // The program's header says what a device needs; this machine's packed weights come on top.
+  EXPECT_GT(reader.report()->memory_used, 1000U);
+  EXPECT_LE(reader.report()->memory_used, static_cast<std::uint64_t>(kRoom));
 }
 
 TEST_F(ToldPartition, SplitsOperatorsAndKeepsTheBits) {
