@@ -69,7 +69,7 @@ TEST(FromChars, WithoutTheLibraryReadsTheSameTexts) {
                                  "inf",
                                  "-INF",
                                  "infinity",
-                                 "Infinit",
+                                 "infin",
                                  "nan",
                                  "-NaN",
                                  "nanx",
