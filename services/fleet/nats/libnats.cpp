@@ -14,10 +14,15 @@ namespace runnel::fleet {
 namespace {
 
 Status failed(std::string_view what, natsStatus status) {
-  const char* const detail = nats_GetLastError(nullptr);
+  const char* const text = nats_GetLastError(nullptr);
+  const std::string_view meaning = natsStatus_GetText(status);
+  // "(conn.c:2088): No server available": where in the library says nothing to its users.
+  std::string_view detail = text == nullptr ? "" : text;
+  if (const std::size_t at = detail.find("): "); detail.starts_with('(') && at != std::string_view::npos)
+    detail.remove_prefix(at + 3);
   Status out(Code::io_error);
-  out << what << ": " << natsStatus_GetText(status);
-  if (detail != nullptr && *detail != '\0') out << " (" << detail << ')';
+  out << what << ": " << meaning;
+  if (!detail.empty() && detail != meaning) out << " (" << detail << ')';
   return out;
 }
 
