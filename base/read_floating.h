@@ -2,7 +2,9 @@
 // (from_chars.h).
 #pragma once
 
+#ifndef __EMSCRIPTEN__
 #include <locale.h>
+#endif
 #include <stdlib.h>
 
 #include <charconv>
@@ -52,12 +54,19 @@ std::from_chars_result read_floating(const char* first, const char* last, T& val
   if (size == 0 || size >= sizeof text) return {first, std::errc::invalid_argument};
   std::memcpy(text, first, size);
   text[size] = '\0';
-  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
   T read = 0;
+#ifdef __EMSCRIPTEN__  // whose C library has no other locale, and whose modules have no heap for one
+  if constexpr (std::is_same_v<T, float>)
+    read = strtof(text, nullptr);
+  else
+    read = strtod(text, nullptr);
+#else
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
   if constexpr (std::is_same_v<T, float>)
     read = strtof_l(text, nullptr, plain);
   else
     read = strtod_l(text, nullptr, plain);
+#endif
   // Too large, or so small that nothing is left of it.
   const bool word = (end[-1] | 0x20) == 'f' || (end[-1] | 0x20) == 'y';
   if (std::isinf(read) && !word) return {end, std::errc::result_out_of_range};
