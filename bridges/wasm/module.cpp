@@ -13,8 +13,9 @@
 
 extern "C" unsigned char __heap_base;  // after the last byte that the linker has placed
 
-// That of emscripten's library asks its host to end the process, which would be an import. What aborts, as the
-// standard library does where an index is out of range, stops the module instead: an exception in JavaScript.
+// That of emscripten's library asks its host to end the process, which would be an import. What aborts, as
+// the standard library does where an index is out of range, stops the module instead: an exception in
+// JavaScript.
 extern "C" void _Exit(int) { __builtin_trap(); }
 
 namespace {
