@@ -130,7 +130,8 @@ Status run_work(const WorkCall& call) {
   using Wanted = fleet::JetStream::Wanted;
   RUNNEL_TRY(exchange.use(Wanted{call.streams, call.input, call.replicas, call.keep, false}));
   RUNNEL_TRY(exchange.use(Wanted{call.events + ".>", call.events_stream, call.replicas, 0, false}));
-  RUNNEL_TRY(exchange.use(Wanted{"apart.>", call.events_stream + "_APART", call.replicas, 7, false}));
+  // One for all fleets of a server: their subjects have one beginning.
+  RUNNEL_TRY(exchange.use(Wanted{"apart.>", "RUNNEL_APART", call.replicas, 7, false}));
   RUNNEL_TRY(exchange.use(Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}));
   fleet::Worker worker(exchange, *runner, worker_options);
   catch_signals();
