@@ -3,7 +3,7 @@
 without writing code: whatever only GCC's standard library has is found in a minute or two. PATTERN: only sources whose path has one of them.
 
 Headers of the standard library and of packages are precompiled once. Kernels for vector units of x86 are left to the preset `fuzz`,
-which compiles them by Clang. Ends with 77, and the reason, where Clang or the library is missing (scripts/install.sh libcxx).
+which compiles them by Clang. Ends with 77, and the reason, where Clang or the library is missing (scripts/install.sh libcxx, scripts/libcxx_sysroot.sh).
 """
 import concurrent.futures
 import json
@@ -18,6 +18,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-libcxx"
+LIBRARY = ROOT / "build-libcxx-sysroot/usr/lib/llvm-16/include/c++/v1"
+USES = ["-nostdinc++", "-isystem", str(LIBRARY)]
 # What large parts of the program include.
 HEADERS = """algorithm array atomic chrono cmath cstdint cstring filesystem fstream functional map memory mutex optional set span sstream string
 string_view thread unordered_map utility variant vector fmt/format.h nlohmann/json.hpp flatbuffers/flatbuffers.h""".split()
@@ -46,8 +48,8 @@ def commands():
 
 
 def main():
-    if not shutil.which("clang++-16") or run("clang++-16", "-stdlib=libc++", "-fsyntax-only", "-x", "c++", "-", input="#include <charconv>").returncode != 0:
-        say("SKIPPED: Clang or LLVM's standard library is missing (scripts/install.sh libcxx)")
+    if not shutil.which("clang++-16") or run("clang++-16", *USES, "-fsyntax-only", "-x", "c++", "-", input="#include <charconv>").returncode != 0:
+        say("SKIPPED: Clang or LLVM's standard library is missing (scripts/install.sh libcxx, scripts/libcxx_sysroot.sh)")
         return 77
     begun = time.monotonic()
     made = run("cmake", "--preset", "libcxx", "-D", "RUNNEL_EXAMPLES=OFF", cwd=ROOT)
@@ -65,7 +67,7 @@ def main():
         common = pathlib.Path(folder) / "common.h"
         common.write_text("".join(f"#include <{each}>\n" for each in HEADERS))
         precompiled = str(common) + ".pch"
-        flags = ["-std=c++20", "-stdlib=libc++", "-ffp-contract=off", "-DFMT_HEADER_ONLY=1"]
+        flags = ["-std=c++20", *USES, "-ffp-contract=off", "-DFMT_HEADER_ONLY=1"]
         pch = run("clang++-16", *flags, "-x", "c++-header", str(common), "-o", precompiled)
         if pch.returncode != 0:
             say(pch.stderr)

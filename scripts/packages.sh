@@ -21,7 +21,7 @@ packages_for() {
                    "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc" ;;
     arm) echo "g++-aarch64-linux-gnu qemu-user" ;;
     riscv) echo "g++-riscv64-linux-gnu qemu-user" ;;
-    libcxx) echo "clang-16 libc++-16-dev libc++abi-16-dev" ;;
+    libcxx) echo "clang-16" ;;  # the library itself: scripts/libcxx_sysroot.sh
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;
     gstreamer) echo "libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good" ;;

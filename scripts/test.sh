@@ -100,6 +100,8 @@ build() {
     data=(-D RUNNEL_TESTS=ON)
     if [[ -n ${RUNNEL_TEST_DATA:-} ]]; then data+=(-D "RUNNEL_TEST_DATA=$RUNNEL_TEST_DATA"); fi
     if [[ $preset == release ]]; then data+=(-D RUNNEL_BENCH=ON); fi
+    # What was installed for these must be found: otherwise their tests would be missing without a word.
+    if [[ $preset == release && $all -eq 1 ]]; then data+=(-D RUNNEL_GSTREAMER=ON -D RUNNEL_PIPEWIRE=ON -D RUNNEL_NATS=ON); fi
   fi
   local log
   rm -f "$(dirname -- "$(log_of "$preset")")/failed_tests.log"

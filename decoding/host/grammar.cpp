@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "decoding/host/tokens_file.h"
 
@@ -208,7 +209,10 @@ Status Reader::determine() {
   struct Key {
     Places next;
     bool accepts, start;
-    auto operator<=>(const Key&) const = default;
+    // By hand: libc++ 16 compares no vectors three ways.
+    bool operator<(const Key& other) const {
+      return std::tie(next, accepts, start) < std::tie(other.next, other.accepts, other.start);
+    }
   };
   const std::set<std::int32_t> ends(all_.last.begin(), all_.last.end());
   std::map<Key, std::int32_t> numbers;

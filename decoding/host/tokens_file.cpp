@@ -1,10 +1,10 @@
 #include "decoding/host/tokens_file.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 
+#include "base/from_chars.h"
 #include "base/host/small_file.h"
 
 namespace runnel::decoding {
@@ -20,7 +20,7 @@ struct Line {
 template <class T>
 std::optional<T> number_in(std::string_view text) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = runnel::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return {};
   return value;
 }
