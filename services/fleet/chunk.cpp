@@ -31,12 +31,6 @@ Result<std::uint64_t> number(const Headers& headers, std::string_view name, std:
 
 }  // namespace
 
-const std::string* find(const Headers& headers, std::string_view name) noexcept {
-  const auto at =
-      std::find_if(headers.begin(), headers.end(), [&](const auto& one) { return one.first == name; });
-  return at == headers.end() ? nullptr : &at->second;
-}
-
 Result<std::uint64_t> read_number(std::string_view text, std::uint64_t most) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -8,17 +8,10 @@
 namespace runnel::fleet {
 namespace {
 
-constexpr std::string_view kOwner = "Runnel-Owner", kGraph = "Runnel-Graph", kCovered = "Runnel-Covered",
-                           kFormat = "Runnel-Format", kRun = "Runnel-Run", kNext = "Runnel-Next",
-                           kEvents = "Runnel-Events", kEnded = "Runnel-Ended";
+constexpr std::string_view kOwner = "Runnel-Owner", kCovered = "Runnel-Covered", kFormat = "Runnel-Format",
+                           kRun = "Runnel-Run", kNext = "Runnel-Next", kEvents = "Runnel-Events",
+                           kEnded = "Runnel-Ended", kBecomes = "Runnel-Becomes";
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
-
-std::string digits_of(std::uint32_t value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out(8, '0');
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kDigits[value >> (28 - 4 * i) & 15];
-  return out;
-}
 
 Result<std::uint64_t> number(const Headers& headers, std::string_view name, std::uint64_t most) {
   const std::string* const text = find(headers, name);
@@ -30,25 +23,66 @@ Result<std::uint64_t> number(const Headers& headers, std::string_view name, std:
 
 }  // namespace
 
+std::string digits_of(std::uint32_t graph) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out(8, '0');
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kDigits[graph >> (28 - 4 * i) & 15];
+  return out;
+}
+
+Result<std::uint32_t> read_digits(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.size() != 8 || error != std::errc() || end != text.data() + text.size())
+    return Status(Code::invalid_data, "expected 8 hexadecimal digits");
+  return value;
+}
+
+std::string text_of(const Change& change) {
+  return std::to_string(change.count) + ' ' + std::to_string(change.covered) + ' ' +
+         std::to_string(change.run) + ' ' + std::to_string(change.sample) + ' ' +
+         std::to_string(change.number);
+}
+
+Result<Change> read_change(std::string_view text) {
+  const auto word = [&] {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view out = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return out;
+  };
+  Change out;
+  RUNNEL_ASSIGN(out.count, read_number(word(), kAny));
+  RUNNEL_ASSIGN(out.covered, read_number(word(), kAny));
+  RUNNEL_ASSIGN(out.run, read_number(word(), kAny));
+  RUNNEL_ASSIGN(const std::uint64_t sample,
+                read_number(word(), static_cast<std::uint64_t>(StateArchive::kMostIndex)));
+  out.sample = static_cast<std::int64_t>(sample);
+  RUNNEL_ASSIGN(out.number, read_number(text, kAny));
+  return out;
+}
+
 Headers headers_of(const Entry& entry) {
   Headers out = {{std::string(kOwner), entry.owner},
-                 {std::string(kGraph), digits_of(entry.graph)},
+                 {std::string(kGraphHeader), digits_of(entry.graph)},
                  {std::string(kCovered), std::to_string(entry.covered)},
                  {std::string(kRun), std::to_string(entry.run)},
                  {std::string(kNext), std::to_string(entry.next)},
                  {std::string(kEvents), std::to_string(entry.events)}};
   if (entry.format) out.emplace_back(kFormat, text_of(*entry.format));
   if (entry.ended) out.emplace_back(kEnded, "1");
+  if (entry.change.count > 0) out.emplace_back(kChangeHeader, text_of(entry.change));
+  if (entry.becomes) out.emplace_back(kBecomes, digits_of(*entry.becomes));
   return out;
 }
 
 Result<Entry> read_entry(const Headers& headers) {
   Entry entry;
   if (const std::string* const owner = find(headers, kOwner)) entry.owner = *owner;
-  if (const std::string* const graph = find(headers, kGraph)) {
-    const auto [end, error] = std::from_chars(graph->data(), graph->data() + graph->size(), entry.graph, 16);
-    if (graph->size() != 8 || error != std::errc() || end != graph->data() + graph->size())
-      return Status(Code::invalid_data) << kGraph << ": expected 8 hexadecimal digits";
+  if (const std::string* const graph = find(headers, kGraphHeader)) {
+    const auto parsed = read_digits(*graph);
+    if (!parsed.ok()) return parsed.status().at(kGraphHeader);
+    entry.graph = *parsed;
   }
   if (const std::string* const format = find(headers, kFormat)) {
     const auto parsed = read_format(*format);
@@ -63,6 +97,16 @@ Result<Entry> read_entry(const Headers& headers) {
   RUNNEL_ASSIGN(entry.events, number(headers, kEvents, kAny));
   RUNNEL_ASSIGN(const std::uint64_t ended, number(headers, kEnded, 1));
   entry.ended = ended == 1;
+  if (const std::string* const change = find(headers, kChangeHeader)) {
+    const auto parsed = read_change(*change);
+    if (!parsed.ok()) return parsed.status().at(kChangeHeader);
+    entry.change = *parsed;
+  }
+  if (const std::string* const becomes = find(headers, kBecomes)) {
+    const auto parsed = read_digits(*becomes);
+    if (!parsed.ok()) return parsed.status().at(kBecomes);
+    entry.becomes = *parsed;
+  }
   return entry;
 }
 

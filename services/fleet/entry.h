@@ -7,17 +7,43 @@
 //   Runnel-Format, Runnel-Run, Runnel-Next   of the run under way: its format, number, next sample
 //   Runnel-Events  events of the stream before the state, of all runs
 //   Runnel-Ended   1: the run has ended
+//   Runnel-Change  of the last change of the graph: how many there were; the last message that the graph
+//   before
+//                  it heard; run and sample from which the present one hears; the number of its event
+//   Runnel-Becomes a change is about to happen at this state: the graph after it
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "services/fleet/exchange.h"
 #include "services/serve/stream.h"
 
 namespace runnel::fleet {
+
+// A change of the graph of a stream. It is the event `number` of the stream, and takes place between two
+// samples: those of messages after `covered`, from `sample` of the run `run` on, are heard by the graph after
+// it.
+struct Change {
+  std::uint64_t count = 0;  // changes of the stream so far, this one included; 0: none
+  std::uint64_t covered = 0, run = 0;
+  std::int64_t sample = 0;
+  std::uint64_t number = 0;
+
+  friend bool operator==(const Change&, const Change&) = default;
+};
+constexpr std::string_view kChangeHeader = "Runnel-Change", kGraphHeader = "Runnel-Graph";
+std::string text_of(const Change& change);
+// Error: invalid_data.
+Result<Change> read_change(std::string_view text);
+
+// A graph with its models as 8 hexadecimal digits.
+std::string digits_of(std::uint32_t graph);
+// Error: invalid_data.
+Result<std::uint32_t> read_digits(std::string_view text);
 
 struct Entry {
   std::string owner;
@@ -28,6 +54,8 @@ struct Entry {
   std::int64_t next = 0;
   std::uint64_t events = 0;
   bool ended = false;
+  Change change;
+  std::optional<std::uint32_t> becomes;
 
   friend bool operator==(const Entry&, const Entry&) = default;
 };

@@ -30,6 +30,9 @@ struct Message {
   std::vector<std::byte> data;
 };
 
+// Whether a subject is one of those that a filter means: its own name, * for one part, > for any that follow.
+bool covers(std::string_view filter, std::string_view subject) noexcept;
+
 // Of a request, under the number that it returned.
 struct Answer {
   enum class Outcome : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "services/fleet/owned_stream.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace runnel::fleet {
@@ -16,6 +17,15 @@ std::uint64_t number_of(const Message& message) {
   return value.ok() ? *value : 0;
 }
 
+// A line for those who read the events.
+std::string change_text(std::string_view stream, const Change& change, std::uint32_t graph) {
+  return nlohmann::ordered_json({{"type", "deployed"},
+                                 {"source", stream},
+                                 {"graph", digits_of(graph)},
+                                 {"sample", change.sample}})
+      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
 
 void ChunkCounts::add(const ChunkCounts& other) noexcept {
@@ -26,20 +36,25 @@ void ChunkCounts::add(const ChunkCounts& other) noexcept {
   set_apart += other.set_apart;
 }
 
-OwnedStream::OwnedStream(std::string name, Runner& runner, const Limits& limits)
-    : name_(std::move(name)), runner_(runner), limits_(limits) {}
+OwnedStream::OwnedStream(std::string name, Runners& runners, const Limits& limits)
+    : name_(std::move(name)), runners_(runners), limits_(limits) {}
 
 Status OwnedStream::resume(const Entry& entry, std::span<const std::byte> data) {
   at_ = entry;
   at_.owner.clear();
-  if (entry.format && !entry.ended) {
-    if (entry.graph != runner_.identity())
-      return Status(Code::mismatch) << name_ << ": its state was saved with another graph or another model";
-    RUNNEL_ASSIGN(run_, runner_.start(name_, *entry.format));
-    RUNNEL_TRY(run_->restore(data));
-  }
-  at_.graph = runner_.identity();
-  return {};
+  saved_changes_ = entry.change.count;
+  intends_ = entry.becomes;
+  held_ = intends_.has_value();
+  at_.becomes.reset();
+  if (intends_ && runners_.find(*intends_) == nullptr)
+    return Status(Code::mismatch) << name_ << ": graph " << digits_of(*intends_)
+                                  << ", which takes over, is not here";
+  if (!entry.format || entry.ended) return {};
+  runner_ = runners_.find(entry.graph);
+  if (runner_ == nullptr)
+    return Status(Code::mismatch) << name_ << ": its state was saved with another graph or another model";
+  RUNNEL_ASSIGN(run_, runner_->start(name_, *entry.format, 0));
+  return run_->restore(data);
 }
 
 void OwnedStream::log_ends(const Message* last) {
@@ -47,6 +62,70 @@ void OwnedStream::log_ends(const Message* last) {
   log_at_ = last == nullptr ? 0 : last->sequence;
   log_number_ = last == nullptr ? 0 : number_of(*last);
   while (!events_.empty() && events_.front().number <= log_number_) events_.pop_front();
+  Coming seen;
+  if (last != nullptr) {
+    const std::string* const change = find(last->headers, kChangeHeader);
+    const std::string* const graph = find(last->headers, kGraphHeader);
+    if (change != nullptr && graph != nullptr) {
+      const auto parsed = read_change(*change);
+      const auto digits = read_digits(*graph);
+      if (parsed.ok() && digits.ok()) seen = {*parsed, *digits};
+    }
+  }
+  // An empty log: nothing was said yet, or it was cleared.
+  if (last == nullptr || seen.change.count == at_.change.count) {
+    // Another event has the number of the change: by a worker that does not know of it.
+    if (held_ && at_.events < log_number_) held_ = false, intends_.reset();
+    return;
+  }
+  const bool passed = at_.covered > seen.change.covered || at_.events >= seen.change.number;
+  overtaken_ = seen.change.count != at_.change.count + 1 || passed;
+  coming_ = seen;
+  held_ = false;
+  intends_.reset();
+}
+
+void OwnedStream::wants(std::uint32_t graph, std::optional<std::int64_t> at) {
+  if (held_) return;
+  if (graph == at_.graph)
+    wanted_.reset();
+  else
+    wanted_ = Wanted{graph, at};
+}
+
+void OwnedStream::uses(std::set<std::uint32_t>& graphs) const {
+  graphs.insert(at_.graph);
+  if (wanted_) graphs.insert(wanted_->graph);
+  if (intends_) graphs.insert(*intends_);
+  if (coming_) graphs.insert(coming_->graph);
+}
+
+Change OwnedStream::change_here() const {
+  return {at_.change.count + 1, at_.covered, at_.run, at_.next, at_.events + 1};
+}
+
+// Its event is in the log. What the graph before it still holds comes out; the next one begins at this
+// sample.
+Status OwnedStream::change_to(const Change& change, std::uint32_t graph) {
+  if (!(change == change_here()))
+    return Status(Code::mismatch) << name_ << ": the log has a change of the graph as event " << change.number
+                                  << ", expected " << at_.events + 1;
+  Runner* const after = runners_.find(graph);
+  if (run_ != nullptr && after == nullptr)
+    return Status(Code::mismatch) << name_ << ": graph " << digits_of(graph) << " is not here";
+  at_.change = change;
+  at_.events = change.number;
+  at_.graph = graph;
+  held_ = changing_ = false;
+  intends_.reset();
+  coming_.reset();
+  if (wanted_ && wanted_->graph == graph) wanted_.reset();
+  runner_ = after;
+  if (run_ == nullptr) return {};
+  RUNNEL_TRY(run_->end());
+  collect();
+  RUNNEL_ASSIGN(run_, runner_->start(name_, *at_.format, at_.next));
+  return {};
 }
 
 void OwnedStream::arrives(Message message) {
@@ -56,7 +135,7 @@ void OwnedStream::arrives(Message message) {
 
 Status OwnedStream::begin_run(const Chunk& chunk) {
   if (run_ != nullptr) RUNNEL_TRY(end_run());
-  RUNNEL_ASSIGN(run_, runner_.start(name_, chunk.format));
+  RUNNEL_ASSIGN(run_, runner_->start(name_, chunk.format, 0));
   at_.format = chunk.format;
   at_.run = chunk.run;
   at_.next = 0;
@@ -83,8 +162,25 @@ void OwnedStream::collect() {
   }
 }
 
+bool OwnedStream::may_change() const {
+  return wanted_ && known_ && !coming_ && at_.change.count == saved_changes_ && at_.events >= log_number_ &&
+         runners_.find(wanted_->graph) != nullptr;
+}
+
 Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart) {
-  while (!waiting_.empty() && events_.size() < limits_.most_events) {
+  while (events_.size() < limits_.most_events && !held_ && !overtaken_) {
+    if (coming_ && at_.covered == coming_->change.covered && at_.run == coming_->change.run &&
+        at_.next == coming_->change.sample) {
+      if (run_ != nullptr && runners_.find(coming_->graph) == nullptr) return Next{};  // not here yet
+      RUNNEL_TRY(change_to(coming_->change, coming_->graph));
+      continue;
+    }
+    const bool changeable = may_change();
+    if (changeable && (run_ == nullptr || !wanted_->at || at_.next >= *wanted_->at)) {
+      held_ = true;
+      return Next{};
+    }
+    if (waiting_.empty()) break;
     Message& message = waiting_.front();
     const auto skip = [&] {
       at_.covered = message.sequence;
@@ -113,34 +209,53 @@ Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart)
       return set_apart("a chunk that starts at sample " + std::to_string(chunk->first) + ", expected " +
                        std::to_string(next) + " and at most " + std::to_string(limits_.most_gap_seconds) +
                        " s more");
-    if (begins) RUNNEL_TRY(begin_run(*chunk));
-    const std::int64_t known = std::clamp<std::int64_t>(-missing, 0, chunk->samples);
-    if (missing < 0) ++counts_.doubled;
+    if (begins) {
+      // Where no run is under way, the graph is looked for only now.
+      if (runner_ == nullptr) runner_ = runners_.find(at_.graph);
+      if (runner_ == nullptr) return Next{};
+      RUNNEL_TRY(begin_run(*chunk));
+    }
+    // The sample before which another graph takes over, where that is inside of this chunk.
+    std::int64_t until = chunk->first + chunk->samples;
+    if (coming_ && at_.covered == coming_->change.covered)
+      until = std::min(until, coming_->change.sample);
+    else if (changeable && wanted_->at)
+      until = std::min(until, *wanted_->at);
+    if (until < chunk->first) until = chunk->first;
+    cut_ = until < chunk->first + chunk->samples;
+    const std::int64_t known = std::clamp<std::int64_t>(-missing, 0, until - chunk->first);
+    if (missing < 0 && at_.change.sample != at_.next) ++counts_.doubled;
     if (missing > 0) {
       run_->lose(missing);
       ++counts_.gaps;
       counts_.lost += static_cast<std::uint64_t>(missing);
       at_.next = chunk->first;
     }
-    after_hearing_ = std::max(at_.next, chunk->first + chunk->samples);
-    ends_ = chunk->end;
-    if (known == chunk->samples) {
-      hearing_ = message.sequence;
+    after_hearing_ = std::max(at_.next, until);
+    ends_ = chunk->end && !cut_;
+    hearing_ = message.sequence;
+    if (known == until - chunk->first) {
       RUNNEL_TRY(heard());
       continue;
     }
-    hearing_ = message.sequence;
-    return Next{
-        run_.get(),
-        std::span(message.data).subspan(static_cast<std::size_t>(known) * chunk->format.frame_bytes())};
+    const std::size_t frame = chunk->format.frame_bytes();
+    return Next{runner_, run_.get(),
+                std::span(message.data)
+                    .subspan(static_cast<std::size_t>(known) * frame,
+                             static_cast<std::size_t>(until - chunk->first - known) * frame)};
   }
   return Next{};
 }
 
 Status OwnedStream::heard() {
+  at_.next = after_hearing_;
+  if (std::exchange(cut_, false)) {
+    hearing_ = 0;
+    collect();
+    return {};
+  }
   ++counts_.heard;
   at_.covered = std::exchange(hearing_, 0);
-  at_.next = after_hearing_;
   waiting_.pop_front();
   collect();
   return std::exchange(ends_, false) ? end_run() : Status();
@@ -148,25 +263,51 @@ Status OwnedStream::heard() {
 
 OwnedStream::Append OwnedStream::begin_append() {
   under_way_ = true;
-  const Event& event = events_.front();
-  return {log_at_, {{std::string(kEvent), std::to_string(event.number)}}, event.text};
+  const auto message = [&](std::uint64_t number, const Change& change, std::uint32_t graph,
+                           std::string text) {
+    Append out{log_at_, {{std::string(kEvent), std::to_string(number)}}, std::move(text)};
+    if (change.count == 0) return out;
+    out.headers.emplace_back(kChangeHeader, text_of(change));
+    out.headers.emplace_back(kGraphHeader, digits_of(graph));
+    return out;
+  };
+  if (!events_.empty()) return message(events_.front().number, at_.change, at_.graph, events_.front().text);
+  changing_ = true;
+  const Change change = change_here();
+  return message(change.number, change, *intends_, change_text(name_, change, *intends_));
 }
 
-void OwnedStream::appended(std::uint64_t sequence) {
+Status OwnedStream::appended(std::uint64_t sequence) {
   under_way_ = false;
   log_at_ = sequence;
+  if (changing_) {
+    const Change change = change_here();
+    log_number_ = change.number;
+    return change_to(change, *intends_);
+  }
   log_number_ = events_.front().number;
   events_.pop_front();
+  return {};
 }
 
-void OwnedStream::append_failed() { under_way_ = known_ = false; }
+void OwnedStream::append_failed() { under_way_ = known_ = changing_ = false; }
+
+void OwnedStream::saved(const Entry& entry) {
+  saved_changes_ = entry.change.count;
+  if (held_ && entry.becomes) intends_ = entry.becomes;
+}
 
 Result<Entry> OwnedStream::save(std::vector<std::byte>& data) {
   data.clear();
   if (run_ != nullptr) {
     RUNNEL_ASSIGN(data, run_->save());
   }
-  return at_;
+  Entry out = at_;
+  if (intends_)
+    out.becomes = intends_;
+  else if (held_)
+    out.becomes = wanted_->graph;
+  return out;
 }
 
 }  // namespace runnel::fleet

@@ -5,11 +5,22 @@
 // Each event once, whoever else believes to own the stream: events have numbers, and event n is appended
 // after the message of event n - 1. What a new owner computes again, from a state that was saved before, has
 // the same numbers and the same text; those that are there already are dropped, not appended.
+//
+// Another graph takes over between two samples. That is an event, too, appended by the same rule, and only
+// when every event of the log was computed here: the graph before it has said all that it says up to this
+// sample. Every event after it repeats which change was the last one, so that a worker that goes on from an
+// older state changes at the same sample, and one that was stopped meanwhile sees that it was overtaken.
+// Before it is appended, a state is saved that says what is about to happen: whoever goes on tries the same,
+// until the event is in the log, or another event has its number. Then the change is off, and tried again
+// later. So nothing that arrives late can put a change at a sample that somebody has passed.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,13 +50,19 @@ class OwnedStream {
     std::size_t most_events = 256;         // that wait to be appended; then no more chunks are heard
   };
 
-  OwnedStream(std::string name, Runner& runner, const Limits& limits);
+  // `runners` outlives the stream.
+  OwnedStream(std::string name, Runners& runners, const Limits& limits);
 
-  // Goes on from a saved state; `data` is that of the entry. Errors: mismatch for a state of another graph,
-  // those of Runner::start and Run::restore.
+  // Goes on from a saved state; `data` is that of the entry. Errors: mismatch where a run is under way whose
+  // graph is not here, those of Runner::start and Run::restore.
   Status resume(const Entry& entry, std::span<const std::byte> data);
   // The last message of the log of events, as far as it is known; none: the log is empty.
   void log_ends(const Message* last);
+  // Another graph hears from sample `at` of the run on, or from the next chunk on where that is over. It
+  // waits until the change before it was saved. The present graph: nothing changes.
+  void wants(std::uint32_t graph, std::optional<std::int64_t> at);
+  // The log has what this state cannot follow: another worker went further.
+  [[nodiscard]] bool overtaken() const noexcept { return overtaken_; }
 
   // A message of the stream's log. It waits until it is heard.
   void arrives(Message message);
@@ -54,7 +71,8 @@ class OwnedStream {
   // bring no samples are dealt with on the way. `broken`: is set to the reason when a chunk cannot be used;
   // it was counted.
   struct Next {
-    Run* run = nullptr;
+    Runner* runner = nullptr;
+    Run* run = nullptr;  // null: nothing to hear now
     std::span<const std::byte> samples;
   };
   Result<Next> next(std::string& broken, Message& apart);
@@ -66,16 +84,29 @@ class OwnedStream {
     Headers headers;
     std::string data;
   };
-  [[nodiscard]] bool wants_append() const noexcept { return !under_way_ && known_ && !events_.empty(); }
+  [[nodiscard]] bool wants_append() const noexcept {
+    return !under_way_ && known_ && !overtaken_ && (!events_.empty() || intends_);
+  }
   Append begin_append();
   // The event that was under way: stored under this sequence; or nobody knows: log_ends() comes next.
-  void appended(std::uint64_t sequence);
+  Status appended(std::uint64_t sequence);
   void append_failed();
 
   // Whether all events are in the log, so that a state can be saved that covers everything heard.
-  [[nodiscard]] bool settled() const noexcept { return events_.empty() && !under_way_; }
+  [[nodiscard]] bool settled() const noexcept {
+    return events_.empty() && !under_way_ && known_ && !overtaken_;
+  }
   // The entry of this state, without its owner, and the data. Only when settled().
   Result<Entry> save(std::vector<std::byte>& data);
+  // This entry was stored.
+  void saved(const Entry& entry);
+  // Whether a change needs a saved state now: one that is about to happen, or one that has happened.
+  [[nodiscard]] bool wants_save() const noexcept {
+    return settled() && ((held_ && !intends_) || at_.change.count != saved_changes_);
+  }
+
+  // Adds the graphs that it needs, or may need.
+  void uses(std::set<std::uint32_t>& graphs) const;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const Entry& entry() const noexcept { return at_; }
@@ -86,13 +117,26 @@ class OwnedStream {
     std::uint64_t number = 0;
     std::string text;
   };
+  struct Wanted {
+    std::uint32_t graph = 0;
+    std::optional<std::int64_t> at;
+  };
+  struct Coming {
+    Change change;
+    std::uint32_t graph = 0;
+  };
+  // Whether another graph may take over before what is heard next, as soon as everything is settled.
+  [[nodiscard]] bool may_change() const;
+  [[nodiscard]] Change change_here() const;
+  Status change_to(const Change& change, std::uint32_t graph);
   Status begin_run(const Chunk& chunk);
   Status end_run();
   void collect();
 
   std::string name_;
-  Runner& runner_;
+  Runners& runners_;
   Limits limits_;
+  Runner* runner_ = nullptr;  // of at_.graph; null: not looked for yet
   std::unique_ptr<Run> run_;
   Entry at_;  // after the last chunk that was heard
   std::deque<Message> waiting_;
@@ -102,6 +146,14 @@ class OwnedStream {
   std::deque<Event> events_;        // not in the log yet
   bool known_ = false, under_way_ = false;
   std::uint64_t log_at_ = 0, log_number_ = 0;  // last message of the log of events, and its number
+  std::optional<Wanted> wanted_;
+  std::optional<Coming> coming_;          // a change that is in the log, and was not reached here yet
+  bool held_ = false;                     // nothing is heard until the change has happened, or is off
+  std::optional<std::uint32_t> intends_;  // to change to this graph here, as the saved entry says
+  bool changing_ = false;                 // the change is under way to the log
+  bool cut_ = false;                      // the chunk that is heard goes on after a change
+  bool overtaken_ = false;
+  std::uint64_t saved_changes_ = 0;
   ChunkCounts counts_;
 };
 

@@ -35,8 +35,9 @@ class Runner {
   virtual ~Runner() = default;
   // Of graph, models and version: states of one identity can be restored under it.
   [[nodiscard]] virtual std::uint32_t identity() const noexcept = 0;
-  // A run at its start. `name`: the source in its records.
-  virtual Result<std::unique_ptr<Run>> start(std::string_view name, const serve::SampleFormat& format) = 0;
+  // A run at its start. `name`: the source in its records. `first`: the index of its first sample.
+  virtual Result<std::unique_ptr<Run>> start(std::string_view name, const serve::SampleFormat& format,
+                                             std::int64_t first) = 0;
   struct Turn {
     Run* run = nullptr;
     std::span<const std::byte> samples;  // whole frames
@@ -44,6 +45,16 @@ class Runner {
   };
   // Each run hears all of its samples.
   virtual void hear(std::span<Turn> turns) = 0;
+};
+
+// The runners that a worker has, by their identities.
+class Runners {
+ public:
+  // Null: it is not here, and may come later. What was found stays as long as somebody runs it.
+  virtual Runner* find(std::uint32_t identity) = 0;
+
+ protected:
+  ~Runners() = default;
 };
 
 }  // namespace runnel::fleet

@@ -52,9 +52,13 @@ Result<std::unique_ptr<ServeRunner>> ServeRunner::make(std::string around,
   return out;
 }
 
-Result<std::unique_ptr<Run>> ServeRunner::start(std::string_view name, const serve::SampleFormat& format) {
+Result<std::unique_ptr<Run>> ServeRunner::start(std::string_view name, const serve::SampleFormat& format,
+                                                std::int64_t first) {
   RUNNEL_ASSIGN(auto stream, serve::Stream::make(around_, format, options_));
-  return std::unique_ptr<Run>(std::make_unique<ServedRun>(std::move(stream), name, identity_));
+  auto run = std::make_unique<ServedRun>(std::move(stream), name, identity_);
+  // Before the first sample there is nothing that a gap could end: indices jump.
+  if (first > 0) run->lose(first);
+  return std::unique_ptr<Run>(std::move(run));
 }
 
 void ServeRunner::hear(std::span<Turn> turns) {

@@ -20,7 +20,8 @@ class ServeRunner final : public Runner {
   static Result<std::unique_ptr<ServeRunner>> make(std::string around, const pipeline::GraphOptions& options,
                                                    std::uint32_t identity, std::size_t most);
   [[nodiscard]] std::uint32_t identity() const noexcept override { return identity_; }
-  Result<std::unique_ptr<Run>> start(std::string_view name, const serve::SampleFormat& format) override;
+  Result<std::unique_ptr<Run>> start(std::string_view name, const serve::SampleFormat& format,
+                                     std::int64_t first) override;
   void hear(std::span<Turn> turns) override;
 
  private:

@@ -1,6 +1,7 @@
 #include "services/fleet/worker.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "services/fleet/entry.h"
@@ -10,7 +11,26 @@ namespace {
 
 constexpr std::string_view kLeaving = "Runnel-Leaving";
 constexpr Time kQuiet = std::chrono::minutes(1);
-constexpr Time kPauseAfterFailure = std::chrono::milliseconds(200);
+constexpr Time kPauseAfterFailure = std::chrono::milliseconds(200),
+               kPauseAfterRefusal = std::chrono::seconds(1);
+
+// Streams of one graph are stepped together.
+void hear_together(std::vector<Runner::Turn>& turns, const std::vector<Runner*>& runners) {
+  if (std::all_of(runners.begin(), runners.end(), [&](const Runner* one) { return one == runners[0]; }))
+    return runners[0]->hear(turns);
+  const std::set<Runner*> different(runners.begin(), runners.end());
+  for (Runner* const runner : different) {
+    std::vector<Runner::Turn> its;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      if (runners[i] != runner) continue;
+      its.push_back(turns[i]);
+      places.push_back(i);
+    }
+    runner->hear(its);
+    for (std::size_t i = 0; i < its.size(); ++i) turns[places[i]] = std::move(its[i]);
+  }
+}
 
 }  // namespace
 
@@ -35,14 +55,19 @@ struct Worker::Stream {
   std::vector<std::byte> data;  // of the entry that is claimed
   std::uint64_t feed = 0;
   bool saving = false, handing_over = false, save_due = false, broken = false;
+  Entry save;  // under way
+  // By the rules:
+  std::uint32_t wanted = 0;
+  std::optional<std::int64_t> wanted_at;
   Time next_save{0};
   std::uint64_t saved_covered = 0;
 };
 
-Worker::Worker(Exchange& exchange, Runner& runner, WorkerOptions options)
+Worker::Worker(Exchange& exchange, Runner& runner, WorkerOptions options, MakeRunner make)
     : exchange_(exchange),
       runner_(runner),
       options_(std::move(options)),
+      library_(exchange, runner, options_.bucket, std::move(make)),
       beats_(options_.id, options_.missed) {
   watch_ = exchange_.watch(options_.bucket + ".>");
 }
@@ -63,6 +88,7 @@ Worker::Stream& Worker::stream(std::string_view name) {
   auto made = std::make_unique<Stream>();
   made->name = name;
   Stream& out = *made;
+  apply_rules(out);
   streams_.emplace(std::string(name), std::move(made));
   shares_changed_ = true;
   return out;
@@ -98,6 +124,8 @@ void Worker::delivered(Message message, std::uint64_t feed) {
     if (before != beats_.living()) shares_changed_ = true;
   } else if (subject.starts_with(entries)) {
     entry_seen(subject.substr(entries.size()), message);
+  } else if (subject == rules_subject(options_.bucket)) {
+    rules_due_ = true;
   }
 }
 
@@ -120,7 +148,42 @@ void Worker::entry_seen(std::string_view name, const Message& message) {
   }
 }
 
+void Worker::apply_rules(Stream& it) const {
+  const Rule* const rule = rules_.find(it.name);
+  it.wanted = rule == nullptr ? runner_.identity() : rule->graph;
+  it.wanted_at = rule == nullptr ? std::nullopt : rule->at;
+}
+
+void Worker::rules_read(const Answer& answer) {
+  rules_asked_ = false;
+  if (answer.outcome != Answer::Outcome::done) {
+    rules_due_ = true;
+    return;
+  }
+  rules_known_ = true;
+  if (!answer.message) return;
+  const std::vector<std::byte>& data = answer.message->data;
+  auto rules = read_rules({reinterpret_cast<const char*>(data.data()), data.size()});
+  if (!rules.ok())
+    return trouble("rules", "rules that cannot be read: " + std::string(rules.status().text()));
+  rules_ = *std::move(rules);
+  std::set<std::uint32_t> used;
+  for (const Rule& rule : rules_.now) {
+    used.insert(rule.graph);
+    library_.find(rule.graph);  // so that it is here before it is needed
+  }
+  for (const auto& [name, it] : streams_) {
+    it->refused = false;
+    apply_rules(*it);
+    used.insert(it->entry.graph);
+    if (it->entry.becomes) used.insert(*it->entry.becomes);
+    if (it->owned != nullptr) it->owned->uses(used);
+  }
+  library_.keep(used);
+}
+
 void Worker::answered(const Answer& answer) {
+  if (library_.answered(answer)) return;
   const auto at = requests_.find(answer.request);
   if (at == requests_.end()) return;
   const Request request = std::move(at->second);
@@ -128,6 +191,7 @@ void Worker::answered(const Answer& answer) {
   if (answer.outcome == Answer::Outcome::failed)
     trouble("exchange", "the exchange: " + answer.why + "; what was under way is tried again");
   if (request.kind == Kind::beat) beating_ = false;
+  if (request.kind == Kind::rules) return rules_read(answer);
   if (request.kind == Kind::list) {
     for (const std::string& name : answer.subjects) {
       Stream& it = stream(name);
@@ -182,7 +246,7 @@ void Worker::share(Time now) {
 }
 
 void Worker::claim(Stream& it) {
-  if (claims_ >= options_.most_claims || it.refused || now_ < it.not_before) return;
+  if (!rules_known_ || claims_ >= options_.most_claims || it.refused || now_ < it.not_before) return;
   if (!it.entry.owner.empty() && it.entry.owner != options_.id && beats_.lives(it.entry.owner)) return;
   if (claims_ + owned_ >= options_.most_streams) {
     trouble("room", "there are more streams than the " + std::to_string(options_.most_streams) +
@@ -222,8 +286,20 @@ void Worker::read(Stream& it, const Answer& answer) {
     shares_changed_ = true;
     return back();
   }
-  if (entry.format && !entry.ended && entry.graph != runner_.identity()) {
-    it.refused = true;
+  // A stream that nobody has heard yet. From here on its graph is changed only by an event of its log.
+  if (entry.graph == 0) entry.graph = it.wanted;
+  std::vector<std::uint32_t> needed;
+  if (entry.format && !entry.ended) needed.push_back(entry.graph);
+  if (entry.becomes) needed.push_back(*entry.becomes);
+  for (const std::uint32_t graph : needed) {
+    if (library_.find(graph) != nullptr) continue;
+    if (library_.coming(graph)) {
+      it.not_before = now_ + kPauseAfterFailure;
+      return back();
+    }
+    // Later it may be there.
+    it.refused = !library_.makes();
+    it.not_before = now_ + kPauseAfterRefusal;
     ++facts_.refused;
     trouble("graph",
             it.name + ": its state was saved with another graph or another model than this worker's");
@@ -247,7 +323,7 @@ void Worker::claimed(Stream& it, const Answer& answer) {
     return;
   }
   it.sequence = std::max(it.sequence, answer.sequence);
-  it.owned = std::make_unique<OwnedStream>(it.name, runner_, options_.limits);
+  it.owned = std::make_unique<OwnedStream>(it.name, library_, options_.limits);
   const Status status = it.owned->resume(it.entry, it.data);
   it.data = {};
   if (!status.ok()) {
@@ -286,7 +362,12 @@ void Worker::event_answered(Stream& it, const Answer& answer) {
   if (it.owned == nullptr) return;
   if (answer.outcome == Answer::Outcome::done) {
     ++facts_.events;
-    it.owned->appended(answer.sequence);
+    const std::uint64_t before = it.owned->entry().change.count;
+    if (const Status status = it.owned->appended(answer.sequence); !status.ok()) {
+      trouble("run", it.name + ": " + std::string(status.text()));
+      it.broken = true;
+    }
+    facts_.changed += it.owned->entry().change.count - before;
     return;
   }
   it.owned->append_failed();
@@ -303,6 +384,7 @@ void Worker::save(Stream& it, Time now, bool hand_over) {
     return;
   }
   entry->owner = hand_over ? "" : options_.id;
+  it.save = *entry;
   it.saved_covered = entry->covered;
   it.saving = true;
   it.handing_over = hand_over;
@@ -319,6 +401,7 @@ void Worker::save_answered(Stream& it, const Answer& answer) {
     case Answer::Outcome::done:
       it.saving = false;
       it.sequence = std::max(it.sequence, answer.sequence);
+      it.owned->saved(it.save);
       if (!it.handing_over) return;
       ++facts_.handed_over;
       it.entry.owner.clear();
@@ -355,6 +438,7 @@ void Worker::drop(Stream& it) {
 bool Worker::hear() {
   std::vector<Runner::Turn> turns;
   std::vector<Stream*> whose;
+  std::vector<Runner*> runners;
   for (const auto& [feed, it] : feeds_) {
     if (it->place != Stream::Place::here || it->handing_over || it->save_due || it->broken || leaving_ ||
         !it->mine)
@@ -379,9 +463,10 @@ bool Worker::hear() {
     if (next->run == nullptr) continue;
     turns.push_back({next->run, next->samples, {}});
     whose.push_back(it);
+    runners.push_back(next->runner);
   }
   if (turns.empty()) return false;
-  runner_.hear(turns);
+  hear_together(turns, runners);
   bool more = false;
   for (std::size_t i = 0; i < turns.size(); ++i) {
     Status status = turns[i].status;
@@ -403,6 +488,14 @@ void Worker::advance(Stream& it, Time now) {
     return;
   }
   if (it.place != Stream::Place::here) return;
+  if (it.owned->overtaken()) {
+    // It is claimed again, and goes on from the saved state.
+    ++facts_.lost;
+    trouble("overtaken", it.name + ": another worker went further: it goes on from the last saved state");
+    it.not_before = now + kPauseAfterFailure;
+    return drop(it);
+  }
+  it.owned->wants(it.wanted, it.wanted_at);
   if (it.owned->wants_append()) {
     const OwnedStream::Append append = it.owned->begin_append();
     ask(exchange_.append(options_.events + '.' + it.name, append.after, append.headers, append.data),
@@ -410,6 +503,10 @@ void Worker::advance(Stream& it, Time now) {
   }
   if (it.saving) return;
   const bool hand_over = leaving_ || !it.mine;
+  if (!it.save_due && it.owned->wants_save()) {
+    it.save_due = true;
+    it.next_save = now;
+  }
   if (!hand_over && now >= it.next_save && (it.save_due || it.owned->entry().covered != it.saved_covered))
     it.save_due = true;
   if ((hand_over || (it.save_due && now >= it.next_save)) && it.owned->settled()) save(it, now, hand_over);
@@ -418,6 +515,13 @@ void Worker::advance(Stream& it, Time now) {
 bool Worker::work(Time now) {
   now_ = now;
   if (!said_goodbye_) beat(now);
+  if (rules_due_ && !rules_asked_) {
+    rules_due_ = false;
+    rules_asked_ = true;
+    ask(exchange_.last(rules_subject(options_.bucket)), Kind::rules);
+  }
+  library_.work(now);
+  for (std::string& line : library_.take_news()) news_.push_back(std::move(line));
   share(now);
   const bool more = hear();
   for (const auto& [name, it] : streams_) advance(*it, now);

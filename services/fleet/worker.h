@@ -17,7 +17,9 @@
 
 #include "services/fleet/beats.h"
 #include "services/fleet/exchange.h"
+#include "services/fleet/library.h"
 #include "services/fleet/owned_stream.h"
+#include "services/fleet/rules.h"
 #include "services/fleet/runner.h"
 #include "services/fleet/share_out.h"
 
@@ -30,7 +32,7 @@ struct WorkerOptions {
   std::string input = "audio.>";      // streams: each subject that it covers is one
   std::string events = "events";      // the events of stream S are in the log events.S
   std::string apart = "apart";        // its chunks that cannot be used are in apart.S
-  std::string bucket = "$KV.runnel";  // entries are in bucket.s.S, beats in bucket.w.ID
+  std::string bucket = "$KV.runnel";  // entries are in bucket.s.S, beats in bucket.w.ID, rules in bucket.d
   Time beat = std::chrono::milliseconds(400);
   std::uint64_t missed = 4;  // beats
   Time save = std::chrono::seconds(5);
@@ -47,14 +49,16 @@ struct WorkerFacts {
   std::uint64_t events = 0, saves = 0, saved_bytes = 0;
   std::uint64_t taken = 0, handed_over = 0, lost = 0;  // streams
   std::uint64_t refused = 0;                           // streams of another graph
+  std::uint64_t changed = 0;                           // graphs of streams
   ChunkCounts chunks;
 };
 
 // Not thread-safe.
 class Worker {
  public:
-  // Both outlive the worker.
-  Worker(Exchange& exchange, Runner& runner, WorkerOptions options);
+  // Both outlive the worker. `runner` hears streams for which there is no rule (rules.h); others are made by
+  // `make` of what is in the exchange, without which their streams are refused.
+  Worker(Exchange& exchange, Runner& runner, WorkerOptions options, MakeRunner make = {});
   ~Worker();
 
   void happened(Happening happening);
@@ -72,7 +76,7 @@ class Worker {
 
  private:
   struct Stream;
-  enum class Kind : std::uint8_t { beat, list, read, claim, log, event, save, other };
+  enum class Kind : std::uint8_t { beat, list, rules, read, claim, log, event, save, other };
   struct Request {
     Kind kind = Kind::other;
     std::string stream;
@@ -82,6 +86,8 @@ class Worker {
   void answered(const Answer& answer);
   void delivered(Message message, std::uint64_t feed);
   void entry_seen(std::string_view name, const Message& message);
+  void rules_read(const Answer& answer);
+  void apply_rules(Stream& it) const;
   Stream& stream(std::string_view name);
   [[nodiscard]] std::string entry_subject(std::string_view name) const;
 
@@ -102,6 +108,9 @@ class Worker {
   Exchange& exchange_;
   Runner& runner_;
   WorkerOptions options_;
+  Library library_;
+  Rules rules_;
+  bool rules_due_ = true, rules_asked_ = false, rules_known_ = false;
   Beats beats_;
   Time now_{0}, next_beat_{0}, next_list_{0};
   bool beating_ = false, leaving_ = false, said_goodbye_ = false, shares_changed_ = true;

@@ -33,13 +33,6 @@ std::string_view token(std::string_view subject, std::size_t index) {
   return subject.substr(0, subject.find('.'));
 }
 
-bool covers(std::string_view filter, std::string_view subject) {
-  if (filter == subject) return true;
-  if (!filter.ends_with('>')) return false;
-  filter.remove_suffix(1);
-  return subject.size() > filter.size() && subject.starts_with(filter);
-}
-
 // What follows the inbox in the subject to which the messages of a feed come.
 std::string tokens_of(std::uint64_t feed, std::uint64_t generation) {
   return "f." + std::to_string(feed) + '.' + std::to_string(generation);

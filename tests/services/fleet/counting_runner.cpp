@@ -7,7 +7,8 @@ namespace {
 
 class CountingRun final : public Run {
  public:
-  CountingRun(std::string_view name, std::uint32_t identity) : name_(name), seal_{"RNLCOUNT", identity} {}
+  CountingRun(std::string_view name, std::uint32_t identity, std::int64_t first)
+      : name_(name), seal_{"RNLCOUNT", identity}, sum_(identity), heard_(first) {}
   void hear(std::span<const std::byte> samples) {
     for (const std::byte one : samples) {
       sum_ = (sum_ + std::to_integer<std::uint64_t>(one)) * 0x9E3779B97F4A7C15 + 1;
@@ -46,14 +47,15 @@ class CountingRun final : public Run {
   }
   std::string name_, lines_;
   Seal seal_;
-  std::uint64_t sum_ = 1;
-  std::int64_t heard_ = 0;
+  std::uint64_t sum_;
+  std::int64_t heard_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Run>> CountingRunner::start(std::string_view name, const serve::SampleFormat&) {
-  return std::unique_ptr<Run>(std::make_unique<CountingRun>(name, identity_));
+Result<std::unique_ptr<Run>> CountingRunner::start(std::string_view name, const serve::SampleFormat&,
+                                                   std::int64_t first) {
+  return std::unique_ptr<Run>(std::make_unique<CountingRun>(name, identity_, first));
 }
 
 void CountingRunner::hear(std::span<Turn> turns) {

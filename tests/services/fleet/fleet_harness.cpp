@@ -5,8 +5,20 @@
 #include <algorithm>
 
 namespace runnel::fleet::test {
+namespace {
 
-Fleet::Member& Fleet::add(std::uint32_t identity, const std::function<void(WorkerOptions&)>& change) {
+// More than two parts.
+std::vector<std::byte> model_of(std::uint32_t identity) {
+  std::vector<std::byte> out(2 * GraphRecord::kPart + 1000 * identity);
+  std::mt19937 random(identity);
+  for (std::byte& one : out) one = static_cast<std::byte>(random());
+  return out;
+}
+
+}  // namespace
+
+Fleet::Member& Fleet::add(std::uint32_t identity, const std::function<void(WorkerOptions&)>& change,
+                          bool library) {
   Member member;
   member.id = "w" + std::to_string(++started_);
   member.exchange = std::make_unique<MemoryExchange>(logs);
@@ -14,9 +26,43 @@ Fleet::Member& Fleet::add(std::uint32_t identity, const std::function<void(Worke
   WorkerOptions options;
   options.id = member.id;
   if (change) change(options);
-  member.worker = std::make_unique<Worker>(*member.exchange, *member.runner, options);
+  MakeRunner make;
+  if (library)
+    make = [](const GraphRecord& record,
+              const std::vector<std::vector<std::byte>>& models) -> Result<std::unique_ptr<Runner>> {
+      if (models.size() != 1 || models[0] != model_of(record.identity))
+        return Status(Code::invalid_data, "not the model that was published");
+      return std::unique_ptr<Runner>(std::make_unique<CountingRunner>(record.identity));
+    };
+  member.worker = std::make_unique<Worker>(*member.exchange, *member.runner, options, make);
   members.push_back(std::move(member));
   return members.back();
+}
+
+void Fleet::publish(std::uint32_t identity) {
+  const std::vector<std::byte> model = model_of(identity);
+  GraphRecord record;
+  record.identity = identity;
+  record.models.push_back({sha256_of(model), model.size()});
+  for (std::uint64_t part = 0; part < parts_of(record.models[0]); ++part) {
+    const std::size_t from = part * GraphRecord::kPart;
+    logs.put(part_subject("$KV.runnel", record.models[0], part), Exchange::kAnyway, {},
+             {reinterpret_cast<const char*>(model.data()) + from,
+              std::min(GraphRecord::kPart, model.size() - from)});
+  }
+  logs.put(record_subject("$KV.runnel", identity), Exchange::kAnyway, {}, text_of(record));
+}
+
+void Fleet::deploy(Rule rule) {
+  Rules rules;
+  if (const auto& log = logs.log(rules_subject("$KV.runnel")); !log.empty()) {
+    const auto& data = log.back().data;
+    const auto read = read_rules({reinterpret_cast<const char*>(data.data()), data.size()});
+    ASSERT_TRUE(read.ok());
+    rules = *read;
+  }
+  ASSERT_TRUE(rules.add(std::move(rule)).ok());
+  logs.put(rules_subject("$KV.runnel"), Exchange::kAnyway, {}, text_of(rules));
 }
 
 void Fleet::kill(Member& member) {
@@ -81,9 +127,12 @@ bool Sender::send(MemoryLogs& logs) {
 }
 
 std::vector<std::string> Sender::expected(const MemoryLogs& logs, const std::string& subject) {
-  CountingRunner runner;
-  OwnedStream stream(subject, runner, {});
-  EXPECT_TRUE(stream.resume({}, {}).ok());
+  SomeRunners runners;
+  runners.all.emplace_back(1);
+  OwnedStream stream(subject, runners, {});
+  Entry entry;
+  entry.graph = 1;
+  EXPECT_TRUE(stream.resume(entry, {}).ok());
   stream.log_ends(nullptr);
   std::vector<std::string> out;
   for (const Message& message : logs.log(subject)) {
@@ -95,12 +144,12 @@ std::vector<std::string> Sender::expected(const MemoryLogs& logs, const std::str
       EXPECT_TRUE(next.ok());
       if (next->run != nullptr) {
         Runner::Turn turn{next->run, next->samples, {}};
-        runner.hear({&turn, 1});
+        next->runner->hear({&turn, 1});
         EXPECT_TRUE(stream.heard().ok());
       }
       while (stream.wants_append()) {
         out.push_back(stream.begin_append().data);
-        stream.appended(out.size());
+        EXPECT_TRUE(stream.appended(out.size()).ok());
       }
     }
   }

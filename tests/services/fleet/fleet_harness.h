@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "services/fleet/rules.h"
 #include "services/fleet/worker.h"
 #include "tests/services/fleet/counting_runner.h"
 #include "tests/services/fleet/memory_exchange.h"
@@ -28,8 +29,14 @@ class Fleet {
   };
 
   Fleet(unsigned seed, MemoryLogs::Faults faults) : logs(seed, faults) {}
-  Member& add(std::uint32_t identity = 1, const std::function<void(WorkerOptions&)>& change = {});
+  // `library`: it makes graphs of records.
+  Member& add(std::uint32_t identity = 1, const std::function<void(WorkerOptions&)>& change = {},
+              bool library = false);
   void kill(Member& member);
+  // Puts a record with a model of some parts where workers look for it.
+  void publish(std::uint32_t identity);
+  // Replaces the rules, as a deployment does.
+  void deploy(Rule rule);
   void tick();
   void run(std::int64_t ticks) {
     for (std::int64_t i = 0; i < ticks; ++i) tick();

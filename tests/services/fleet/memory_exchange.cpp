@@ -6,12 +6,6 @@
 
 namespace runnel::fleet::test {
 
-bool covers(std::string_view filter, std::string_view subject) noexcept {
-  if (!filter.ends_with('>')) return filter == subject;
-  filter.remove_suffix(1);
-  return subject.size() > filter.size() && subject.starts_with(filter);
-}
-
 std::uint64_t MemoryLogs::put(std::string_view subject, std::uint64_t after, Headers headers,
                               std::string_view data) {
   std::vector<Message>& log = logs_[std::string(subject)];

@@ -93,6 +93,4 @@ class MemoryExchange final : public Exchange {
   std::deque<Coming> coming_;  // in order
 };
 
-bool covers(std::string_view filter, std::string_view subject) noexcept;
-
 }  // namespace runnel::fleet::test
