@@ -53,7 +53,8 @@ std::string text_of(const serve::SampleFormat& format) {
 Result<serve::SampleFormat> read_format(std::string_view text) {
   const auto wrong = [&] {
     return Status(Code::invalid_data)
-           << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz, 1 to 8 channels), found "
+           << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz; float: from 1 Hz; 1 to 8 channels), "
+              "found "
            << shown(text);
   };
   const std::size_t first = text.find(' '), second = text.rfind(' ');
@@ -63,8 +64,10 @@ Result<serve::SampleFormat> read_format(std::string_view text) {
                                   [&](pipeline::SampleCode one) { return pipeline::name_of(one) == code; });
   const auto rate = read_number(text.substr(first + 1, second - first - 1), 768000);
   const auto channels = read_number(text.substr(second + 1), 8);
-  if (known == std::end(pipeline::kSampleCodes) || !rate.ok() || *rate < 1000 || *rate % 25 != 0 ||
-      !channels.ok() || *channels < 1)
+  if (known == std::end(pipeline::kSampleCodes) || !rate.ok() || !channels.ok() || *channels < 1)
+    return wrong();
+  // Rows of sensors are floats as well.
+  if (*rate < 1 || (*known != pipeline::SampleCode::float32 && (*rate < 1000 || *rate % 25 != 0)))
     return wrong();
   serve::SampleFormat format;
   format.code = *known;
@@ -113,7 +116,7 @@ Headers headers_of(const Chunk& chunk) {
 
 std::string id_of(std::string_view subject, const Chunk& chunk) {
   return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) +
-         (chunk.end ? " end" : "");
+         ' ' + std::to_string(chunk.samples) + (chunk.end ? " end" : "");
 }
 
 }  // namespace runnel::fleet
