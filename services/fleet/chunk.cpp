@@ -114,6 +114,43 @@ Headers headers_of(const Chunk& chunk) {
   return out;
 }
 
+namespace {
+
+constexpr std::string_view kBegin = "RUNNEL/1\r\n", kLineEnd = "\r\n", kPrefix = "Runnel-";
+
+}  // namespace
+
+void unpack(Message& message) {
+  const std::string_view text(reinterpret_cast<const char*>(message.data.data()),
+                              std::min(message.data.size(), kMostPreamble));
+  if (!text.starts_with(kBegin) || find(message.headers, kFormat) != nullptr) return;
+  Headers made;
+  for (std::size_t at = kBegin.size();;) {
+    const std::size_t end = text.find(kLineEnd, at);
+    if (end == std::string_view::npos) return;
+    const std::string_view line = text.substr(at, end - at);
+    at = end + kLineEnd.size();
+    if (line.empty()) {
+      message.headers.insert(message.headers.end(), made.begin(), made.end());
+      message.data.erase(message.data.begin(), message.data.begin() + static_cast<std::ptrdiff_t>(at));
+      return;
+    }
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) return;
+    const std::string name = std::string(kPrefix) + std::string(line.substr(0, colon));
+    if (name != kFormat && name != kFirst && name != kRun && name != kTime && name != kEnd) return;
+    if (find(made, name) != nullptr || find(message.headers, name) != nullptr) return;
+    made.emplace_back(name, line.substr(colon + 2));
+  }
+}
+
+std::string preamble_of(const Chunk& chunk) {
+  std::string out(kBegin);
+  for (const auto& [name, value] : headers_of(chunk))
+    out += name.substr(kPrefix.size()) + ": " + value + std::string(kLineEnd);
+  return out + std::string(kLineEnd);
+}
+
 std::string id_of(std::string_view subject, const Chunk& chunk) {
   return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) +
          ' ' + std::to_string(chunk.samples) + (chunk.end ? " end" : "");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/fleet/chunk.h"
 #include "services/fleet/nats/options.h"
 
 namespace runnel::fleet {
@@ -315,8 +316,10 @@ bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, Wi
   }
   feed.delivered = delivered;
   feed.next = sequence + 1;
-  out = Delivery{number,
-                 {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
+  Delivery delivery{
+      number, {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
+  unpack(delivery.message);
+  out = std::move(delivery);
   return true;
 }
 

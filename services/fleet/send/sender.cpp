@@ -116,8 +116,8 @@ void Sender::send(Stream& it) {
 
 void Sender::work(Time now) {
   now_ = now;
-  const bool sync = now >= next_sync_;
-  if (sync) next_sync_ = now + kSync;
+  const bool sync = now >= next_sync_ && next_sync_ != Time(0);
+  if (sync || next_sync_ == Time(0)) next_sync_ = now + kSync;
   bool waits = false;
   for (const auto& one : streams_) {
     Stream& it = *one;

@@ -174,9 +174,14 @@ Status Spool::scan() {
       format_ = mark.chunk.format;
     }
   }
-  if (at < promised)
+  if (at < promised) {
     damage_ = path_.string() + ": damaged " + std::to_string(at - state_.head) + " bytes behind its beginning; the " +
               std::to_string(promised - at) + " bytes from there on are lost";
+    // What was behind the damage must not come back behind what is put next.
+    const std::array<char, 4096> zeros = {};
+    for (std::uint64_t from = at; from < promised; from += zeros.size())
+      RUNNEL_TRY(write_ring(from, zeros.data(), std::min<std::uint64_t>(zeros.size(), promised - from)));
+  }
   state_.tail = at;
   return write_state();
 }
