@@ -22,12 +22,32 @@ Status failed(std::string_view what, natsStatus status) {
   if (const std::size_t at = detail.find("): "); detail.starts_with('(') && at != std::string_view::npos)
     detail.remove_prefix(at + 3);
   // What trying again does not mend has another code.
-  Code code = Code::io_error;
-  if (status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED) code = Code::mismatch;
-  if (status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
-      status == NATS_SECURE_CONNECTION_WANTED)
-    code = Code::unsupported;
-  Status out(code);
+  switch (status) {
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_NOT_PERMITTED:
+      return Status(Code::mismatch) << what << ": the server refuses this user (" << detail << ')';
+    case NATS_SECURE_CONNECTION_WANTED:
+      return Status(Code::unsupported) << what << ": the server has no TLS";
+    case NATS_SECURE_CONNECTION_REQUIRED:
+      return Status(Code::unsupported) << what << ": the server demands TLS (tls://HOST:PORT)";
+    case NATS_SSL_ERROR: {
+      // "SSL handshake error: 10:certificate has expired:depth=0:cert=/CN=good:issuer=/CN=ca"
+      if (detail.ends_with(": (null)")) detail.remove_suffix(8);
+      constexpr std::string_view kHandshake = "SSL handshake error: ";
+      if (!detail.starts_with(kHandshake))
+        return Status(Code::unsupported) << what << ": TLS fails: " << detail;
+      detail.remove_prefix(kHandshake.size());
+      if (const std::size_t colon = detail.find(':'); colon < 4) detail.remove_prefix(colon + 1);
+      return Status(Code::unsupported) << what << ": the server's certificate is not accepted: " << detail;
+    }
+    case NATS_PROTOCOL_ERROR:
+      return Status(Code::io_error)
+             << what << ": the server ended the connection; it may demand a certificate of this client ("
+             << detail << ')';
+    default:
+      break;
+  }
+  Status out(Code::io_error);
   out << what << ": " << meaning;
   if (!detail.empty() && detail != meaning) out << " (" << detail << ')';
   return out;
@@ -61,26 +81,6 @@ Result<std::string> public_key_in(const std::string& path) {
   }
   return Status(Code::invalid_data)
          << path << ": expected a user's public key (U...) and its seed (SU...), one a line";
-}
-
-// The name that the servers' certificates must have.
-Result<std::string> host_of(const std::vector<std::string>& urls, const std::string& told) {
-  if (!told.empty()) return told;
-  std::string host;
-  for (const std::string& url : urls) {
-    const std::size_t begin = url.find("://") == std::string::npos ? 0 : url.find("://") + 3;
-    std::string one = url.substr(begin, url.find('/', begin) - begin);
-    if (one.starts_with('['))
-      one = one.substr(1, one.find(']') - 1);
-    else
-      one.resize(std::min(one.find(':'), one.size()));
-    if (!host.empty() && host != one)
-      return Status(Code::invalid_argument)
-             << "TLS to " << host << " and " << one
-             << ": expected one name that is in the certificates of all servers (--server-name)";
-    host = one;
-  }
-  return host;
 }
 
 class NatsWire final : public Wire {
@@ -178,9 +178,10 @@ Status NatsWire::configure(natsOptions* options, const Settings& settings) {
     if (!settings.certificates.empty())
       RUNNEL_TRY(check(natsOptions_LoadCATrustedCertificates(options, settings.certificates.c_str()),
                        settings.certificates));
-    // Without it the library takes a certificate of any host.
-    RUNNEL_ASSIGN(const std::string host, host_of(urls, settings.server_name));
-    RUNNEL_TRY(check(natsOptions_SetExpectedHostname(options, host.c_str()), host));
+    // Without it the library expects the host of the address.
+    if (!settings.server_name.empty())
+      RUNNEL_TRY(check(natsOptions_SetExpectedHostname(options, settings.server_name.c_str()),
+                       settings.server_name));
     if (!settings.certificate.empty())
       RUNNEL_TRY(check(
           natsOptions_LoadCertificatesChain(options, settings.certificate.c_str(), settings.key.c_str()),
