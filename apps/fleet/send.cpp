@@ -35,7 +35,7 @@ struct SendCall {
   fleet::Wire::Settings nats;
   listen::ListenOptions listen;
   std::string stream, source, samples = "s16", pace = "fast", spool, streams = "audio.>",
-                                      input = "RUNNEL_INPUT";
+                              input = "RUNNEL_INPUT";
   std::vector<std::string> wavs;
   double chunk = 100, keep = 1, drain = 10, patience = -1;
   std::int64_t spool_size = 64;
@@ -72,9 +72,11 @@ Status check_subject(std::string_view subject, std::string_view filter) {
     return Status(Code::invalid_argument)
            << "--stream " << subject << ": expected words with dots between them, such as audio.hall.1";
   const std::string_view start = filter.ends_with(">") ? filter.substr(0, filter.size() - 1) : filter;
-  if (filter == subject || (filter.ends_with(">") && subject.size() > start.size() && subject.starts_with(start)))
+  if (filter == subject ||
+      (filter.ends_with(">") && subject.size() > start.size() && subject.starts_with(start)))
     return {};
-  return Status(Code::invalid_argument) << "--stream " << subject << ": the log keeps " << filter << " (--streams)";
+  return Status(Code::invalid_argument)
+         << "--stream " << subject << ": the log keeps " << filter << " (--streams)";
 }
 
 // A word of a subject.
@@ -107,7 +109,8 @@ Result<std::vector<Source>> sources_of(const SendCall& call) {
   };
   if (call.wavs.empty()) {
     add(call.stream, call.source.empty() ? listen::source_text(call.listen) : call.source, {});
-  } else if (call.wavs.size() == 1 && fs::is_regular_file(call.wavs[0]) && batch::is_sound_name(call.wavs[0])) {
+  } else if (call.wavs.size() == 1 && fs::is_regular_file(call.wavs[0]) &&
+             batch::is_sound_name(call.wavs[0])) {
     add(call.stream, "wav path=" + quote_value(call.wavs[0]), call.wavs[0]);
   } else {
     RUNNEL_ASSIGN(const batch::Recordings all, batch::list_recordings(call.wavs));
@@ -166,7 +169,8 @@ Status make_lane(const SendCall& call, Source& it, fleet::JetStream* exchange) {
   if (call.spool.empty()) {
     it.run = call.run != 0 ? call.run : fresh_run();
     if (call.run != 0) {
-      if (exchange == nullptr) return Status(Code::io_error, "--run needs the server, to go on from what it has");
+      if (exchange == nullptr)
+        return Status(Code::io_error, "--run needs the server, to go on from what it has");
       RUNNEL_ASSIGN(const auto end, ask_end(*exchange, it.subject));
       if (end && end->run > it.run)
         return Status(Code::mismatch) << it.subject << ": the server has run " << end->run
@@ -176,9 +180,9 @@ Status make_lane(const SendCall& call, Source& it, fleet::JetStream* exchange) {
         it.whole = end->ended;
       }
     }
-    it.lane = std::make_unique<fleet::Lane>(
-        it.subject, std::make_unique<fleet::MemoryBacklog>(std::size_t{8} << 20), it.from > 0 ? it.run : 0,
-        it.from);
+    it.lane = std::make_unique<fleet::Lane>(it.subject,
+                                            std::make_unique<fleet::MemoryBacklog>(std::size_t{8} << 20),
+                                            it.from > 0 ? it.run : 0, it.from);
     return {};
   }
   RUNNEL_ASSIGN(auto spool, fleet::Spool::open(call.spool, it.subject,
@@ -188,7 +192,8 @@ Status make_lane(const SendCall& call, Source& it, fleet::JetStream* exchange) {
     say(call.spool + ": " + std::to_string(spool->samples()) + " samples of run " +
         std::to_string(spool->run()) + " wait to be stored");
   const std::uint32_t source = it.recording.empty() ? 0 : number_of(it.recording);
-  if (source != 0 && spool->run() != 0 && spool->source() == source && (call.run == 0 || call.run == spool->run())) {
+  if (source != 0 && spool->run() != 0 && spool->source() == source &&
+      (call.run == 0 || call.run == spool->run())) {
     it.run = spool->run();
     it.from = spool->next();
     it.whole = spool->ended();
@@ -260,9 +265,10 @@ class Sending {
     std::vector<JoinedThread> threads;
     for (Source& it : sources_) {
       sender_.add(*it.lane);
-      std::printf("%s\n", Json({{"type", "sending"}, {"stream", it.subject}, {"run", it.run}, {"from", it.from}})
-                              .dump()
-                              .c_str());
+      std::printf("%s\n",
+                  Json({{"type", "sending"}, {"stream", it.subject}, {"run", it.run}, {"from", it.from}})
+                      .dump()
+                      .c_str());
     }
     std::fflush(stdout);
     sender_.use(exchange_.get());
@@ -315,9 +321,10 @@ class Sending {
 
   Status loop() {
     fleet::Time deadline{0};
-    const bool forever = call_.patience == 0 || (call_.patience < 0 && (call_.wavs.empty() || !call_.spool.empty()));
-    const auto patience =
-        std::chrono::milliseconds(static_cast<std::int64_t>(1000 * (call_.patience > 0 ? call_.patience : 60)));
+    const bool forever =
+        call_.patience == 0 || (call_.patience < 0 && (call_.wavs.empty() || !call_.spool.empty()));
+    const auto patience = std::chrono::milliseconds(
+        static_cast<std::int64_t>(1000 * (call_.patience > 0 ? call_.patience : 60)));
     const fleet::Time begin = now();
     while (!sender_.done()) {
       if (stop_requested && deadline.count() == 0)
@@ -336,8 +343,9 @@ class Sending {
       sender_.work(now());
       for (const std::string& line : sender_.take_news()) say(line);
       if (!forever && now() - std::max(sender_.stuck_since(), begin) > patience)
-        return Status(Code::io_error) << "nothing was stored for " << patience.count() / 1000 << " s"
-                                      << (sender_.last_trouble().empty() ? "" : ": ") << sender_.last_trouble();
+        return Status(Code::io_error)
+               << "nothing was stored for " << patience.count() / 1000 << " s"
+               << (sender_.last_trouble().empty() ? "" : ": ") << sender_.last_trouble();
     }
     return {};
   }
@@ -367,7 +375,8 @@ class Sending {
       else if (facts.waiting > 0 && status.ok())
         status = Status(Code::io_error) << it.subject << ": " << facts.waiting << " samples were not stored";
       if (first.ok() && !status.ok()) first = status;
-      if (it.spool != nullptr && status.ok() && facts.pieces == 0 && it.lane->status().ok()) it.spool->remove();
+      if (it.spool != nullptr && status.ok() && facts.pieces == 0 && it.lane->status().ok())
+        it.spool->remove();
     }
     const fleet::SenderFacts& facts = sender_.facts();
     std::printf("%s\n", Json({{"type", "summary"},
@@ -414,24 +423,32 @@ Status run_send(SendCall& call) {
 }
 
 void add_sources(Verb verb, SendCall& call) {
-  const Option wav = verb.option("--wav", call.wavs,
-                                 "Recording, or a folder, pattern or list of recordings, each a stream of its own "
-                                 "below --stream")
-                         .take_all();
-  const Option device = verb.option("--device", call.listen.device, "Capture device (default: the default one)").excludes(wav);
-  const Option pipe =
-      verb.flag("--stdin", call.listen.from_stdin, "Bare samples from the standard input").excludes(wav).excludes(device);
+  const Option wav =
+      verb.option("--wav", call.wavs,
+                  "Recording, or a folder, pattern or list of recordings, each a stream of its own "
+                  "below --stream")
+          .take_all();
+  const Option device =
+      verb.option("--device", call.listen.device, "Capture device (default: the default one)").excludes(wav);
+  const Option pipe = verb.flag("--stdin", call.listen.from_stdin, "Bare samples from the standard input")
+                          .excludes(wav)
+                          .excludes(device);
   verb.option("--source", call.source,
-              "Any source of a graph, as text: \"sensor path=/dev/ttyACM0 rate=100\", \"csv path=a.csv rate=100\"")
+              "Any source of a graph, as text: \"sensor path=/dev/ttyACM0 rate=100\", \"csv path=a.csv "
+              "rate=100\"")
       .excludes(wav)
       .excludes(device)
       .excludes(pipe);
-  verb.option("--rate", call.listen.rate, "Hz, of the device or of bare samples").range(std::int64_t{1000}, std::int64_t{768000});
-  verb.option("--channels", call.listen.channels, "Channels of the device or of bare samples").range(std::int64_t{1}, std::int64_t{8});
+  verb.option("--rate", call.listen.rate, "Hz, of the device or of bare samples")
+      .range(std::int64_t{1000}, std::int64_t{768000});
+  verb.option("--channels", call.listen.channels, "Channels of the device or of bare samples")
+      .range(std::int64_t{1}, std::int64_t{8});
   verb.option("--format", call.listen.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
       .choices({"s16", "s32", "s24", "s24_3", "float"});
-  verb.option("--duration", call.listen.duration, "Seconds to listen to a device (0: no limit)").range(0.0, 1e9);
-  verb.option("--pace", call.pace, "Of recordings: real, as they would be heard, or fast").choices({"real", "fast"});
+  verb.option("--duration", call.listen.duration, "Seconds to listen to a device (0: no limit)")
+      .range(0.0, 1e9);
+  verb.option("--pace", call.pace, "Of recordings: real, as they would be heard, or fast")
+      .choices({"real", "fast"});
   verb.option("--jobs", call.jobs, "Recordings that are sent at a time").range(1, 256);
 }
 
@@ -440,27 +457,37 @@ void add_sources(Verb verb, SendCall& call) {
 
 void add_send(Verb verb, int& exit_code) {
   auto call = std::make_shared<sending::SendCall>();
-  verb.positional("NATS", call->nats.urls, "Addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT")
+  verb.positional("NATS", call->nats.urls,
+                  "Addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT")
       .required();
   verb.option("--stream", call->stream, "Subject of the stream, such as audio.hall.1").required();
   sending::add_sources(verb, *call);
-  verb.option("--samples", call->samples, "How samples are sent; float for sensors").choices({"s16", "s32", "s24", "s24_3", "float"});
-  verb.option("--chunk", call->chunk, "Milliseconds of a chunk; when answers are slow, several travel as one").range(1.0, 10000.0);
-  const Option spool =
-      verb.option("--spool", call->spool,
-                  "File that keeps what is not stored yet, over restarts of this program too; without it 8 MiB of memory do");
-  verb.option("--spool-size", call->spool_size, "MiB of that file").range(std::int64_t{1}, std::int64_t{1} << 20).needs(spool);
+  verb.option("--samples", call->samples, "How samples are sent; float for sensors")
+      .choices({"s16", "s32", "s24", "s24_3", "float"});
+  verb.option("--chunk", call->chunk, "Milliseconds of a chunk; when answers are slow, several travel as one")
+      .range(1.0, 10000.0);
+  const Option spool = verb.option("--spool", call->spool,
+                                   "File that keeps what is not stored yet, over restarts of this program "
+                                   "too; without it 8 MiB of memory do");
+  verb.option("--spool-size", call->spool_size, "MiB of that file")
+      .range(std::int64_t{1}, std::int64_t{1} << 20)
+      .needs(spool);
   verb.option("--run", call->run,
-              "Number of the run (default: the time); with one that the server has, the run goes on where its log ends");
-  verb.option("--drain", call->drain, "Seconds after SIGTERM for the servers to store what waits").range(0.1, 3600.0);
+              "Number of the run (default: the time); with one that the server has, the run goes on where "
+              "its log ends");
+  verb.option("--drain", call->drain, "Seconds after SIGTERM for the servers to store what waits")
+      .range(0.1, 3600.0);
   verb.option("--patience", call->patience,
-              "Seconds without anything stored, after which it gives up (0: never; default: 60 for recordings without a spool)")
+              "Seconds without anything stored, after which it gives up (0: never; default: 60 for "
+              "recordings without a spool)")
       .default_str("")
       .range(0.0, 1e9);
-  verb.option("--streams", call->streams, "Subjects that the log of chunks keeps, with > for any that follow");
+  verb.option("--streams", call->streams,
+              "Subjects that the log of chunks keeps, with > for any that follow");
   verb.option("--input-log", call->input, "JetStream stream that keeps the chunks; made where there is none");
   verb.option("--replicas", call->replicas,
-              "Servers that keep each message, for what is made; 0: nothing is made, and nothing asked but the end of --stream")
+              "Servers that keep each message, for what is made; 0: nothing is made, and nothing asked but "
+              "the end of --stream")
       .range(0, 5);
   verb.option("--keep", call->keep, "Days that chunks are kept, for what is made").range(0.01, 3650.0);
   add_nats_flags(verb, call->nats);

@@ -52,10 +52,10 @@ std::string text_of(const serve::SampleFormat& format) {
 
 Result<serve::SampleFormat> read_format(std::string_view text) {
   const auto wrong = [&] {
-    return Status(Code::invalid_data)
-           << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz; float: from 1 Hz; 1 to 8 channels), "
-              "found "
-           << shown(text);
+    return Status(Code::invalid_data) << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz; float: "
+                                         "from 1 Hz; 1 to 8 channels), "
+                                         "found "
+                                      << shown(text);
   };
   const std::size_t first = text.find(' '), second = text.rfind(' ');
   if (first == std::string_view::npos || first == second) return wrong();
@@ -152,8 +152,8 @@ std::string preamble_of(const Chunk& chunk) {
 }
 
 std::string id_of(std::string_view subject, const Chunk& chunk) {
-  return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) +
-         ' ' + std::to_string(chunk.samples) + (chunk.end ? " end" : "");
+  return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) + ' ' +
+         std::to_string(chunk.samples) + (chunk.end ? " end" : "");
 }
 
 }  // namespace runnel::fleet

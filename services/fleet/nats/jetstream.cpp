@@ -257,8 +257,9 @@ static void read_direct(WireMessage& message, Answer& answer) {
     answer.outcome = Answer::Outcome::done;
     return;
   }
-  const std::string *const subject = find(message.headers, "Nats-Subject"),
-                    *const sequence = find(message.headers, "Nats-Sequence");
+  const std::string *const subject = find(message.headers, "Nats-Subject"), *const sequence =
+                                                                                find(message.headers,
+                                                                                     "Nats-Sequence");
   if (message.status != 0 || subject == nullptr || sequence == nullptr || number_in(*sequence) == 0) {
     answer.why = message.description.empty() ? "an answer without what was asked" : message.description;
     return;

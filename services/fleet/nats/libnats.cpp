@@ -158,7 +158,8 @@ Status NatsWire::configure(natsOptions* options, const Settings& settings) {
                      settings.credentials));
   if (!settings.nkey.empty()) {
     RUNNEL_ASSIGN(const std::string key, public_key_in(settings.nkey));
-    RUNNEL_TRY(check(natsOptions_SetNKeyFromSeed(options, key.c_str(), settings.nkey.c_str()), settings.nkey));
+    RUNNEL_TRY(
+        check(natsOptions_SetNKeyFromSeed(options, key.c_str(), settings.nkey.c_str()), settings.nkey));
   }
   if (!settings.user.empty()) {
     std::string password = settings.password;

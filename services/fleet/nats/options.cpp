@@ -44,9 +44,9 @@ Status complete_settings(Wire::Settings& settings) {
   const bool named = !settings.credentials.empty() || !settings.nkey.empty() || !settings.user.empty() ||
                      !settings.token_file.empty();
   for (const NatsOption& option : kNatsOptions) {
-    const bool of_user =
-        option.value == &Wire::Settings::credentials || option.value == &Wire::Settings::nkey ||
-        option.value == &Wire::Settings::user || option.value == &Wire::Settings::token_file;
+    const bool of_user = option.value == &Wire::Settings::credentials ||
+                         option.value == &Wire::Settings::nkey || option.value == &Wire::Settings::user ||
+                         option.value == &Wire::Settings::token_file;
     if ((settings.*option.value).empty() && !(named && of_user))
       settings.*option.value = from_environment(option.variable);
   }
@@ -55,7 +55,8 @@ Status complete_settings(Wire::Settings& settings) {
     settings.password = from_environment("NATS_PASSWORD");
     if (settings.password.empty())
       return Status(Code::invalid_argument)
-             << "the user " << settings.user << " without a file with the password, or the variable NATS_PASSWORD";
+             << "the user " << settings.user
+             << " without a file with the password, or the variable NATS_PASSWORD";
   }
   if (!named && settings.user.empty() && settings.credentials.empty() && settings.nkey.empty() &&
       settings.token_file.empty())
@@ -66,10 +67,13 @@ Status complete_settings(Wire::Settings& settings) {
   if (ways > 1) return wrong("two ways to sign in: expected credentials, a key, a user or a token");
   if (settings.certificate.empty() != settings.key.empty())
     return wrong("a client's certificate and its key belong together, found one of them");
-  const auto bad = [](char letter) { return letter <= ' ' || letter == '*' || letter == '>' || letter == 127; };
+  const auto bad = [](char letter) {
+    return letter <= ' ' || letter == '*' || letter == '>' || letter == 127;
+  };
   if (std::any_of(settings.inbox.begin(), settings.inbox.end(), bad) || settings.inbox.starts_with('.') ||
       settings.inbox.ends_with('.'))
-    return Status(Code::invalid_argument) << "the inbox " << settings.inbox << ": expected the beginning of a subject";
+    return Status(Code::invalid_argument)
+           << "the inbox " << settings.inbox << ": expected the beginning of a subject";
   return {};
 }
 

@@ -16,19 +16,25 @@ using std::chrono::steady_clock;
 constexpr auto kParameters = joined(
     std::array{
         text_parameter<&NatsAction::subject>(
-            "subject", "", "where to publish; may contain {label}, {source} and the other fields of an event"),
-        text_parameter<&NatsAction::log>("log", "", "JetStream stream that keeps the records; made where there is none"),
-        text_parameter<&NatsAction::subjects>("subjects", "", "subjects that it keeps, with > for any that follow"),
+            "subject", "",
+            "where to publish; may contain {label}, {source} and the other fields of an event"),
+        text_parameter<&NatsAction::log>("log", "",
+                                         "JetStream stream that keeps the records; made where there is none"),
+        text_parameter<&NatsAction::subjects>("subjects", "",
+                                              "subjects that it keeps, with > for any that follow"),
         parameter<&NatsAction::replicas>(
             "replicas", "", 0, 5, "servers that keep each record, if the log is made; 0: it must be there"),
-        text_parameter<&NatsAction::session>("session", "",
-                                             "of what is heard: what one session heard at one frame with one label "
-                                             "is stored once, over restarts too; empty: a new one with each start"),
-        parameter<&NatsAction::queue>("queue", "", 1, 10000000, "records that may wait while no server is there"),
+        text_parameter<&NatsAction::session>(
+            "session", "",
+            "of what is heard: what one session heard at one frame with one label "
+            "is stored once, over restarts too; empty: a new one with each start"),
+        parameter<&NatsAction::queue>("queue", "", 1, 10000000,
+                                      "records that may wait while no server is there"),
         text_parameter<&NatsAction::full>("full", "drop-oldest|drop-newest",
                                           "what is dropped, and counted, when the queue is full"),
         parameter<&NatsAction::retry>("retry", "s", 0.1, 3600, "time between two attempts to connect"),
-        parameter<&NatsAction::linger>("linger", "s", 0, 3600, "at the end, how long to wait until all is stored"),
+        parameter<&NatsAction::linger>("linger", "s", 0, 3600,
+                                       "at the end, how long to wait until all is stored"),
         text_parameter<&NatsAction::source>("source", "",
                                             "name in the records; empty: that of the recording or device"),
     },
@@ -39,7 +45,8 @@ std::string word_of(std::string text, bool keep_dots) {
   std::replace_if(
       text.begin(), text.end(),
       [&](unsigned char letter) {
-        return letter <= ' ' || letter == '*' || letter == '>' || letter == 127 || (letter == '.' && !keep_dots);
+        return letter <= ' ' || letter == '*' || letter == '>' || letter == 127 ||
+               (letter == '.' && !keep_dots);
       },
       '_');
   while (text.starts_with('.')) text.front() = '_';
@@ -52,8 +59,10 @@ std::string word_of(std::string text, bool keep_dots) {
 
 const pipeline::NodeType NatsAction::type = {
     .name = "nats",
-    .help = "Stores events and gaps as JSON in a log of NATS with JetStream, each once; queues them while no server "
-            "is there.",
+    .help =
+        "Stores events and gaps as JSON in a log of NATS with JetStream, each once; queues them while no "
+        "server "
+        "is there.",
     .input = {static_cast<pipeline::Kinds>(pipeline::Kind::events), "events"},
     .output = {},
     .parameters = kParameters,
@@ -65,7 +74,8 @@ NatsAction::~NatsAction() { stop(); }
 Status NatsAction::configure() noexcept {
   const auto bad = [](unsigned char letter) { return letter <= ' ' || letter == '*' || letter == '>'; };
   if (subject.empty() || std::any_of(subject.begin(), subject.end(), bad))
-    return Status(Code::invalid_argument) << "subject=" << subject << ": expected one without spaces, * and >";
+    return Status(Code::invalid_argument)
+           << "subject=" << subject << ": expected one without spaces, * and >";
   session_ = session;
   if (session_.empty()) {
     std::random_device random;
@@ -142,8 +152,12 @@ bool NatsAction::connect() {
     for (const auto& record : records_to_store_) record->under_way = false;
   }
   const Status status = attempt();
-  if (!status.ok()) book_.say(std::string(status.text()) + "; records wait, and it is tried again");
-  return status.ok();
+  if (!status.ok()) {
+    book_.say(std::string(status.text()) + "; records wait, and it is tried again");
+    return false;
+  }
+  not_before_ = steady_clock::now();
+  return true;
 }
 
 void NatsAction::send_some() {

@@ -15,7 +15,8 @@ template <class Base>
 class NatsNode : public Base {
  public:
   std::string_view url = "nats://127.0.0.1:4222";
-  std::string_view credentials, nkey, user, password_file, token_file, ca, certificate, key, server_name, inbox;
+  std::string_view credentials, nkey, user, password_file, token_file, ca, certificate, key, server_name,
+      inbox;
 
  protected:
   [[nodiscard]] Wire::Settings settings(std::string name) const {
@@ -41,14 +42,18 @@ constexpr auto nats_parameters() {
   using N = NatsNode<Base>;
   using pipeline::text_parameter;
   return std::array{
-      text_parameter<&N::url>("url", "", "addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT"),
+      text_parameter<&N::url>("url", "",
+                              "addresses of the servers, with commas: nats://HOST:PORT, tls://HOST:PORT"),
       text_parameter<&N::credentials>("credentials", "", "file with the credentials of a NATS user (.creds)"),
       text_parameter<&N::nkey>("nkey", "", "file with public key and seed of a user, one a line"),
-      text_parameter<&N::user>("user", "", "name of the user, with password_file or the variable NATS_PASSWORD"),
+      text_parameter<&N::user>("user", "",
+                               "name of the user, with password_file or the variable NATS_PASSWORD"),
       text_parameter<&N::password_file>("password_file", "", "file with the password"),
       text_parameter<&N::token_file>("token_file", "", "file with the server's token"),
-      text_parameter<&N::ca>("ca", "", "file with the authorities that signed the servers' certificates (PEM)"),
-      text_parameter<&N::certificate>("certificate", "", "file with a certificate of this client (PEM), with key"),
+      text_parameter<&N::ca>("ca", "",
+                             "file with the authorities that signed the servers' certificates (PEM)"),
+      text_parameter<&N::certificate>("certificate", "",
+                                      "file with a certificate of this client (PEM), with key"),
       text_parameter<&N::key>("key", "", "file with its key (PEM)"),
       text_parameter<&N::server_name>("server_name", "",
                                       "name in the servers' certificates; empty: the host of url"),

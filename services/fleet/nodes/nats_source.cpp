@@ -15,10 +15,11 @@ using std::chrono::steady_clock;
 
 constexpr auto kParameters = joined(
     std::array{
-        text_parameter<&NatsSource::stream>("stream", "", "subject of the stream, such as audio.hall.1", true),
+        text_parameter<&NatsSource::stream>("stream", "", "subject of the stream, such as audio.hall.1",
+                                            true),
         text_parameter<&NatsSource::log>("log", "", "JetStream stream that keeps the chunks"),
-        text_parameter<&NatsSource::from>("from", "start|now",
-                                          "start: the whole run, as far as it is kept; now: from the newest chunk on"),
+        text_parameter<&NatsSource::from>(
+            "from", "start|now", "start: the whole run, as far as it is kept; now: from the newest chunk on"),
         parameter<&NatsSource::wait>("wait", "s", 0, 1e6, "how long to wait for the first chunk"),
     },
     nats_parameters<pipeline::Node>());
@@ -29,7 +30,8 @@ constexpr int kWaitMilliseconds = 100;
 
 const pipeline::NodeType NatsSource::type = {
     .name = "nats",
-    .help = "Takes a run of a stream from NATS with JetStream: doubled chunks are dropped, lost ones are a gap.",
+    .help =
+        "Takes a run of a stream from NATS with JetStream: doubled chunks are dropped, lost ones are a gap.",
     .input = {},
     .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "float32; integers in [-1, 1)"},
     .parameters = kParameters,
@@ -103,7 +105,8 @@ bool NatsSource::take(Message& message) {
   const auto chunk = read_chunk(message);
   const auto refuse = [&](std::string_view why) {
     ++refused_;
-    if (refused_why_.empty()) refused_why_ = "message " + std::to_string(message.sequence) + ": " + std::string(why);
+    if (refused_why_.empty())
+      refused_why_ = "message " + std::to_string(message.sequence) + ": " + std::string(why);
     return false;
   };
   if (!chunk.ok()) return refuse(chunk.status().text());
@@ -166,10 +169,11 @@ pipeline::CaptureFacts NatsSource::capture_facts() const {
 
 Text NatsSource::note() const noexcept {
   Text text;
-  if (doubled_ > 0) text << name_ << ": " << doubled_ << " chunks were there before, all or some of their samples";
+  if (doubled_ > 0)
+    text << name_ << ": " << doubled_ << " chunks were there before, all or some of their samples";
   if (refused_ > 0)
-    text << (doubled_ > 0 ? "; " : "") << name_ << ": " << refused_ << " messages were left out, the first: "
-         << refused_why_;
+    text << (doubled_ > 0 ? "; " : "") << name_ << ": " << refused_
+         << " messages were left out, the first: " << refused_why_;
   return text;
 }
 

@@ -13,9 +13,9 @@
 
 namespace runnel::fleet {
 
-// Gives one run of the stream: the newest that the log has, or the next one that begins, and ends with it, also
-// when a later run begins. What came twice is dropped, what is missing is a gap of the exact length. A chunk
-// that cannot be used is counted, and named in the note at the end.
+// Gives one run of the stream: the newest that the log has, or the next one that begins, and ends with it,
+// also when a later run begins. What came twice is dropped, what is missing is a gap of the exact length. A
+// chunk that cannot be used is counted, and named in the note at the end.
 class NatsSource final : public NatsNode<pipeline::Node>, public pipeline::LiveSource {
  public:
   static const pipeline::NodeType type;

@@ -67,7 +67,10 @@ class MemoryBacklog final : public Backlog {
 
  private:
   Status read(const Mark& mark, std::vector<std::byte>& to) override;
-  void forgotten(const Mark&) override { data_.pop_front(); ++base_; }
+  void forgotten(const Mark&) override {
+    data_.pop_front();
+    ++base_;
+  }
 
   std::size_t most_;
   std::uint64_t base_ = 0;  // position of the first of data_

@@ -30,8 +30,8 @@ const pipeline::NodeType ChunkSink::type = {
 Status ChunkSink::prepare(pipeline::NodeContext& context) noexcept {
   const pipeline::Format& input = context.input;
   if (input.dtype != DType::float32)
-    return Status(Code::invalid_argument) << context.input_label << ": expected samples, found "
-                                          << describe(input).view();
+    return Status(Code::invalid_argument)
+           << context.input_label << ": expected samples, found " << describe(input).view();
   if (input.clock.rate() != input.clock.sample_rate || input.clock.sample_rate > 768000)
     return Status(Code::invalid_argument)
            << context.input_label
@@ -111,7 +111,8 @@ void ChunkSink::wait_until(std::int64_t sample) {
   while (settings_.stop == nullptr || !settings_.stop->load()) {
     const auto left = due - std::chrono::steady_clock::now();
     if (left <= nanoseconds(0)) return;
-    std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(left, std::chrono::milliseconds(50)));
+    std::this_thread::sleep_for(
+        std::min<std::chrono::steady_clock::duration>(left, std::chrono::milliseconds(50)));
   }
 }
 

@@ -19,7 +19,7 @@ class ChunkSink final : public pipeline::Node {
   struct Settings {
     Lane* lane = nullptr;  // outlives the node
     pipeline::SampleCode code = pipeline::SampleCode::s16;
-    double seconds = 0.1;    // of a piece
+    double seconds = 0.1;  // of a piece
     std::uint64_t run = 0;
     std::int64_t from = 0;   // samples before it are left out: they were sent before
     bool real_pace = false;  // a recording: gives a piece when it would have been heard

@@ -1,5 +1,5 @@
-// One stream of a sender: a thread that makes samples puts them in, another one that talks to the servers takes
-// them out. Thread-safe.
+// One stream of a sender: a thread that makes samples puts them in, another one that talks to the servers
+// takes them out. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -109,9 +109,9 @@ void Sender::send(Stream& it) {
   Headers headers = headers_of(it.piece.chunk);
   headers.emplace_back("Nats-Msg-Id", id_of(it.lane->subject(), it.piece.chunk));
   it.place = Place::sending;
-  requests_[exchange_->append(
-      it.lane->subject(), it.last, headers,
-      {reinterpret_cast<const char*>(it.piece.data.data()), it.piece.data.size()})] = &it;
+  requests_[exchange_->append(it.lane->subject(), it.last, headers,
+                              {reinterpret_cast<const char*>(it.piece.data.data()), it.piece.data.size()})] =
+      &it;
 }
 
 void Sender::work(Time now) {

@@ -175,8 +175,9 @@ Status Spool::scan() {
     }
   }
   if (at < promised) {
-    damage_ = path_.string() + ": damaged " + std::to_string(at - state_.head) + " bytes behind its beginning; the " +
-              std::to_string(promised - at) + " bytes from there on are lost";
+    damage_ = path_.string() + ": damaged " + std::to_string(at - state_.head) +
+              " bytes behind its beginning; the " + std::to_string(promised - at) +
+              " bytes from there on are lost";
     // What was behind the damage must not come back behind what is put next.
     const std::array<char, 4096> zeros = {};
     for (std::uint64_t from = at; from < promised; from += zeros.size())
@@ -205,7 +206,8 @@ Status Spool::read_ring(std::uint64_t position, void* to, std::size_t count) con
   while (count > 0) {
     const std::uint64_t place = position % bytes_;
     const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_ - place));
-    if (!all(::pread(file_, bytes, now, static_cast<off_t>(kRing + place)), now)) return failed("cannot be read");
+    if (!all(::pread(file_, bytes, now, static_cast<off_t>(kRing + place)), now))
+      return failed("cannot be read");
     bytes += now;
     position += now;
     count -= now;
@@ -215,7 +217,8 @@ Status Spool::read_ring(std::uint64_t position, void* to, std::size_t count) con
 
 Status Spool::write_state() {
   ++state_.generation;
-  state_.format = static_cast<std::uint32_t>(format_.code) | static_cast<std::uint32_t>(format_.channels) << 8;
+  state_.format = static_cast<std::uint32_t>(format_.code) | static_cast<std::uint32_t>(format_.channels)
+                                                                 << 8;
   state_.rate = static_cast<std::uint32_t>(format_.rate);
   std::array<std::byte, sizeof(State) + 4> block = {};
   std::memcpy(block.data(), &state_, sizeof state_);
@@ -229,19 +232,21 @@ Status Spool::write_state() {
 
 bool Spool::read_state(std::size_t slot, State& to) const {
   std::array<std::byte, sizeof(State) + 4> block = {};
-  if (!all(::pread(file_, block.data(), block.size(), static_cast<off_t>(kStates + kStateBytes * slot)), block.size()))
+  if (!all(::pread(file_, block.data(), block.size(), static_cast<off_t>(kStates + kStateBytes * slot)),
+           block.size()))
     return false;
   std::uint32_t crc = 0;
   std::memcpy(&to, block.data(), sizeof to);
   std::memcpy(&crc, block.data() + sizeof to, sizeof crc);
-  return crc == crc32c(std::span(block).first(sizeof to)) && to.head <= to.tail && to.tail - to.head <= bytes_;
+  return crc == crc32c(std::span(block).first(sizeof to)) && to.head <= to.tail &&
+         to.tail - to.head <= bytes_;
 }
 
 Result<bool> Spool::put(const Piece& piece) {
   const std::uint64_t size = sizeof(Record) + piece.data.size();
   if (size > bytes_)
-    return Status(Code::invalid_argument) << path_.string() << ": a piece of " << piece.data.size()
-                                          << " bytes in a spool of " << bytes_;
+    return Status(Code::invalid_argument)
+           << path_.string() << ": a piece of " << piece.data.size() << " bytes in a spool of " << bytes_;
   if (state_.tail + size > state_.head + bytes_) return false;
   Record record;
   record.bytes = static_cast<std::uint32_t>(piece.data.size());

@@ -2,8 +2,9 @@
 // a file from which the next one goes on: what put() has returned for is there.
 //
 //   page 0       stream and size of the ring, written once
-//   2 x 512      state: what was stored, where the ring begins and ends; written in turn, the newer good one counts
-//   4096...      the ring: records of 56 bytes and their samples, at increasing positions modulo its size
+//   2 x 512      state: what was stored, where the ring begins and ends; written in turn, the newer good one
+//   counts 4096...      the ring: records of 56 bytes and their samples, at increasing positions modulo its
+//   size
 //
 // With the power going away, up to a second is lost at the end (sync()).
 #pragma once

@@ -78,7 +78,8 @@ class SendTest : public testing::Test {
   // What a graph hears of a stream, as an array.
   std::vector<std::byte> heard(const std::string& stream, const std::string& parameters = "wait=10") {
     const std::string path = file("heard.npy");
-    call_well({"run", "nats url=" + server_->url() + " stream=" + stream + ' ' + parameters + " ! npy path=" + path});
+    call_well({"run", "nats url=" + server_->url() + " stream=" + stream + ' ' + parameters +
+                          " ! npy path=" + path});
     return runnel::test::read_file(path);
   }
   std::vector<std::byte> read(const std::string& source) {
@@ -132,8 +133,10 @@ class SendTest : public testing::Test {
 TEST_F(SendTest, RecordingsComeOutAsTheyWere) {
   fs::create_directory(folder_.path() / "clips");
   for (int i = 0; i < 3; ++i)
-    write_wav(folder_.path() / "clips" / ("a " + std::to_string(i) + ".wav"), tone_words(1 + 0.37 * i, kRate), kRate);
-  const auto summary = json_lines(call_well(send("audio.all", {"--wav", file("clips"), "--run", "7"})).out).back();
+    write_wav(folder_.path() / "clips" / ("a " + std::to_string(i) + ".wav"), tone_words(1 + 0.37 * i, kRate),
+              kRate);
+  const auto summary =
+      json_lines(call_well(send("audio.all", {"--wav", file("clips"), "--run", "7"})).out).back();
   EXPECT_EQ(summary["streams"], 3);
   EXPECT_EQ(summary["waiting_samples"], 0);
   for (int i = 0; i < 3; ++i)
@@ -141,7 +144,8 @@ TEST_F(SendTest, RecordingsComeOutAsTheyWere) {
               read("wav path='" + file("clips/a " + std::to_string(i) + ".wav") + "'"))
         << i;
   // Again: everything is there.
-  const auto again = json_lines(call_well(send("audio.all", {"--wav", file("clips"), "--run", "7"})).out).back();
+  const auto again =
+      json_lines(call_well(send("audio.all", {"--wav", file("clips"), "--run", "7"})).out).back();
   EXPECT_EQ(again["messages"], 0);
   EXPECT_EQ(log_of("audio.all.a_1").size(), 1U);
   refusal(send("audio.all", {"--wav", file("clips"), "--run", "6"}), "the server has run 7 already");
@@ -202,13 +206,14 @@ TEST_F(SendTest, NothingIsLostOverRestarts) {
 TEST_F(SendTest, WhatWaitsIsSaidAndSentLater) {
   write_wav(folder_.path() / "a.wav", tone_words(1, kRate), kRate);
   server_->kill();
-  const auto arguments = send("audio.a", {"--wav", file("a.wav"), "--spool", file("spool"), "--spool-size", "1",
-                                          "--drain", "0.2"});
+  const auto arguments = send(
+      "audio.a", {"--wav", file("a.wav"), "--spool", file("spool"), "--spool-size", "1", "--drain", "0.2"});
   Background sender(arguments, folder_.path() / "log");
   ASSERT_TRUE(wait_for([&] { return fs::exists(file("spool")); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(sender.end(SIGTERM), 1);
-  EXPECT_NE(read_text(folder_.path() / "log").find("16000 samples wait in " + file("spool")), std::string::npos)
+  EXPECT_NE(read_text(folder_.path() / "log").find("16000 samples wait in " + file("spool")),
+            std::string::npos)
       << read_text(folder_.path() / "log");
   ASSERT_TRUE(server_->restart());
   call_well({"send", server_->url(), "--stream", "audio.x", "--wav", file("a.wav")});
@@ -228,12 +233,13 @@ TEST_F(SendTest, TheSourceCountsWhatIsMissing) {
     chunk.end = end;
     const std::string_view data(reinterpret_cast<const char*>(samples.data() + first),
                                 static_cast<std::size_t>(2 * count));
-    const std::uint64_t request =
-        to->append("audio.b", fleet::Exchange::kAnyway, garbage.empty() ? fleet::headers_of(chunk) : fleet::Headers{},
-                   garbage.empty() ? data : garbage);
+    const std::uint64_t request = to->append("audio.b", fleet::Exchange::kAnyway,
+                                             garbage.empty() ? fleet::headers_of(chunk) : fleet::Headers{},
+                                             garbage.empty() ? data : garbage);
     fleet::Happening what;
     while (to->next(what, 5000))
-      if (const auto* const answer = std::get_if<fleet::Answer>(&what); answer != nullptr && answer->request == request)
+      if (const auto* const answer = std::get_if<fleet::Answer>(&what);
+          answer != nullptr && answer->request == request)
         break;
   };
   put(0, 4000, false);
@@ -242,7 +248,8 @@ TEST_F(SendTest, TheSourceCountsWhatIsMissing) {
   put(0, 0, false, "garbage");
   put(10000, 5000, false);  // 4000 are missing
   put(15000, 1000, true);
-  const auto out = call({"run", "nats url=" + server_->url() + " stream=audio.b ! npy path=" + file("b.npy")});
+  const auto out =
+      call({"run", "nats url=" + server_->url() + " stream=audio.b ! npy path=" + file("b.npy")});
   EXPECT_EQ(out.exit_code, 0) << out.err;
   EXPECT_NE(out.err.find("2 chunks were there before"), std::string::npos) << out.err;
   EXPECT_NE(out.err.find("1 messages were left out, the first: message 4: a chunk without the header"),
@@ -255,16 +262,18 @@ TEST_F(SendTest, TheSourceCountsWhatIsMissing) {
 
 TEST_F(SendTest, EventsAreStoredOnce) {
   write_wav(folder_.path() / "a.wav", tone_words(6, kRate), kRate);
-  const std::string around = " ! fbank num_mel_bins=40 high_freq=7600 ! infer model=" + model() + " ! " + kEager;
-  const std::string graph = "wav path=" + file("a.wav") + around + " name=e ! jsonl\ne. ! nats url=" + server_->url() +
-                            " source=hall session=s1";
+  const std::string around =
+      " ! fbank num_mel_bins=40 high_freq=7600 ! infer model=" + model() + " ! " + kEager;
+  const std::string graph = "wav path=" + file("a.wav") + around +
+                            " name=e ! jsonl\ne. ! nats url=" + server_->url() + " source=hall session=s1";
   const auto first = events_of(call_well({"run", graph}).out);
   ASSERT_FALSE(first.empty());
   call_well({"run", graph});
   const auto log = log_of("heard.hall");
   ASSERT_EQ(log.size(), first.size()) << "the same session once more stores nothing";
   for (std::size_t i = 0; i < log.size(); ++i) {
-    Json event = Json::parse(std::string(reinterpret_cast<const char*>(log[i].data.data()), log[i].data.size()));
+    Json event =
+        Json::parse(std::string(reinterpret_cast<const char*>(log[i].data.data()), log[i].data.size()));
     EXPECT_EQ(event["source"], "hall");
     event.erase("source");
     EXPECT_EQ(event, first[i]);
@@ -274,7 +283,8 @@ TEST_F(SendTest, EventsAreStoredOnce) {
 // Sent, worked on, and the events are those of `listen`.
 TEST_F(SendTest, WorkersHearWhatIsSent) {
   write_wav(folder_.path() / "a.wav", tone_words(6, kRate), kRate);
-  Background worker({"work", model(), "--nats", server_->url(), "--decision", kEager}, folder_.path() / "worker");
+  Background worker({"work", model(), "--nats", server_->url(), "--decision", kEager},
+                    folder_.path() / "worker");
   call_well(send("audio.hall", {"--wav", file("a.wav")}));
   const auto expected = events_of(
       call_well({"listen", model(), "--wav", file("a.wav"), "--tail", "0", "--decision", kEager}).out);
@@ -284,7 +294,8 @@ TEST_F(SendTest, WorkersHearWhatIsSent) {
   const auto log = log_of("events.audio.hall");
   ASSERT_EQ(log.size(), expected.size());
   for (std::size_t i = 0; i < log.size(); ++i) {
-    Json event = Json::parse(std::string(reinterpret_cast<const char*>(log[i].data.data()), log[i].data.size()));
+    Json event =
+        Json::parse(std::string(reinterpret_cast<const char*>(log[i].data.data()), log[i].data.size()));
     event.erase("source");
     EXPECT_EQ(event, expected[i]);
   }
@@ -321,11 +332,12 @@ TEST_F(MqttDeviceTest, ChunksCarryTheirHeadersInFront) {
     chunk.run = 1;
     chunk.end = at + kPiece >= samples.size();
     std::string payload = fleet::preamble_of(chunk);
-    payload.append(reinterpret_cast<const char*>(samples.data() + at), 2 * std::min(kPiece, samples.size() - at));
+    payload.append(reinterpret_cast<const char*>(samples.data() + at),
+                   2 * std::min(kPiece, samples.size() - at));
     // At least once: some come twice.
     for (int twice = at % 3200 == 0 ? 2 : 1; twice > 0; --twice, ++sent)
-      ASSERT_EQ(mosquitto_publish(session, nullptr, "audio/mqtt/1", static_cast<int>(payload.size()), payload.data(),
-                                  1, false),
+      ASSERT_EQ(mosquitto_publish(session, nullptr, "audio/mqtt/1", static_cast<int>(payload.size()),
+                                  payload.data(), 1, false),
                 MOSQ_ERR_SUCCESS);
     mosquitto_loop(session, 0, 1);
   }
@@ -334,11 +346,13 @@ TEST_F(MqttDeviceTest, ChunksCarryTheirHeadersInFront) {
   mosquitto_disconnect(session);
   mosquitto_destroy(session);
   mosquitto_lib_cleanup();
-  const auto out = call({"run", "nats url=" + server_->url() + " stream=audio.mqtt.1 ! npy path=" + file("m.npy")});
+  const auto out =
+      call({"run", "nats url=" + server_->url() + " stream=audio.mqtt.1 ! npy path=" + file("m.npy")});
   EXPECT_EQ(out.exit_code, 0) << out.err;
   EXPECT_EQ(runnel::test::read_file(file("m.npy")), read("wav path=" + file("a.wav")));
   // And a worker.
-  Background worker({"work", model(), "--nats", server_->url(), "--decision", kEager}, folder_.path() / "worker");
+  Background worker({"work", model(), "--nats", server_->url(), "--decision", kEager},
+                    folder_.path() / "worker");
   const auto expected = events_of(
       call_well({"listen", model(), "--wav", file("a.wav"), "--tail", "0", "--decision", kEager}).out);
   EXPECT_TRUE(wait_for([&] { return log_of("events.audio.mqtt.1").size() >= expected.size(); }))
@@ -356,12 +370,14 @@ TEST(Send, WrongCalls) {
   refusal({"send", nowhere, "--stream", "audio.a", "--wav", wav}, "127.0.0.1:1");
   refusal({"send", nowhere, "--stream", "audio.*", "--wav", wav}, "expected words with dots");
   refusal({"send", nowhere, "--stream", "sound.a", "--wav", wav}, "the log keeps audio.>");
-  refusal({"send", "nats://me:secret@127.0.0.1", "--stream", "audio.a", "--wav", wav}, "expected them in files");
+  refusal({"send", "nats://me:secret@127.0.0.1", "--stream", "audio.a", "--wav", wav},
+          "expected them in files");
   refusal({"send", nowhere, "--stream", "audio.a", "--wav", wav, "--certificate", wav}, "belong together");
   refusal({"send", nowhere, "--stream", "audio.a", "--wav", wav, "--user", "me"}, "NATS_PASSWORD");
   write_text(folder.path() / "spool", std::string(5000, 'x'));
-  refusal({"send", nowhere, "--stream", "audio.a", "--wav", wav, "--spool", (folder.path() / "spool").string()},
-          "is no spool");
+  refusal(
+      {"send", nowhere, "--stream", "audio.a", "--wav", wav, "--spool", (folder.path() / "spool").string()},
+      "is no spool");
 }
 
 }  // namespace

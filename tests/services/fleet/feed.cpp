@@ -96,7 +96,9 @@ std::vector<std::pair<std::string, std::string>> made_messages() {
   const std::string s16 = "Runnel-Format: s16 16000 1\r\n";
   return {
       {"next", wire(s16 + "Runnel-First: 160\r\nRunnel-Run: 7\r\n")},
-      {"end", wire(s16 + "Runnel-First: 160\r\nRunnel-Run: 7\r\nRunnel-Time: 1764212430000000000\r\nRunnel-End: 1\r\n")},
+      {"end",
+       wire(s16 +
+            "Runnel-First: 160\r\nRunnel-Run: 7\r\nRunnel-Time: 1764212430000000000\r\nRunnel-End: 1\r\n")},
       {"gap", wire(s16 + "Runnel-First: 9999\r\nRunnel-Run: 7\r\nNats-Msg-Id: audio.a 7 9999 160\r\n")},
       {"back", wire(s16 + "Runnel-First: 80\r\nRunnel-Run: 7\r\n")},
       {"later_run", wire("Runnel-Format: float 100 4\r\nRunnel-First: 0\r\nRunnel-Run: 8\r\n")},
@@ -108,7 +110,8 @@ std::vector<std::pair<std::string, std::string>> made_messages() {
       {"none", samples},
       {"no_first", wire(s16)},
       {"entry", wire("Runnel-Owner: w\r\nRunnel-Graph: 0123abcd\r\nRunnel-Covered: 4\r\nRunnel-Run: 7\r\n"
-                     "Runnel-Next: 320\r\nRunnel-Events: 2\r\n" + s16)},
+                     "Runnel-Next: 320\r\nRunnel-Events: 2\r\n" +
+                     s16)},
       {"mqtt", "RUNNEL/1\r\nFormat: s16 16000 1\r\nFirst: 160\r\nRun: 7\r\n\r\n" + samples},
       {"mqtt_end", "RUNNEL/1\r\nFormat: s16 16000 1\r\nFirst: 160\r\nRun: 7\r\nEnd: 1\r\n\r\n"},
       {"mqtt_other_header", "RUNNEL/1\r\nFormat: s16 16000 1\r\nFirst: 160\r\nEvent: 7\r\n\r\n" + samples},

@@ -1,5 +1,5 @@
-// A message from outside, as its headers and data come over the wire, through all that reads it in a worker. For
-// the mutation tests and the fuzzer.
+// A message from outside, as its headers and data come over the wire, through all that reads it in a worker.
+// For the mutation tests and the fuzzer.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A great many damaged messages (tests/robustness/many_mutations.h): each is used, or refused with a sentence.
+// A great many damaged messages (tests/robustness/many_mutations.h): each is used, or refused with a
+// sentence.
 #include <gtest/gtest.h>
 
 #include <cstring>

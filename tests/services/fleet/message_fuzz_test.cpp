@@ -1,5 +1,5 @@
-// Messages from outside that are damaged, and those that the fuzzer began with: each is used, or refused with a
-// sentence.
+// Messages from outside that are damaged, and those that the fuzzer began with: each is used, or refused with
+// a sentence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,8 +47,8 @@ TEST(Messages, DamagedOnes) {
 
 TEST(Messages, OfTheCorpus) {
   int count = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus/chunk")) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(RUNNEL_SOURCE_FOLDER) /
+                                                               "tests/corpus/chunk")) {
     SCOPED_TRACE(entry.path().filename().string());
     static_cast<void>(feed_message(runnel::test::read_file(entry.path())));
     ++count;

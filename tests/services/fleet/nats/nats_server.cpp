@@ -23,7 +23,8 @@ std::unique_ptr<NatsServer> NatsServer::start(std::string& why, const std::strin
   std::unique_ptr<NatsServer> server(new NatsServer);
   std::ofstream(server->folder_.path() / "server.conf")
       << "listen: \"127.0.0.1:-1\"\njetstream {store_dir: \"" << (server->folder_.path() / "store").string()
-      << "\" " << store << "}\nports_file_dir: \"" << server->folder_.path().string() << "\"\nmax_payload: 2MB\n"
+      << "\" " << store << "}\nports_file_dir: \"" << server->folder_.path().string()
+      << "\"\nmax_payload: 2MB\n"
       << more;
   if (!server->run()) {
     std::ifstream log(server->folder_.path() / "server.log");
@@ -71,9 +72,12 @@ bool NatsServer::run() {
       if (one.path().extension() != ".ports") continue;
       std::ifstream file(one.path());
       const std::string text(std::istreambuf_iterator<char>(file), {});
-      const std::size_t at = text.find("nats://127.0.0.1:");
+      // "nats": ["nats://127.0.0.1:4222"], or tls://
+      const std::string host = "://127.0.0.1:";
+      const std::size_t list = text.find("\"nats\""),
+                        at = list == std::string::npos ? list : text.find(host, list);
       if (at == std::string::npos) continue;
-      port_ = std::atoi(text.c_str() + at + 17);
+      port_ = std::atoi(text.c_str() + at + host.size());
       if (port_ > 0) return true;
     }
     if (::waitpid(process_, nullptr, WNOHANG) != 0) {

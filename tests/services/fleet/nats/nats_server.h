@@ -12,8 +12,8 @@ namespace runnel::fleet::test {
 
 class NatsServer {
  public:
-  // Null, and a reason, where nats-server is not installed or does not start. `more`: lines of configuration, `store`: of its
-  // store.
+  // Null, and a reason, where nats-server is not installed or does not start. `more`: lines of configuration,
+  // `store`: of its store.
   static std::unique_ptr<NatsServer> start(std::string& why, const std::string& more = {},
                                            const std::string& store = {});
   ~NatsServer();

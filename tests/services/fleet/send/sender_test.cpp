@@ -1,5 +1,5 @@
-// A sender over an exchange that loses requests and answers, is away, and changes: what the log has in the end
-// is what was put in, once and in order.
+// A sender over an exchange that loses requests and answers, is away, and changes: what the log has in the
+// end is what was put in, once and in order.
 #include "services/fleet/send/sender.h"
 
 #include <gtest/gtest.h>

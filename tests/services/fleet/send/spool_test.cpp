@@ -162,7 +162,8 @@ TEST_F(SpoolTest, KeepsItsGoodPart) {
   file.put('#');
   file.close();
   auto spool = open();
-  EXPECT_NE(spool->damage().find("damaged 1024 bytes behind its beginning; the 1536 bytes"), std::string::npos)
+  EXPECT_NE(spool->damage().find("damaged 1024 bytes behind its beginning; the 1536 bytes"),
+            std::string::npos)
       << spool->damage();
   EXPECT_EQ((*spool->front(100000))->chunk.samples, 400);
   EXPECT_EQ(spool->next(), 1000) << "what is put next has its own place behind the gap";
@@ -186,7 +187,8 @@ TEST_F(SpoolTest, AnyDamage) {
   for (int i = 0; i < 200; ++i) {
     auto bad = good;
     const std::size_t range = i % 2 == 0 ? 2048 : 4096 + 2560;
-    for (unsigned n = 1 + random() % 3; n > 0; --n) bad[random() % range] ^= static_cast<std::byte>(1 + random() % 255);
+    for (unsigned n = 1 + random() % 3; n > 0; --n)
+      bad[random() % range] ^= static_cast<std::byte>(1 + random() % 255);
     if (i % 10 == 0) bad.resize(random() % bad.size());
     std::ofstream(path(), std::ios::binary | std::ios::trunc)
         .write(reinterpret_cast<const char*>(bad.data()), static_cast<std::streamsize>(bad.size()));
