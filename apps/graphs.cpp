@@ -12,6 +12,7 @@
 #include "pipeline/nodes/host/file/jsonl.h"
 #include "services/batch/sinks.h"
 #include "services/batch/transcript_rows.h"
+#include "services/fleet/nodes/nodes.h"
 
 namespace runnel::apps {
 
@@ -79,6 +80,7 @@ Status run_with_progress(pipeline::Graph& graph, const std::string& wav) {
 
 pipeline::GraphOptions graph_options(compiler::FileLoader& loader) {
   pipeline::GraphOptions options;
+  options.nodes = fleet::nodes();
   options.models = &loader;
   options.operators = npu::simulating_operators();
   options.stop = &stop_requested;

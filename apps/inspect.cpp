@@ -15,6 +15,7 @@
 #include "pipeline/host/registry.h"
 #include "services/describe/model_json.h"
 #include "services/embed/partition/image.h"
+#include "services/fleet/nodes/nodes.h"
 #include "services/models/find.h"
 
 namespace runnel::apps {
@@ -437,7 +438,7 @@ Status inspect(const InspectCall& call) {
   if (std::filesystem::exists(call.what, ignored)) return inspect_file(call);
   bool any = false;
   for (const bool has_input : {false, true}) {
-    const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, has_input);
+    const auto type = pipeline::find_node(fleet::nodes(), call.what, has_input);
     if (!type.ok()) continue;
     fmt::print("{}{}", any ? "\n" : "", pipeline::describe_node(**type));
     any = true;
@@ -448,7 +449,7 @@ Status inspect(const InspectCall& call) {
     found.what = *model;
     return inspect_file(found);
   }
-  const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, true);
+  const auto type = pipeline::find_node(fleet::nodes(), call.what, true);
   return Status(Code::not_found) << call.what << ": no such file, no model of that name, and as a node: "
                                  << type.status().text();
 }

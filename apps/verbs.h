@@ -9,6 +9,7 @@ void add_run(Verb verb, int& exit_code);
 void add_listen(Verb verb, int& exit_code);
 void add_serve(Verb verb, int& exit_code);
 void add_work(Verb verb, int& exit_code);
+void add_send(Verb verb, int& exit_code);
 void add_devices(Verb verb, int& exit_code);
 void add_batch(Verb verb, int& exit_code);
 void add_merge(Verb verb, int& exit_code);
@@ -59,6 +60,10 @@ inline constexpr VerbEntry kVerbs[] = {
     {kUse, "work",
      "Share many streams with other workers over NATS: none is lost when one dies (docs/fleet.md)",
      "runnel work digits --nats nats://127.0.0.1:4222", add_work},
+    {kUse, "send",
+     "Send a microphone, recordings, a pipe or a sensor to the workers of a fleet: nothing is lost when the "
+     "link is away (docs/fleet.md)",
+     "runnel send nats://127.0.0.1:4222 --stream audio.hall.1 --wav a.wav", add_send},
     {kUse, "devices", "List capture devices: names, rates, channels, formats", "runnel devices", add_devices},
     {kUse, "features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives",
      "runnel features a.wav -o a.npy --png a.png", add_features},

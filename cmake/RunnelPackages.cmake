@@ -51,6 +51,7 @@ if(pages)
 endif()" COMPONENT program)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/systemd/runnel-serve.service ${PROJECT_SOURCE_DIR}/packaging/systemd/runnel-listen@.service
+              ${PROJECT_SOURCE_DIR}/packaging/systemd/runnel-work@.service ${PROJECT_SOURCE_DIR}/packaging/systemd/runnel-send@.service
         DESTINATION lib/systemd/system COMPONENT program EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)

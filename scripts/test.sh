@@ -203,7 +203,7 @@ fi
 
 if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
-  for kind in model espdl onnx pte tflite npu recording graph; do limited "fuzzing: $kind" fuzz "$kind" || true; done
+  for kind in model espdl onnx pte tflite npu recording graph chunk; do limited "fuzzing: $kind" fuzz "$kind" || true; done
 fi
 
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done

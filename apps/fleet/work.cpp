@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "base/crc32c.h"
@@ -177,15 +178,7 @@ void add_work(Verb verb, int& exit_code) {
   verb.option("--most-streams", call->most_streams, "Most streams of this worker").range(1, 65536);
   verb.option("--save", call->save, "Seconds between two saved states of a stream").range(0.1, 3600.0);
   verb.option("--drain", call->drain, "Seconds after SIGTERM to hand streams over").range(0.1, 3600.0);
-  verb.option("--credentials", call->nats.credentials, "File with the credentials of a NATS user (.creds)");
-  verb.option("--user", call->nats.user, "Name of the user, with --password-file");
-  verb.option("--password-file", call->nats.password_file, "File with the password");
-  verb.option("--nats-token-file", call->nats.token_file, "File with the server's token");
-  verb.option("--ca", call->nats.certificates,
-              "File with the authorities that signed the servers' certificates (PEM)");
-  verb.option("--certificate", call->nats.certificate,
-              "File with a certificate of this client (PEM), with --key");
-  verb.option("--key", call->nats.key, "File with its key (PEM)");
+  add_nats_flags(verb, call->nats);
   verb.option("--chunk", call->graph.chunk,
               "Frames per run of the model (0: the smallest possible, or what has arrived)")
       .range(0, 1 << 20);

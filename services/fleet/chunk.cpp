@@ -46,9 +46,10 @@ std::string text_of(const serve::SampleFormat& format) {
 
 Result<serve::SampleFormat> read_format(std::string_view text) {
   const auto wrong = [&] {
-    return Status(Code::invalid_data)
-           << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz, 1 to 8 channels), found "
-           << shown(text);
+    return Status(Code::invalid_data) << "expected a format like \"s16 16000 1\" (1000 to 768000 Hz; float: "
+                                         "from 1 Hz; 1 to 8 channels), "
+                                         "found "
+                                      << shown(text);
   };
   const std::size_t first = text.find(' '), second = text.rfind(' ');
   if (first == std::string_view::npos || first == second) return wrong();
@@ -57,8 +58,10 @@ Result<serve::SampleFormat> read_format(std::string_view text) {
                                   [&](pipeline::SampleCode one) { return pipeline::name_of(one) == code; });
   const auto rate = read_number(text.substr(first + 1, second - first - 1), 768000);
   const auto channels = read_number(text.substr(second + 1), 8);
-  if (known == std::end(pipeline::kSampleCodes) || !rate.ok() || *rate < 1000 || *rate % 25 != 0 ||
-      !channels.ok() || *channels < 1)
+  if (known == std::end(pipeline::kSampleCodes) || !rate.ok() || !channels.ok() || *channels < 1)
+    return wrong();
+  // Rows of sensors are floats as well.
+  if (*rate < 1 || (*known != pipeline::SampleCode::float32 && (*rate < 1000 || *rate % 25 != 0)))
     return wrong();
   serve::SampleFormat format;
   format.code = *known;
@@ -105,9 +108,46 @@ Headers headers_of(const Chunk& chunk) {
   return out;
 }
 
+namespace {
+
+constexpr std::string_view kBegin = "RUNNEL/1\r\n", kLineEnd = "\r\n", kPrefix = "Runnel-";
+
+}  // namespace
+
+void unpack(Message& message) {
+  const std::string_view text(reinterpret_cast<const char*>(message.data.data()),
+                              std::min(message.data.size(), kMostPreamble));
+  if (!text.starts_with(kBegin) || find(message.headers, kFormat) != nullptr) return;
+  Headers made;
+  for (std::size_t at = kBegin.size();;) {
+    const std::size_t end = text.find(kLineEnd, at);
+    if (end == std::string_view::npos) return;
+    const std::string_view line = text.substr(at, end - at);
+    at = end + kLineEnd.size();
+    if (line.empty()) {
+      message.headers.insert(message.headers.end(), made.begin(), made.end());
+      message.data.erase(message.data.begin(), message.data.begin() + static_cast<std::ptrdiff_t>(at));
+      return;
+    }
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) return;
+    const std::string name = std::string(kPrefix) + std::string(line.substr(0, colon));
+    if (name != kFormat && name != kFirst && name != kRun && name != kTime && name != kEnd) return;
+    if (find(made, name) != nullptr || find(message.headers, name) != nullptr) return;
+    made.emplace_back(name, line.substr(colon + 2));
+  }
+}
+
+std::string preamble_of(const Chunk& chunk) {
+  std::string out(kBegin);
+  for (const auto& [name, value] : headers_of(chunk))
+    out += name.substr(kPrefix.size()) + ": " + value + std::string(kLineEnd);
+  return out + std::string(kLineEnd);
+}
+
 std::string id_of(std::string_view subject, const Chunk& chunk) {
-  return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) +
-         (chunk.end ? " end" : "");
+  return std::string(subject) + ' ' + std::to_string(chunk.run) + ' ' + std::to_string(chunk.first) + ' ' +
+         std::to_string(chunk.samples) + (chunk.end ? " end" : "");
 }
 
 }  // namespace runnel::fleet

@@ -32,6 +32,18 @@ struct Chunk {
 // Errors: invalid_data, with the header, what was expected and what was found.
 Result<Chunk> read_chunk(const Message& message);
 Headers headers_of(const Chunk& chunk);
+
+// MQTT 3.1.1 has no headers: data may begin with them instead, as text of at most kMostPreamble bytes,
+//
+//   RUNNEL/1\r\nFormat: s16 16000 1\r\nFirst: 480000\r\nRun: 7\r\n\r\n
+//
+// of which unpack() makes headers, and leaves the samples. No other headers can be made that way: a device
+// cannot speak to the server by them. A message that has the header Runnel-Format, or does not begin like
+// this, stays as it is; also one whose preamble is broken, which read_chunk() then refuses.
+inline constexpr std::size_t kMostPreamble = 256;
+void unpack(Message& message);
+// The preamble of a chunk.
+std::string preamble_of(const Chunk& chunk);
 // A second copy of a chunk has the same one (header Nats-Msg-Id).
 std::string id_of(std::string_view subject, const Chunk& chunk);
 

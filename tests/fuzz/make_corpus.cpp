@@ -1,5 +1,5 @@
 // make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte,
-// tflite, recording, graph and npu.
+// tflite, recording, graph, npu and chunk.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -14,6 +14,7 @@
 #include "tests/npu/feed.h"
 #include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"
+#include "tests/services/fleet/feed.h"
 
 namespace {
 
@@ -62,5 +63,7 @@ int main(int count, char** arguments) {
     good = good && write(folder / "graph" / std::to_string(number++),
                          std::as_bytes(std::span(text.data(), text.size())));
   }
+  for (const auto& [name, text] : fleet::test::made_messages())
+    good = good && write(folder / "chunk" / name, std::as_bytes(std::span(text.data(), text.size())));
   return good ? 0 : 1;
 }

@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/fleet/chunk.h"
+#include "services/fleet/nats/options.h"
+
 namespace runnel::fleet {
 namespace {
 
@@ -105,7 +108,9 @@ JetStream::JetStream(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
 JetStream::~JetStream() { wire_ = nullptr; }
 
 Status JetStream::open(const Wire::Settings& settings) {
-  RUNNEL_TRY(wire_->open(settings, [this](WireMessage message) {
+  Wire::Settings complete = settings;
+  RUNNEL_TRY(complete_settings(complete));
+  RUNNEL_TRY(wire_->open(complete, [this](WireMessage message) {
     const std::lock_guard lock(mutex_);
     incoming_.push_back(std::move(message));
     came_.notify_one();
@@ -118,10 +123,19 @@ Status JetStream::open(const Wire::Settings& settings) {
   return {};
 }
 
-const std::string* JetStream::stream_of(std::string_view subject) const {
+const LogStream* JetStream::log_of(std::string_view subject) const {
   const auto at = std::find_if(streams_.begin(), streams_.end(),
                                [&](const LogStream& one) { return covers(one.subjects, subject); });
-  return at == streams_.end() ? nullptr : &at->stream;
+  return at == streams_.end() ? nullptr : &*at;
+}
+
+const std::string* JetStream::stream_of(std::string_view subject) const {
+  const LogStream* const log = log_of(subject);
+  return log == nullptr ? nullptr : &log->stream;
+}
+
+void JetStream::know(std::string_view subjects, std::string_view stream) {
+  streams_.push_back({std::string(subjects), std::string(stream), true});
 }
 
 std::uint64_t JetStream::ask(Kind kind, std::string_view subject, const Headers& headers,
@@ -156,6 +170,9 @@ std::uint64_t JetStream::append(std::string_view subject, std::uint64_t after, c
 }
 
 std::uint64_t JetStream::last(std::string_view subject) {
+  const LogStream* const log = log_of(subject);
+  if (log != nullptr && log->direct)
+    return ask(Kind::direct, "$JS.API.DIRECT.GET." + log->stream + '.' + std::string(subject), {}, {});
   const std::string* const stream = stream_of(subject);
   const Json body = {{"last_by_subj", subject}};
   return ask(Kind::last, "$JS.API.STREAM.MSG.GET." + (stream == nullptr ? "none" : *stream), {}, body.dump());
@@ -227,6 +244,24 @@ void JetStream::leave(std::uint64_t number) {
   feeds_.erase(at);
 }
 
+// The message itself, with where it comes from in headers; or a status.
+static void read_direct(WireMessage& message, Answer& answer) {
+  if (message.status == 404) {
+    answer.outcome = Answer::Outcome::done;
+    return;
+  }
+  const std::string *const subject = find(message.headers, "Nats-Subject"), *const sequence =
+                                                                                find(message.headers,
+                                                                                     "Nats-Sequence");
+  if (message.status != 0 || subject == nullptr || sequence == nullptr || number_in(*sequence) == 0) {
+    answer.why = message.description.empty() ? "an answer without what was asked" : message.description;
+    return;
+  }
+  answer.outcome = Answer::Outcome::done;
+  const std::uint64_t at = number_in(*sequence);
+  answer.message = Message{*subject, at, std::move(message.headers), std::move(message.data)};
+}
+
 // Requests without an answer, and feeds that are silent or whose connection is another one.
 void JetStream::look_after() {
   const Clock::time_point now = Clock::now();
@@ -235,7 +270,12 @@ void JetStream::look_after() {
   std::vector<std::uint64_t> late;
   for (const auto& [number, request] : requests_)
     if (request.deadline < now) late.push_back(number);
-  for (const std::uint64_t number : late) fail(number, "no answer within 2 s");
+  if (!late.empty()) {
+    const std::string complaint = wire_->take_complaint();
+    const std::string why =
+        complaint.empty() ? "no answer within 2 s" : "no answer within 2 s; the server says: " + complaint;
+    for (const std::uint64_t number : late) fail(number, why);
+  }
   const bool again = wire_->connections() != seen_connections_;
   seen_connections_ = wire_->connections();
   for (auto& [number, feed] : feeds_)
@@ -270,8 +310,10 @@ bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, Wi
   }
   feed.delivered = delivered;
   feed.next = sequence + 1;
-  out = Delivery{number,
-                 {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
+  Delivery delivery{
+      number, {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
+  unpack(delivery.message);
+  out = std::move(delivery);
   return true;
 }
 
@@ -282,13 +324,21 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
   answer.request = number;
   if (message.status == 503) {
     const bool untold = at->second.kind == Kind::other;
+    answer.why = at->second.kind == Kind::direct
+                     ? "no stream of a server gives its last message of this subject (allow_direct)"
+                     : "no server stores this subject";
     requests_.erase(at);
-    answer.why = "no server stores this subject";
     out = std::move(answer);
     return !untold;
   }
-  const Json body = Json::parse(message.data.begin(), message.data.end(), nullptr, false);
   const Kind kind = at->second.kind;
+  if (kind == Kind::direct) {
+    requests_.erase(at);
+    read_direct(message, answer);
+    out = std::move(answer);
+    return true;
+  }
+  const Json body = Json::parse(message.data.begin(), message.data.end(), nullptr, false);
   const std::string error = body.is_object() ? error_in(body) : "an answer that is no JSON object";
   switch (kind) {
     case Kind::append:
@@ -331,6 +381,7 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
       }
       break;
     }
+    case Kind::direct:
     case Kind::other:
       break;
   }
@@ -436,20 +487,20 @@ Status JetStream::use(const Wanted& wanted) {
                    {"retention", "limits"},
                    {"num_replicas", wanted.replicas},
                    {"max_age", static_cast<std::int64_t>(wanted.days * 86400e9)},
+                   {"allow_direct", true},
                    {"duplicate_window", std::chrono::nanoseconds(std::chrono::minutes(2)).count()}};
     if (wanted.latest) {
       config["max_msgs_per_subject"] = 1;
       config["discard"] = "new";
       config["allow_rollup_hdrs"] = true;
       config["deny_delete"] = true;
-      config["allow_direct"] = true;
       config["max_age"] = 0;
     }
     RUNNEL_ASSIGN(const Json made, ask_now("$JS.API.STREAM.CREATE." + wanted.stream, config));
     if (const std::string problem = error_in(made); !problem.empty())
       return Status(Code::io_error) << "making the stream " << wanted.stream << ": " << problem;
   }
-  streams_.push_back({wanted.subjects, wanted.stream});
+  streams_.push_back({wanted.subjects, wanted.stream, false});
   return {};
 }
 

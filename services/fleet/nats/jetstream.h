@@ -24,6 +24,7 @@ namespace runnel::fleet {
 struct LogStream {
   std::string subjects;  // "audio.>"
   std::string stream;    // "AUDIO"
+  bool direct = false;   // last() asks for one subject, which a server can allow by itself
 };
 
 class JetStream final : public Exchange {
@@ -46,6 +47,10 @@ class JetStream final : public Exchange {
     bool latest = false;
   };
   Status use(const Wanted& wanted);
+  // The same without a question to the server, for users that may ask for nothing but their own subjects: it
+  // must be there. last() is then answered only where the stream has `allow_direct`, as those that use()
+  // makes, and may be a message late where there are replicas.
+  void know(std::string_view subjects, std::string_view stream);
 
   std::uint64_t append(std::string_view subject, std::uint64_t after, const Headers& headers,
                        std::string_view data) override;
@@ -62,9 +67,11 @@ class JetStream final : public Exchange {
   // Messages and bytes sent, for measurements.
   [[nodiscard]] std::uint64_t sent_bytes() const noexcept { return sent_bytes_; }
   [[nodiscard]] bool connected() const noexcept { return wire_->connected(); }
+  // The server refuses this user now: nothing more comes (Wire::closed()).
+  [[nodiscard]] bool closed() const noexcept { return wire_->closed(); }
 
  private:
-  enum class Kind : std::uint8_t { append, last, list, other };
+  enum class Kind : std::uint8_t { append, last, direct, list, other };
   struct Request {
     Kind kind = Kind::other;
     std::chrono::steady_clock::time_point deadline;
@@ -84,6 +91,7 @@ class JetStream final : public Exchange {
   void fail(std::uint64_t request, std::string why);
   std::uint64_t feed_of(std::string_view filter, std::uint64_t from, bool watch);
   void start(std::uint64_t number, Feed& feed);
+  [[nodiscard]] const LogStream* log_of(std::string_view subject) const;
   [[nodiscard]] const std::string* stream_of(std::string_view subject) const;
   void page(std::uint64_t number, const std::string& filter, std::size_t offset);
   // From the message of the server to what happened; false: nothing for the user.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "services/fleet/nats/wire.h"
@@ -20,6 +21,32 @@ Status failed(std::string_view what, natsStatus status) {
   std::string_view detail = text == nullptr ? "" : text;
   if (const std::size_t at = detail.find("): "); detail.starts_with('(') && at != std::string_view::npos)
     detail.remove_prefix(at + 3);
+  // What trying again does not mend has another code.
+  switch (status) {
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_NOT_PERMITTED:
+      return Status(Code::mismatch) << what << ": the server refuses this user (" << detail << ')';
+    case NATS_SECURE_CONNECTION_WANTED:
+      return Status(Code::unsupported) << what << ": the server has no TLS";
+    case NATS_SECURE_CONNECTION_REQUIRED:
+      return Status(Code::unsupported) << what << ": the server demands TLS (tls://HOST:PORT)";
+    case NATS_SSL_ERROR: {
+      // "SSL handshake error: 10:certificate has expired:depth=0:cert=/CN=good:issuer=/CN=ca"
+      if (detail.ends_with(": (null)")) detail.remove_suffix(8);
+      constexpr std::string_view kHandshake = "SSL handshake error: ";
+      if (!detail.starts_with(kHandshake))
+        return Status(Code::unsupported) << what << ": TLS fails: " << detail;
+      detail.remove_prefix(kHandshake.size());
+      if (const std::size_t colon = detail.find(':'); colon < 4) detail.remove_prefix(colon + 1);
+      return Status(Code::unsupported) << what << ": the server's certificate is not accepted: " << detail;
+    }
+    case NATS_PROTOCOL_ERROR:
+      return Status(Code::io_error)
+             << what << ": the server ended the connection; it may demand a certificate of this client ("
+             << detail << ')';
+    default:
+      break;
+  }
   Status out(Code::io_error);
   out << what << ": " << meaning;
   if (!detail.empty() && detail != meaning) out << " (" << detail << ')';
@@ -44,6 +71,18 @@ Result<std::string> secret_in(const std::string& path) {
   return line;
 }
 
+// A user without JWT: the line of the file that begins with U, as `nk -gen user -pubout` writes it below the
+// seed.
+Result<std::string> public_key_in(const std::string& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
+    if (line.size() == 56 && line.front() == 'U') return line;
+  }
+  return Status(Code::invalid_data)
+         << path << ": expected a user's public key (U...) and its seed (SU...), one a line";
+}
+
 class NatsWire final : public Wire {
  public:
   NatsWire() = default;
@@ -59,6 +98,13 @@ class NatsWire final : public Wire {
   [[nodiscard]] bool connected() const noexcept override {
     return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
   }
+  [[nodiscard]] bool closed() const noexcept override {
+    return natsConnection_Status(connection_) == NATS_CONN_STATUS_CLOSED;
+  }
+  std::string take_complaint() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(complaint_, {});
+  }
   Status listen(std::string_view tokens) override;
   void unlisten(std::string_view tokens) noexcept override {
     if (const auto at = subscriptions_.find(tokens); at != subscriptions_.end()) subscriptions_.erase(at);
@@ -71,13 +117,15 @@ class NatsWire final : public Wire {
   static Status configure(natsOptions* options, const Settings& settings);
   static void came(natsConnection*, natsSubscription*, natsMsg* message, void* self);
   static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
-  static void quiet(natsConnection*, natsSubscription*, natsStatus, void*) {}
+  static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self);
 
   std::function<void(WireMessage)> arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
   std::string inbox_;
   std::atomic<std::uint64_t> connections_{0};
+  std::mutex mutex_;
+  std::string complaint_;  // guarded by mutex_
 };
 
 Status NatsWire::configure(natsOptions* options, const Settings& settings) {
@@ -88,15 +136,7 @@ Status NatsWire::configure(natsOptions* options, const Settings& settings) {
     at = end + 1;
   }
   std::vector<const char*> pointers;
-  for (const std::string& url : urls) {
-    if (url.find('@') != std::string::npos)
-      return Status(
-          Code::invalid_argument,
-          "an address with user or password: expected them in files, where others cannot read them");
-    pointers.push_back(url.c_str());
-  }
-  if (pointers.empty())
-    return Status(Code::invalid_argument, "no address of a server, expected nats://host:4222");
+  for (const std::string& url : urls) pointers.push_back(url.c_str());
   const auto check = [](natsStatus status, std::string_view what) {
     return status == NATS_OK ? Status() : failed(what, status);
   };
@@ -116,20 +156,33 @@ Status NatsWire::configure(natsOptions* options, const Settings& settings) {
   if (!settings.credentials.empty())
     RUNNEL_TRY(check(natsOptions_SetUserCredentialsFromFiles(options, settings.credentials.c_str(), nullptr),
                      settings.credentials));
+  if (!settings.nkey.empty()) {
+    RUNNEL_ASSIGN(const std::string key, public_key_in(settings.nkey));
+    RUNNEL_TRY(
+        check(natsOptions_SetNKeyFromSeed(options, key.c_str(), settings.nkey.c_str()), settings.nkey));
+  }
   if (!settings.user.empty()) {
-    RUNNEL_ASSIGN(const std::string password, secret_in(settings.password_file));
+    std::string password = settings.password;
+    if (!settings.password_file.empty()) {
+      RUNNEL_ASSIGN(password, secret_in(settings.password_file));
+    }
     natsOptions_SetUserInfo(options, settings.user.c_str(), password.c_str());
   }
+  std::string token = settings.token;
   if (!settings.token_file.empty()) {
-    RUNNEL_ASSIGN(const std::string token, secret_in(settings.token_file));
-    natsOptions_SetToken(options, token.c_str());
+    RUNNEL_ASSIGN(token, secret_in(settings.token_file));
   }
+  if (!token.empty()) natsOptions_SetToken(options, token.c_str());
   if (!settings.certificates.empty() || !settings.certificate.empty() ||
       settings.urls.find("tls://") != std::string::npos) {
     RUNNEL_TRY(check(natsOptions_SetSecure(options, true), "TLS"));
     if (!settings.certificates.empty())
       RUNNEL_TRY(check(natsOptions_LoadCATrustedCertificates(options, settings.certificates.c_str()),
                        settings.certificates));
+    // Without it the library expects the host of the address.
+    if (!settings.server_name.empty())
+      RUNNEL_TRY(check(natsOptions_SetExpectedHostname(options, settings.server_name.c_str()),
+                       settings.server_name));
     if (!settings.certificate.empty())
       RUNNEL_TRY(check(
           natsOptions_LoadCertificatesChain(options, settings.certificate.c_str(), settings.key.c_str()),
@@ -146,7 +199,7 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   const Options options(made);
   RUNNEL_TRY(configure(made, settings));
   natsOptions_SetReconnectedCB(made, reconnected, this);
-  natsOptions_SetErrorHandler(made, quiet, this);
+  natsOptions_SetErrorHandler(made, complained, this);
   if (const natsStatus status = natsConnection_Connect(&connection_, made); status != NATS_OK)
     return failed(settings.urls, status);
   connections_ = 1;
@@ -154,7 +207,18 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   if (const natsStatus status = natsInbox_Create(&inbox); status != NATS_OK) return failed("libnats", status);
   inbox_ = std::string(inbox) + '.';
   natsInbox_Destroy(inbox);
+  if (!settings.inbox.empty()) inbox_ = settings.inbox + inbox_.substr(inbox_.find('.'));
   return listen("a.>");
+}
+
+void NatsWire::complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self) {
+  const char* text = nullptr;
+  natsConnection_GetLastError(connection, &text);
+  std::string out = natsStatus_GetText(status);
+  if (text != nullptr && *text != '\0') out = text;
+  auto& wire = *static_cast<NatsWire*>(self);
+  const std::lock_guard lock(wire.mutex_);
+  wire.complaint_ = std::move(out);
 }
 
 Status NatsWire::listen(std::string_view tokens) {

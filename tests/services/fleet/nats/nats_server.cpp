@@ -14,7 +14,8 @@ extern char** environ;
 
 namespace runnel::fleet::test {
 
-std::unique_ptr<NatsServer> NatsServer::start(std::string& why, const std::string& more) {
+std::unique_ptr<NatsServer> NatsServer::start(std::string& why, const std::string& more,
+                                              const std::string& store) {
   if (::access("/usr/sbin/nats-server", X_OK) != 0 && ::access("/usr/bin/nats-server", X_OK) != 0) {
     why = "nats-server is not installed (Debian package nats-server)";
     return nullptr;
@@ -22,7 +23,8 @@ std::unique_ptr<NatsServer> NatsServer::start(std::string& why, const std::strin
   std::unique_ptr<NatsServer> server(new NatsServer);
   std::ofstream(server->folder_.path() / "server.conf")
       << "listen: \"127.0.0.1:-1\"\njetstream {store_dir: \"" << (server->folder_.path() / "store").string()
-      << "\"}\nports_file_dir: \"" << server->folder_.path().string() << "\"\nmax_payload: 2MB\n"
+      << "\" " << store << "}\nports_file_dir: \"" << server->folder_.path().string()
+      << "\"\nmax_payload: 2MB\n"
       << more;
   if (!server->run()) {
     std::ifstream log(server->folder_.path() / "server.log");
@@ -33,6 +35,11 @@ std::unique_ptr<NatsServer> NatsServer::start(std::string& why, const std::strin
 }
 
 NatsServer::~NatsServer() { kill(); }
+
+std::string NatsServer::log() const {
+  std::ifstream file(folder_.path() / "server.log");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 void NatsServer::kill() {
   if (process_ <= 0) return;
@@ -65,9 +72,12 @@ bool NatsServer::run() {
       if (one.path().extension() != ".ports") continue;
       std::ifstream file(one.path());
       const std::string text(std::istreambuf_iterator<char>(file), {});
-      const std::size_t at = text.find("nats://127.0.0.1:");
+      // "nats": ["nats://127.0.0.1:4222"], or tls://
+      const std::string host = "://127.0.0.1:";
+      const std::size_t list = text.find("\"nats\""),
+                        at = list == std::string::npos ? list : text.find(host, list);
       if (at == std::string::npos) continue;
-      port_ = std::atoi(text.c_str() + at + 17);
+      port_ = std::atoi(text.c_str() + at + host.size());
       if (port_ > 0) return true;
     }
     if (::waitpid(process_, nullptr, WNOHANG) != 0) {

@@ -12,13 +12,18 @@ namespace runnel::fleet::test {
 
 class NatsServer {
  public:
-  // Null, and a reason, where nats-server is not installed or does not start. `more`: lines of configuration.
-  static std::unique_ptr<NatsServer> start(std::string& why, const std::string& more = {});
+  // Null, and a reason, where nats-server is not installed or does not start. `more`: lines of configuration,
+  // `store`: of its store.
+  static std::unique_ptr<NatsServer> start(std::string& why, const std::string& more = {},
+                                           const std::string& store = {});
   ~NatsServer();
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;
 
   [[nodiscard]] std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+  // What it has said so far.
+  [[nodiscard]] std::string log() const;
+  [[nodiscard]] int port() const { return port_; }
   // As the power going away, and the same server, store and port again.
   void kill();
   bool restart();
