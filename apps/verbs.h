@@ -10,6 +10,8 @@ void add_listen(Verb verb, int& exit_code);
 void add_serve(Verb verb, int& exit_code);
 void add_work(Verb verb, int& exit_code);
 void add_send(Verb verb, int& exit_code);
+void add_deploy(Verb verb, int& exit_code);
+void add_fleet(Verb verb, int& exit_code);
 void add_devices(Verb verb, int& exit_code);
 void add_batch(Verb verb, int& exit_code);
 void add_merge(Verb verb, int& exit_code);
@@ -64,6 +66,11 @@ inline constexpr VerbEntry kVerbs[] = {
      "Send a microphone, recordings, a pipe or a sensor to the workers of a fleet: nothing is lost when the "
      "link is away (docs/fleet.md)",
      "runnel send nats://127.0.0.1:4222 --stream audio.hall.1 --wav a.wav", add_send},
+    {kUse, "deploy",
+     "Let another model hear the streams of a fleet, from one sample to the next (docs/fleet.md)",
+     "runnel deploy better.rnl --streams 'audio.hall.>'", add_deploy},
+    {kUse, "fleet", "Tell what runs where in a fleet: workers, rules and streams (docs/fleet.md)",
+     "runnel fleet status", add_fleet},
     {kUse, "devices", "List capture devices: names, rates, channels, formats", "runnel devices", add_devices},
     {kUse, "features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives",
      "runnel features a.wav -o a.npy --png a.png", add_features},

@@ -1,6 +1,7 @@
 // runnel work: one of the workers of a fleet, which share streams over NATS.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -10,10 +11,10 @@
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
-#include "base/crc32c.h"
-#include "base/version.h"
+#include "services/fleet/deployment.h"
 #include "services/fleet/nats/jetstream.h"
 #include "services/fleet/serve_runner.h"
+#include "services/fleet/travelling_graph.h"
 #include "services/fleet/worker.h"
 
 namespace runnel::apps {
@@ -31,22 +32,6 @@ struct WorkCall {
   std::int64_t most_streams = 4096;
   double save = 5, drain = 10, keep = 1;
 };
-
-// Of version, graph and models: where the models lie does not matter, what they are does.
-Result<std::uint32_t> identity_of(const std::string& around, compiler::FileLoader& loader) {
-  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph(around));
-  std::uint32_t sum = crc32c(std::as_bytes(std::span(kVersion)));
-  for (pipeline::NodeText& node : text.nodes) {
-    for (auto& parameter : node.parameters) {
-      if (parameter.key != "model") continue;
-      RUNNEL_ASSIGN(const Model* const model, loader.load(parameter.value));
-      sum = crc32c(model->bytes(), sum);
-      parameter.value = "model";
-    }
-  }
-  const std::string canonical = to_text(text);
-  return crc32c(std::as_bytes(std::span(canonical)), sum);
-}
 
 // Unique among all processes that ever were.
 std::string worker_id(const std::string& name) {
@@ -73,6 +58,7 @@ Json facts_of(const fleet::WorkerFacts& facts) {
           {"handed_over", facts.handed_over},
           {"lost", facts.lost},
           {"refused", facts.refused},
+          {"changed", facts.changed},
           {"chunks",
            {{"heard", facts.chunks.heard},
             {"doubled", facts.chunks.doubled},
@@ -82,6 +68,26 @@ Json facts_of(const fleet::WorkerFacts& facts) {
 }
 
 fleet::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+// Puts the graph where all workers find it. The first one of a fleet is what the fleet runs; later ones
+// change nothing, and are told so.
+Status bring(fleet::JetStream& exchange, const fleet::WorkerOptions& options,
+             const fleet::TravellingGraph& graph) {
+  fleet::Deployment deployment(exchange, options.bucket);
+  RUNNEL_TRY(deployment.publish(graph));
+  fleet::Rule other;
+  RUNNEL_TRY(deployment.change([&](fleet::Rules& rules) -> Status {
+    const auto at = std::find_if(rules.now.rbegin(), rules.now.rend(),
+                                 [&](const fleet::Rule& rule) { return rule.streams == options.input; });
+    other = at == rules.now.rend() ? fleet::Rule() : *at;
+    if (at != rules.now.rend()) return {};
+    return rules.add(fleet::rule_now(options.input, graph.record));
+  }));
+  if (!other.streams.empty() && other.graph != graph.record.identity)
+    say(options.input + " are heard by " + other.name + ", graph " + fleet::digits_of(other.graph) +
+        ", not by this worker's " + graph.record.name + "; `runnel deploy` changes that");
+  return {};
+}
 
 // Runs until it has handed all streams over after a signal. False: some were not in time.
 bool run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
@@ -111,10 +117,11 @@ Status run_work(const WorkCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   RUNNEL_ASSIGN(const std::string around, text_between(call.graph, loader));
-  RUNNEL_ASSIGN(const std::uint32_t identity, identity_of(around, loader));
+  RUNNEL_ASSIGN(const fleet::TravellingGraph packed,
+                fleet::pack_graph(around, loader, is_graph(call.graph.model) ? "a graph" : call.graph.model));
   pipeline::GraphOptions options = graph_options(loader);
   options.stop = nullptr;
-  RUNNEL_ASSIGN(const auto runner, fleet::ServeRunner::make(around, options, identity,
+  RUNNEL_ASSIGN(const auto runner, fleet::ServeRunner::make(around, options, packed.record.identity,
                                                             static_cast<std::size_t>(call.most_streams)));
   fleet::WorkerOptions worker_options;
   worker_options.id = worker_id(call.name);
@@ -134,7 +141,15 @@ Status run_work(const WorkCall& call) {
   // One for all fleets of a server: their subjects have one beginning.
   RUNNEL_TRY(exchange.use(Wanted{"apart.>", "RUNNEL_APART", call.replicas, 7, false}));
   RUNNEL_TRY(exchange.use(Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}));
-  fleet::Worker worker(exchange, *runner, worker_options);
+  const bool open = call.flags.key_file.empty();
+  if (packed.needs.empty() && open)
+    RUNNEL_TRY(bring(exchange, worker_options, packed));
+  else
+    say("this worker's graph stays with it: " +
+        (open ? packed.needs
+              : std::string("with --key-file, because graphs of a fleet lie open in its bucket")));
+  fleet::Worker worker(exchange, *runner, worker_options,
+                       fleet::runner_maker(options, static_cast<std::size_t>(call.most_streams)));
   catch_signals();
   std::printf(
       "%s\n",

@@ -53,7 +53,8 @@ Status OwnedStream::resume(const Entry& entry, std::span<const std::byte> data) 
   runner_ = runners_.find(entry.graph);
   if (runner_ == nullptr)
     return Status(Code::mismatch) << name_ << ": its state was saved with another graph or another model";
-  RUNNEL_ASSIGN(run_, runner_->start(name_, *entry.format, 0));
+  const bool changed = entry.change.count > 0 && entry.change.run == entry.run;
+  RUNNEL_ASSIGN(run_, runner_->start(name_, *entry.format, changed ? entry.change.sample : 0));
   return run_->restore(data);
 }
 

@@ -35,7 +35,8 @@ class Runner {
   virtual ~Runner() = default;
   // Of graph, models and version: states of one identity can be restored under it.
   [[nodiscard]] virtual std::uint32_t identity() const noexcept = 0;
-  // A run at its start. `name`: the source in its records. `first`: the index of its first sample.
+  // A run at its start. `name`: the source in its records. `first`: the index in the stream of the
+  // first sample that it hears; it makes the results of a run that begins there, at their places.
   virtual Result<std::unique_ptr<Run>> start(std::string_view name, const serve::SampleFormat& format,
                                              std::int64_t first) = 0;
   struct Turn {

@@ -7,9 +7,10 @@ namespace {
 
 class ServedRun final : public Run {
  public:
-  ServedRun(std::unique_ptr<serve::Stream> stream, std::string_view name, std::uint32_t identity)
+  ServedRun(std::unique_ptr<serve::Stream> stream, std::string_view name, std::uint32_t identity,
+            std::int64_t first)
       : stream_(std::move(stream)), seal_{"RNLFLT01", identity} {
-    stream_->begin(name, &lines_);
+    stream_->begin(name, &lines_, first);
   }
   [[nodiscard]] serve::Stream& stream() noexcept { return *stream_; }
   void lose(std::int64_t samples) override { stream_->lose(samples); }
@@ -55,9 +56,7 @@ Result<std::unique_ptr<ServeRunner>> ServeRunner::make(std::string around,
 Result<std::unique_ptr<Run>> ServeRunner::start(std::string_view name, const serve::SampleFormat& format,
                                                 std::int64_t first) {
   RUNNEL_ASSIGN(auto stream, serve::Stream::make(around_, format, options_));
-  auto run = std::make_unique<ServedRun>(std::move(stream), name, identity_);
-  // Before the first sample there is nothing that a gap could end: indices jump.
-  if (first > 0) run->lose(first);
+  auto run = std::make_unique<ServedRun>(std::move(stream), name, identity_, first);
   return std::unique_ptr<Run>(std::move(run));
 }
 

@@ -147,11 +147,12 @@ Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const Samp
   return stream;
 }
 
-void Stream::begin(std::string_view source, std::string* to) {
+void Stream::begin(std::string_view source, std::string* to, std::int64_t first) {
   samples_->waiting = {};
   samples_->lost = 0;
   answers_->to = to;
   answers_->call(source);
+  answers_->begin_at(first, format_.rate);
   executor_->restart();
 }
 

@@ -62,6 +62,8 @@ class Answers final : public pipeline::Node {
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
   // Sets the name in further records.
   void call(std::string_view source) { records_ = pipeline::EventRecords(source, format_); }
+  // Times in further records count from so many samples of the stream before its first one.
+  void begin_at(std::int64_t first, std::int64_t rate) { records_.begin_at(first, rate); }
 
  private:
   pipeline::Format format_;
@@ -82,8 +84,9 @@ class Stream {
                                               pipeline::GraphOptions options);
 
   // Restarts the stream; records have the name `source` and are appended to `to`, which must be valid until
-  // the next begin() or the end of the stream.
-  void begin(std::string_view source, std::string* to);
+  // the next begin() or the end of the stream. `first`: the index of the first sample that is given, for the
+  // times in records; the graph itself begins there.
+  void begin(std::string_view source, std::string* to, std::int64_t first = 0);
 
   // Gives samples as bytes in the stream's format, whole frames; they must stay valid until consumed.
   void give(std::span<const std::byte> samples) noexcept { samples_->waiting = samples; }

@@ -17,10 +17,16 @@ void EventRecords::name_source(std::string_view name) {
   source_json_ = json_string(source_);
 }
 
+// In seconds and the rest, so that nothing overflows.
+void EventRecords::begin_at(std::int64_t first, std::int64_t rate) {
+  first_ = first / rate * sample_rate_ + (first % rate * sample_rate_ + rate / 2) / rate;
+}
+
+std::string EventRecords::seconds(std::int64_t at) const { return json_seconds(at + first_, sample_rate_); }
+
 std::string EventRecords::heard(std::string_view name, const HeardText& text) const {
-  return "{\"" + std::string(name) + "\":" + json_string(text.text) +
-         ",\"start\":" + json_seconds(text.begin, sample_rate_) +
-         ",\"end\":" + json_seconds(text.end, sample_rate_) +
+  return "{\"" + std::string(name) + "\":" + json_string(text.text) + ",\"start\":" + seconds(text.begin) +
+         ",\"end\":" + seconds(text.end) +
          ",\"confidence\":" + json_number(static_cast<double>(text.confidence), 4) + "}";
 }
 
@@ -28,8 +34,7 @@ std::string EventRecords::transcript(const Event& event) const {
   const Transcript& heard_text = *event.transcript;
   std::string line = std::string("{\"type\":\"") + (heard_text.final ? "final" : "partial") +
                      "\",\"source\":" + source_json_ + ",\"segment\":" + std::to_string(heard_text.segment) +
-                     ",\"start\":" + json_seconds(event.begin, sample_rate_) +
-                     ",\"end\":" + json_seconds(event.end, sample_rate_) +
+                     ",\"start\":" + seconds(event.begin) + ",\"end\":" + seconds(event.end) +
                      ",\"text\":" + json_string(heard_text.text) + ",\"tokens\":[";
   for (const HeardText& token : heard_text.tokens)
     line += (line.back() == '[' ? "" : ",") + heard("token", token);
@@ -43,23 +48,20 @@ std::string EventRecords::event(const Event& event) const {
   if (event.transcript != nullptr) return transcript(event);
   return "{\"type\":\"event\",\"source\":" + source_json_ + ",\"label\":" + json_string(event.label) +
          ",\"score\":" + json_number(static_cast<double>(event.score), 4) +
-         ",\"start\":" + json_seconds(event.begin, sample_rate_) +
-         ",\"end\":" + json_seconds(event.end, sample_rate_) + ",\"frame\":" + std::to_string(event.frame) +
-         "}";
+         ",\"start\":" + seconds(event.begin) + ",\"end\":" + seconds(event.end) +
+         ",\"frame\":" + std::to_string(event.frame) + "}";
 }
 
 std::string EventRecords::gap(const Gap& gap) const {
-  return "{\"type\":\"gap\",\"source\":" + source_json_ +
-         ",\"start\":" + json_seconds(gap.start, sample_rate_) +
-         ",\"end\":" + json_seconds(gap.end, sample_rate_) + ",\"lost_samples\":" + std::to_string(gap.lost) +
-         "}";
+  return "{\"type\":\"gap\",\"source\":" + source_json_ + ",\"start\":" + seconds(gap.start) +
+         ",\"end\":" + seconds(gap.end) + ",\"lost_samples\":" + std::to_string(gap.lost) + "}";
 }
 
 EventFields EventRecords::fields(const Event& event) const {
   return {{"label", std::string(event.label)},
           {"score", json_number(static_cast<double>(event.score), 4)},
-          {"start", json_seconds(event.begin, sample_rate_)},
-          {"end", json_seconds(event.end, sample_rate_)},
+          {"start", seconds(event.begin)},
+          {"end", seconds(event.end)},
           {"frame", std::to_string(event.frame)},
           {"source", source_},
           {"json", this->event(event)}};

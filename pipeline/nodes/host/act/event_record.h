@@ -24,6 +24,9 @@ class EventRecords {
 
   // Changes the source; the rate stays the same.
   void name_source(std::string_view name);
+  // Further records are those of a stream that began so many samples before the first one that it heard.
+  // `rate`: of these samples, in Hz.
+  void begin_at(std::int64_t first, std::int64_t rate);
 
   // One line of JSON, without the newline. Of decoders of speech: "partial" or "final" with text, tokens and
   // words.
@@ -33,11 +36,13 @@ class EventRecords {
   [[nodiscard]] EventFields fields(const Event& event) const;
 
  private:
+  [[nodiscard]] std::string seconds(std::int64_t at) const;
   [[nodiscard]] std::string transcript(const Event& event) const;
   [[nodiscard]] std::string heard(std::string_view name, const HeardText& text) const;
 
   std::string source_, source_json_;
   std::int64_t sample_rate_ = 0;
+  std::int64_t first_ = 0;  // in units of sample_rate_
 };
 
 // Replaces "{label}" in `text` by the label, and so on. Other text in braces stays unchanged.

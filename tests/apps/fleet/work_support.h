@@ -1,0 +1,185 @@
+// Workers as processes over a real server, and what is sent to them.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "services/fleet/chunk.h"
+#include "services/fleet/nats/jetstream.h"
+#include "tests/apps/support.h"
+#include "tests/services/fleet/nats/nats_server.h"
+
+extern char** environ;
+
+namespace runnel::apps::test {
+
+using fleet::Answer;
+using fleet::Happening;
+
+// A worker as a process; its lines go into a file.
+class WorkerProcess {
+ public:
+  WorkerProcess(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
+    std::vector<std::string> words = {std::getenv("RUNNEL_PROGRAM")};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    EXPECT_EQ(::posix_spawn(&process_, pointers[0], &files, nullptr, pointers.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&files);
+  }
+  ~WorkerProcess() { end(SIGKILL); }
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+  void signal(int number) const { ::kill(process_, number); }
+  // Its exit code; -1 after SIGKILL.
+  int end(int number) {
+    if (process_ <= 0) return -1;
+    ::kill(process_, SIGCONT);
+    ::kill(process_, number);
+    int status = 0;
+    ::waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t process_ = -1;
+};
+
+// Streams of recordings, sent over the server, and what comes of them.
+class WorkTest : public testing::Test {
+ protected:
+  static constexpr int kRate = 16000;
+
+  void SetUp() override {
+    std::string why;
+    server_ = fleet::test::NatsServer::start(why);
+    if (server_ == nullptr) GTEST_SKIP() << "SKIPPED: " << why;
+    auto wire = fleet::make_wire();
+    ASSERT_TRUE(wire.ok()) << wire.status().text();
+    exchange_ = std::make_unique<fleet::JetStream>(*std::move(wire));
+    fleet::Wire::Settings settings;
+    settings.urls = server_->url();
+    settings.name = "sender";
+    ASSERT_TRUE(exchange_->open(settings).ok());
+    ASSERT_TRUE(exchange_->use({"audio.>", "RUNNEL_INPUT", 1, 1, false}).ok());
+    ASSERT_TRUE(exchange_->use({"events.>", "RUNNEL_EVENTS", 1, 0, false}).ok());
+    ASSERT_TRUE(exchange_->use({"$KV.runnel.>", "KV_runnel", 1, 0, true}).ok());
+  }
+  std::unique_ptr<WorkerProcess> worker() {
+    return std::make_unique<WorkerProcess>(std::vector<std::string>{"work", model(), "--nats", server_->url(),
+                                                                    "--decision", kEager, "--save", "0.5"},
+                                           folder_.path() / ("worker" + std::to_string(++workers_)));
+  }
+  // Until the answer to a request comes.
+  Answer answer(std::uint64_t request) {
+    Happening what;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      if (!exchange_->next(what, 50)) continue;
+      if (auto* const one = std::get_if<Answer>(&what); one != nullptr && one->request == request)
+        return *one;
+    }
+    return {};
+  }
+  // Stores a chunk of each stream; what was not acknowledged is sent again, under the same id.
+  void send(const std::vector<std::string>& subjects, const std::vector<std::vector<std::int16_t>>& sounds,
+            std::size_t first, std::size_t count) {
+    std::set<std::size_t> missing;
+    for (std::size_t i = 0; i < subjects.size(); ++i) missing.insert(i);
+    for (int tries = 0; tries < 100 && !missing.empty(); ++tries) {
+      std::map<std::uint64_t, std::size_t> requests;
+      for (const std::size_t i : missing) {
+        fleet::Chunk chunk;
+        chunk.first = static_cast<std::int64_t>(first);
+        chunk.run = 1;
+        chunk.end = first + count == sounds[i].size();
+        fleet::Headers headers = fleet::headers_of(chunk);
+        headers.emplace_back("Nats-Msg-Id", fleet::id_of(subjects[i], chunk));
+        const std::string_view bytes(reinterpret_cast<const char*>(sounds[i].data() + first), 2 * count);
+        requests[exchange_->append(subjects[i], fleet::Exchange::kAnyway, headers, bytes)] = i;
+      }
+      Happening what;
+      while (!requests.empty() && exchange_->next(what, 5000)) {
+        auto* const one = std::get_if<Answer>(&what);
+        if (one == nullptr || !requests.contains(one->request)) continue;
+        if (one->outcome == Answer::Outcome::done) missing.erase(requests[one->request]);
+        requests.erase(one->request);
+      }
+    }
+    EXPECT_TRUE(missing.empty()) << "chunk " << first << " was not stored";
+  }
+  // All messages of a subject's log of events, once the stream has ended.
+  std::vector<std::string> events(const std::string& subject) {
+    std::vector<std::string> out;
+    Happening what;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const Answer last = answer(exchange_->last("events." + subject));
+    const std::uint64_t feed = exchange_->follow("events." + subject, 1);
+    std::uint64_t at = 0;
+    const std::uint64_t until = last.message ? last.message->sequence : 0;
+    while (at < until && std::chrono::steady_clock::now() < end) {
+      if (!exchange_->next(what, 50)) continue;
+      auto* const one = std::get_if<fleet::Delivery>(&what);
+      if (one == nullptr || one->feed != feed) continue;
+      at = one->message.sequence;
+      out.emplace_back(reinterpret_cast<const char*>(one->message.data.data()), one->message.data.size());
+    }
+    exchange_->leave(feed);
+    return out;
+  }
+  bool begun(const std::string& subject) {
+    return answer(exchange_->last("$KV.runnel.s." + subject)).message.has_value();
+  }
+  bool ended(const std::string& subject) {
+    const Answer entry = answer(exchange_->last("$KV.runnel.s." + subject));
+    if (!entry.message) return false;
+    const std::string* const text = fleet::find(entry.message->headers, "Runnel-Ended");
+    return text != nullptr && *text == "1";
+  }
+  // What one undisturbed run of the program says of the recording.
+  std::vector<std::string> offline(const std::string& subject, const std::vector<std::int16_t>& samples,
+                                   const char* decision = kEager) {
+    const std::filesystem::path path = folder_.path() / "one.wav";
+    write_wav(path, samples, kRate);
+    std::vector<std::string> out;
+    for (Json& event : json_lines(
+             call_well({"listen", model(), "--wav", path.string(), "--tail", "0", "--decision", decision})
+                 .out)) {
+      if (event["type"] != "event") continue;
+      event["source"] = subject;
+      out.push_back(event.dump());
+    }
+    return out;
+  }
+
+  runnel::test::TemporaryFolder folder_;
+  std::unique_ptr<fleet::test::NatsServer> server_;
+  std::unique_ptr<fleet::JetStream> exchange_;
+  int workers_ = 0;
+};
+
+// The order of the keys does not matter.
+inline std::vector<Json> parsed(const std::vector<std::string>& lines) {
+  std::vector<Json> out;
+  for (const std::string& line : lines) out.push_back(Json::parse(line, nullptr, false));
+  return out;
+}
+
+}  // namespace runnel::apps::test
