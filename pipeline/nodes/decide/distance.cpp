@@ -8,9 +8,10 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Distance::of>("of", "frame|halves",
-                                  "frame: all values, which are 0 where nothing is unusual; halves: the first "
-                                  "half from the second one, as a join gives a frame and its reconstruction"),
+    text_parameter<&Distance::of>(
+        "of", "frame|halves",
+        "frame: all values, which are 0 where nothing is unusual; halves: the first "
+        "half from the second one, as a join gives a frame and its reconstruction"),
     parameter<&Distance::half>("half", "", 0, 1e30,
                                "mean square d whose score is one half, d / (d + half); 0: d itself"),
 };
