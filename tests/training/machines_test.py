@@ -112,16 +112,16 @@ class Signals(unittest.TestCase):
 @unittest.skipUnless(MODELS, 'no folder of models given')
 class Figures(unittest.TestCase):
     def evaluated(self, name, least):
-        call = [sys.executable, TRAINING / 'machines' / 'evaluate.py', TRAINING / 'machines' / f'{name}.toml', MODELS / name / f'{name}.rnl', '--clips', '35', '--least', str(least)]
+        call = [sys.executable, TRAINING / 'machines' / 'evaluate.py', TRAINING / 'machines' / f'{name}.toml', MODELS / name / f'{name}.rnl', '--clips', '35', '--worlds', 'train,other_machine', '--least', str(least)]
         done = subprocess.run(call, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         print(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
 
-    def test_the_script_prints_the_figures_of_every_world(self):
+    def test_the_script_prints_the_figures_of_worlds(self):
         for name, least in (('machine', 85), ('anomaly', 85)):
             text = self.evaluated(name, least)
-            for world in generator.worlds():
+            for world in ('train', 'other_machine'):
                 self.assertIn(f'| {world} | 35 |', text)
 
 

@@ -1,11 +1,12 @@
 """Measures a model on machines of every world of worlds.toml, as clips that no training made, through the program runnel, and prints the
 tables of docs/accuracy.md. No recordings are needed: the clips are made from seeds.
 
-usage: evaluate.py MODEL.toml MODEL.rnl [--float MODEL.onnx] [--clips N] [--json FILE] [--least PER_CENT]
+usage: evaluate.py MODEL.toml MODEL.rnl [--float MODEL.onnx] [--clips N] [--worlds NAME,...] [--json FILE] [--least PER_CENT]
 
 Every clip is another machine. For a detector of anomalies, "own" figures are those with `half` of the node `distance` set from three seconds of
 the same machine when it was healthy (another clip): `own` of MODEL.toml times the mean distance of its frames. Intervals: 95 %, bootstrap
-over clips. --clips: per world, instead of the number in MODEL.toml. --least: exit code 1 if the figure of the world `train` (accuracy, or area under the curve) is less."""
+over clips. --clips: per world, instead of the number in MODEL.toml. --worlds: only these, `train` among them.
+--least: exit code 1 if the figure of the world `train` (accuracy, or area under the curve) is less."""
 import argparse
 import json
 from pathlib import Path
@@ -123,6 +124,7 @@ def main():
     arguments.add_argument('file')
     arguments.add_argument('--float')
     arguments.add_argument('--clips', type=int)
+    arguments.add_argument('--worlds')
     arguments.add_argument('--json')
     arguments.add_argument('--least', type=float)
     given = arguments.parse_args()
@@ -130,6 +132,8 @@ def main():
     count = given.clips or model.settings['test']['clips']
     results = {}
     for number, world in enumerate(model.worlds):
+        if given.worlds and world not in given.worlds.split(','):
+            continue
         made, states = material.clips(model, world, generator.STATES, count, 5000 + number, model.settings['test']['seconds'])
         healthy = material.clips(model, world, ['healthy'], count, 5000 + number, model.settings['test']['seconds'], 1)[0] if model.settings['kind'] == 'autoencoder' else None
         results[world] = {'clips': count, **measured(model, given.file, made, states, healthy)}
