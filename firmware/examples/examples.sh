@@ -80,11 +80,12 @@ if [[ -f $voice ]]; then
   only_on[voice]="mps2-an386 mps2-an500 mps3-an547"
 fi
 
-# Machines: the bundled classifier and detector of anomalies, on a machine in every state.
+# Machines: the bundled classifier and detector of anomalies, on a machine that is stopped, healthy and out of balance.
 for kind in machine anomaly; do
   model=$build/models/$kind/$kind.rnl
   [[ -f $model ]] || continue
-  heard=$root/tests/models/machines.wav
+  heard=$work/machines.wav
+  joined_wav "$heard" 72000 "$root/tests/models/machines.wav"
   example "$kind" "$model" "$heard" "wav path='$heard'" "$(stored "$model" "front end")" "$(stored "$model" decision)" --step
   only_on[$kind]="mps2-an386 mps2-an500 mps3-an547"
 done
