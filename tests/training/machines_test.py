@@ -1,5 +1,6 @@
 """Tests of the generator of vibration and of the models that were trained with it. usage: machines_test.py FOLDER_OF_TRAINING [MODELS]; exit code 77: a
 package is missing, nothing was tested."""
+import os
 import subprocess
 import sys
 import tomllib
@@ -123,6 +124,13 @@ class Figures(unittest.TestCase):
             text = self.evaluated(name, least)
             for world in ('train', 'other_machine'):
                 self.assertIn(f'| {world} | 35 |', text)
+
+    def test_the_script_of_all_models_says_what_it_left_out(self):
+        without = {k: v for k, v in os.environ.items() if k not in ('RUNNEL_SPEECH', 'RUNNEL_RIG', 'RUNNEL_TEST_DATA')}
+        done = subprocess.run([TRAINING / 'accuracy.sh', MODELS.parent], env={**without, 'RUNNEL_MODELS': 'digits commands vad rig'}, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        for left_out in ('digits', 'commands', 'vad', 'the test rig'):
+            self.assertIn(f'SKIPPED {left_out}: ', done.stdout)
 
 
 if __name__ == '__main__':
