@@ -104,7 +104,7 @@ Runs quantized networks over live sound, over folders of recordings and for
 clients on the network, and turns trained models into files for that. Results
 are the same bits on every machine.
 .
-This package has the program, four small models and services for systemd.")
+This package has the program, several small models and services for systemd.")
 
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME librunnel0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)

@@ -80,6 +80,16 @@ if [[ -f $voice ]]; then
   only_on[voice]="mps2-an386 mps2-an500 mps3-an547"
 fi
 
+# Machines: the bundled classifier and detector of anomalies, on a machine that is stopped, healthy and out of balance.
+for kind in machine anomaly; do
+  model=$build/models/$kind/$kind.rnl
+  [[ -f $model ]] || continue
+  heard=$work/machines.wav
+  joined_wav "$heard" 72000 "$root/tests/models/machines.wav"
+  example "$kind" "$model" "$heard" "wav path='$heard'" "$(stored "$model" "front end")" "$(stored "$model" decision)" --step
+  only_on[$kind]="mps2-an386 mps2-an500 mps3-an547"
+done
+
 # Commands: the bundled recogniser, compiled, with its words and grammar in flash. The node fits 512 KiB; the image that is observed has
 # 50 KB of test rig more, so mps3-an547 does not link it.
 commands=$build/models/commands/commands.rnl

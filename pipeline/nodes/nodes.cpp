@@ -10,6 +10,7 @@
 #include "pipeline/nodes/audio/preemphasis.h"
 #include "pipeline/nodes/audio/resample.h"
 #include "pipeline/nodes/decide/detect.h"
+#include "pipeline/nodes/decide/distance.h"
 #include "pipeline/nodes/decode/ctc.h"
 #include "pipeline/nodes/decode/transducer.h"
 #include "pipeline/nodes/model/infer.h"
@@ -68,6 +69,7 @@ constexpr DeviceNode kRows[] = {
     node<Cmvn>("Cmvn", "pipeline/nodes/spectrum/cmvn.h"),
     node<Join>("Join", {}),  // has executors of its own, one for each input
     node<Infer>("Infer", "pipeline/nodes/model/infer.h"),
+    node<Distance>("Distance", "pipeline/nodes/decide/distance.h"),
     node<Detect>("Detect", "pipeline/nodes/decide/detect.h"),
     node<Ctc>("Ctc", "pipeline/nodes/decode/ctc.h"),
     node<Transducer>("Transducer", "pipeline/nodes/decode/transducer.h"),

@@ -7,6 +7,7 @@
 #include "pipeline/nodes/audio/preemphasis.h"
 #include "pipeline/nodes/audio/resample.h"
 #include "pipeline/nodes/decide/detect.h"
+#include "pipeline/nodes/decide/distance.h"
 #include "pipeline/nodes/decode/ctc.h"
 #include "pipeline/nodes/decode/transducer.h"
 #include "pipeline/nodes/model/infer.h"
@@ -53,6 +54,7 @@ constexpr NodeState kStates[] = {
     saved_node<Cmvn>(),
     {&Join::type, nullptr, "reads streams of its own, one for each input"},
     saved_node<Infer>(),
+    stateless_node<Distance>(),
     saved_node<Detect>(),
     saved_node<Ctc>(),
     saved_node<Transducer>(),
