@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """From a sample to the event about it: through ALSA, through PipeWire and from the microphone of a browser, side by side in one run.
 
     cmake --build build --target runnel_program runnel_models runnel_clocked_card

@@ -172,15 +172,20 @@ class Input final : public SoundInput, private Stream {
     const double scale = now.rate.denom == 0 ? 1 : static_cast<double>(rate_) * now.rate.num / now.rate.denom;
     period_.store(static_cast<std::int32_t>(std::lround(static_cast<double>(now.duration) * scale)),
                   std::memory_order_relaxed);
+    const bool interrupted = was_interrupted();
     if (last_frames_ > 0) {
-      if (now.id == last_id_ && now.position >= last_position_) {
-        lost = std::llround(static_cast<double>(now.position - last_position_) * scale);
-      } else {
-        // Another driver has a clock of its own: by the time that passed, if that is more than a cycle.
+      const bool same = now.id == last_id_ && now.position >= last_position_;
+      if (same) lost = std::llround(static_cast<double>(now.position - last_position_) * scale);
+      // Another driver has a clock of its own, and the clock of one that nobody needed stood still: by the
+      // time that passed. A stream that was unplugged has lost something in any case.
+      if (!same || (interrupted && lost == 0 && !freewheels())) {
         const double passed =
             static_cast<double>(now.nsec - std::min(now.nsec, last_nanoseconds_)) * 1e-9 * rate_;
         const std::int64_t missing = std::llround(passed) - last_frames_;
-        if (missing > period_.load(std::memory_order_relaxed)) lost = missing;
+        if (interrupted)
+          lost = std::max<std::int64_t>(missing, 1);
+        else if (missing > period_.load(std::memory_order_relaxed))
+          lost = missing;
       }
     }
     last_id_ = now.id;

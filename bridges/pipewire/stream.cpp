@@ -113,6 +113,8 @@ void Stream::fail(std::string why) {
 }
 
 void Stream::changed(pw_stream_state before, pw_stream_state now, const char* error) {
+  if (before == PW_STREAM_STATE_STREAMING && now != before)
+    interrupted_.store(true, std::memory_order_release);
   streaming_.store(now == PW_STREAM_STATE_STREAMING, std::memory_order_release);
   if (now == PW_STREAM_STATE_ERROR)
     fail(error == nullptr ? "the stream failed" : error);

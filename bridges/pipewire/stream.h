@@ -69,6 +69,11 @@ class Stream {
   [[nodiscard]] const spa_io_clock* clock() const noexcept {
     return position_ == nullptr ? nullptr : &position_->clock;
   }
+  // Whether the stream was without cycles since the last call: it lost its link, or was moved.
+  bool was_interrupted() noexcept { return interrupted_.exchange(false, std::memory_order_acq_rel); }
+  [[nodiscard]] bool freewheels() const noexcept {
+    return position_ != nullptr && (position_->clock.flags & SPA_IO_CLOCK_FLAG_FREEWHEEL) != 0;
+  }
   // In a graph that computes as fast as it can (freewheeling), which is no real time: waits for `there`,
   // which is looked at after each go_on(), for some seconds at most. Otherwise returns at once.
   template <typename There>
@@ -87,7 +92,7 @@ class Stream {
   pw_stream_events events_{};
   spa_io_position* position_ = nullptr;  // of the real-time thread
   pipeline::Wake wake_, other_;
-  std::atomic<bool> leaving_{false}, streaming_{false};
+  std::atomic<bool> leaving_{false}, streaming_{false}, interrupted_{false};
   std::mutex mutex_;
   std::string broken_;  // under mutex_
 };
@@ -97,7 +102,7 @@ inline constexpr int kFreewheelWaits = 50;
 
 template <typename There>
 void Stream::wait_if_freewheeling(const There& there) const {
-  if (position_ == nullptr || (position_->clock.flags & SPA_IO_CLOCK_FLAG_FREEWHEEL) == 0) return;
+  if (!freewheels()) return;
   for (int i = 0; i < kFreewheelWaits && !there() && !leaving_.load(std::memory_order_acquire); ++i)
     wait_for_other();
 }
