@@ -8,7 +8,7 @@
 #    label is within 60 ms of its place. Ends with 77 where no piece arrived whole.
 # Then the faults: a broken connection, a second tab, a take-over, a closed tab, a refused permission. Prints the latency from sample
 # to event. Needs a built program, the packages of `scripts/install.sh browser`, and a recording: RUNNEL_RECORDING, or that of the
-# test data. Ends with 77 without browser or recording.
+# test data. RUNNEL_PICTURE: a .png file for the page while it listens. Ends with 77 without browser or recording.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 runnel=$(realpath -- "${RUNNEL_PROGRAM:-${RUNNEL_BUILD:-$root/build}/runnel}")
 model=$(realpath -- "${RUNNEL_MODEL:-${RUNNEL_BUILD:-$root/build}/models/digits/digits.rnl}")

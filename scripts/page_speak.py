@@ -3,10 +3,11 @@
 
 Opens URL in Chromium with a fake microphone that plays RECORDING once, presses the button of the live page and lets it listen for SECONDS. Prints one JSON
 object: what the page told, and for each event the milliseconds from the capture of the last sample that its decision needed to its arrival in the page. With
-URL2, a second run: there the connection is broken and made again, a second tab asks for the microphone and takes it over, and the tab is closed.
+URL2, a second run: there the connection is broken and made again, a second tab asks for the microphone and takes it over, and the tab is closed. RUNNEL_PICTURE: a .png file for the page that listens.
 """
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -139,6 +140,8 @@ def main(browser, url, profile, recording, seconds, url2=None):
         found["events"] = page.value("Number(document.body.dataset.events)")
         found["columns"] = page.value("Number(document.body.dataset.columns)")
         found["latencies_ms"] = latencies(page)
+        if picture := os.environ.get("RUNNEL_PICTURE"):
+            page.picture(picture, 700, 420, "light")
         silence(page)
         print(json.dumps(found), file=sys.stderr)
         if url2 is not None:

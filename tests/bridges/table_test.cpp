@@ -144,7 +144,7 @@ class Table {
       const fs::path file = fs::path(RUNNEL_SOURCE_FOLDER "/tests/bridges/ways") / word;
       words.push_back(fs::exists(file) ? file.string() : word);
     }
-    return runnel::test::run_program(words, 1200);
+    return runnel::test::run_program(words, 2700);
   }
 
   fs::path wav_;
