@@ -141,7 +141,7 @@ def main(browser, url, profile, recording, seconds, url2=None):
         found["columns"] = page.value("Number(document.body.dataset.columns)")
         found["latencies_ms"] = latencies(page)
         if picture := os.environ.get("RUNNEL_PICTURE"):
-            page.picture(picture, 700, 420, "light")
+            page.picture(picture, 480, 400, "light")
         silence(page)
         print(json.dumps(found), file=sys.stderr)
         if url2 is not None:
