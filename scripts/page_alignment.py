@@ -1,6 +1,6 @@
 """Where sound that a browser has captured is in the recording that its fake microphone plays, by correlation: the browser begins at an
-unknown sample, converts the rate by its own filter, and a busy machine makes it stutter. Needs Debian's python3-numpy and sox."""
-import subprocess
+unknown sample, converts the rate by its own filter, and a busy machine makes it stutter. Needs Debian's python3-numpy."""
+import struct
 
 import numpy as np
 
@@ -9,11 +9,30 @@ WHOLE = 0.97     # how well a piece fits that has arrived whole; 1 at best
 TOLERANCE = 0.06  # seconds by which an event may be elsewhere
 
 
+def samples_of(path):
+    """Of a recording of one channel at 16 kHz, of 16 bits or float32."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, kind = 12, None
+    while at + 8 <= len(data):
+        name, size = data[at:at + 4], struct.unpack_from("<I", data, at + 4)[0]
+        if name == b"fmt ":
+            code, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", data, at + 8)
+            if channels != 1 or rate != 16000 or (code, bits) not in ((1, 16), (3, 32), (0xFFFE, 16), (0xFFFE, 32)):
+                raise ValueError(f"{path}: expected one channel of 16 bits or float32 at 16000 Hz, found {channels} of {bits} bits at {rate} Hz")
+            kind = "<i2" if bits == 16 else "<f4"
+        if name == b"data":
+            body = data[at + 8:at + 8 + size]
+            found = np.frombuffer(body[: len(body) // np.dtype(kind).itemsize * np.dtype(kind).itemsize], dtype=kind)
+            return found.astype(np.float64) / (32768 if kind == "<i2" else 1)
+        at += 8 + size + size % 2
+    raise ValueError(f"{path}: expected a recording with samples")
+
+
 def sound(path):
-    """The samples of a recording, as means over eight of 16 kHz."""
-    call = ["sox", path, "-t", "f32", "-r", "16000", "-c", "1", "-"]
-    samples = np.frombuffer(subprocess.run(call, check=True, capture_output=True).stdout, dtype="<f4")
-    return samples[: len(samples) // 8 * 8].reshape(-1, 8).mean(axis=1).astype(np.float64)
+    """The samples of a recording, as means over eight."""
+    samples = samples_of(path)
+    return samples[: len(samples) // 8 * 8].reshape(-1, 8).mean(axis=1)
 
 
 def place(piece, whole):

@@ -18,7 +18,6 @@ browser=$(command -v chromium || command -v chromium-browser) || { say "SKIPPED 
 /usr/bin/python3 -c "import websocket" 2>/dev/null || { say "SKIPPED WITHOUT PYTHON'S WEBSOCKET: scripts/install.sh browser"; exit 77; }
 [[ -f $recording ]] || { say "SKIPPED WITHOUT A RECORDING: RUNNEL_RECORDING, with spoken digits for 15 seconds, or RUNNEL_TEST_DATA"; exit 77; }
 /usr/bin/python3 -c "import numpy" 2>/dev/null || { say "SKIPPED WITHOUT NUMPY: scripts/install.sh python"; exit 77; }
-command -v sox >/dev/null || { say "SKIPPED WITHOUT SOX: scripts/install.sh demo"; exit 77; }
 command -v openssl >/dev/null || { say "SKIPPED WITHOUT OPENSSL"; exit 77; }
 seconds=15
 

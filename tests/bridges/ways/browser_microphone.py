@@ -20,8 +20,6 @@ if not BROWSER:
 for module, purpose in (("websocket", "browser"), ("numpy", "python")):
     if importlib.util.find_spec(module) is None:
         way.skip(f"no python3-{module} (scripts/install.sh {purpose})")
-if not shutil.which("sox"):
-    way.skip("no sox (scripts/install.sh demo)")
 
 from page_alignment import arrived  # noqa: E402
 from page_speak import listen, opened, silence  # noqa: E402
