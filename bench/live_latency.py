@@ -1,17 +1,21 @@
-#!/usr/bin/env python3
-"""From a sample to the event about it: through ALSA and through PipeWire, side by side in one run.
+#!/usr/bin/python3
+"""From a sample to the event about it: through ALSA, through PipeWire and from the microphone of a browser, side by side in one run.
 
     cmake --build build --target runnel_program runnel_models runnel_clocked_card
     bench/live_latency.py [--build build] [--seconds 30] [--milliseconds 10]
 
-The same tones go into the same graph, by the tests' virtual card of ALSA (clocked, with periods of so many milliseconds) and by a PipeWire
-daemon of this script's own (with cycles of so many milliseconds), which both have the clock of this machine and no hardware. It prints
+The same tones go into the same graph, by the tests' virtual card of ALSA (clocked, with periods of so many milliseconds), by a PipeWire
+daemon of this script's own (with cycles of so many milliseconds), and by headless Chromium, whose fake microphone plays them to the live page, which
+sends pieces of 20 ms. All have the clock of this machine and no hardware. It prints
 
   sound       the sound that passes from the end of a frame until it comes out: exact, on the device's clock (docs/live.md)
   step        what computing adds, median and 99th percentile, as the program measures it
   arrival     when the line of an event was read here, above the earliest of all events: what waking up and threads add, median and 99th
               percentile
   in all      sound + arrival + median step
+
+and for the browser what its page measures: from the capture of the last piece that a decision needed to the event on the page, which goes over a
+WebSocket both ways. The browser's own buffers before a capture are in no row, as those of a sound card are not.
 
 A machine that is busy otherwise shows in the last two; compare the rows of one run.
 """
@@ -25,46 +29,17 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import wave
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [f"{ROOT}/tests/bridges/pipewire", f"{ROOT}/scripts"]
+from own_pipewire import OwnPipeWire, missing  # noqa: E402
 
 RATE = 16000
 DECISION = 'detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=""'
 FRONT_END = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600"
-
-DAEMON = """
-context.properties = {
-    core.daemon = true
-    core.name = pipewire-0
-    default.clock.rate = 16000
-    default.clock.allowed-rates = [ 16000 ]
-    default.clock.quantum = %d
-    default.clock.min-quantum = %d
-    default.clock.max-quantum = %d
-    clock.power-of-two-quantum = false
-    support.dbus = false
-    mem.allow-mlock = false
-}
-context.spa-libs = {
-    audio.convert.* = audioconvert/libspa-audioconvert
-    support.* = support/libspa-support
-}
-context.modules = [
-    { name = libpipewire-module-protocol-native }
-    { name = libpipewire-module-metadata }
-    { name = libpipewire-module-spa-node-factory }
-    { name = libpipewire-module-client-node }
-    { name = libpipewire-module-access }
-    { name = libpipewire-module-adapter }
-    { name = libpipewire-module-link-factory }
-]
-context.objects = [
-    { factory = metadata args = { metadata.name = default } }
-    { factory = spa-node-factory
-      args = { factory.name = support.node.driver node.name = Driver node.group = pipewire.dummy priority.driver = 20000 } }
-]
-"""
-
 
 def tones(seconds):
     """16-bit samples with a new tone every 0.4 s."""
@@ -107,42 +82,51 @@ def alsa(call, folder, graph):
 
 
 def pipewire(call, folder, graph):
-    for tool in ("pipewire", "pw-link"):
-        if not shutil.which(tool):
-            return None, f"no {tool}: scripts/install.sh pipewire"
-    quantum = round(call.milliseconds * RATE / 1000)
-    with open(f"{folder}/own.conf", "w", encoding="utf-8") as out:
-        out.write(DAEMON % (quantum, quantum, quantum))
+    if missing():
+        return None, f"no {missing()}: scripts/install.sh pipewire"
     with wave.open(f"{folder}/in.wav", "wb") as out:
         out.setparams((1, 2, RATE, 0, "NONE", ""))
         out.writeframes(tones(call.seconds))
-    env = {key: value for key, value in os.environ.items() if key not in ("DBUS_SESSION_BUS_ADDRESS", "PIPEWIRE_REMOTE", "PIPEWIRE_NODE")}
-    env |= {"XDG_RUNTIME_DIR": folder, "PIPEWIRE_RUNTIME_DIR": folder,
-            "PIPEWIRE_PROPS": "{ adapter.auto-port-config = { mode = dsp monitor = false control = false position = preserve } }"}
-    quiet = {"stderr": subprocess.DEVNULL, "env": env}
-    programs = [subprocess.Popen(["pipewire", "-c", f"{folder}/own.conf"], stdout=subprocess.DEVNULL, **quiet)]
-    try:
-        while not os.path.exists(f"{folder}/pipewire-0"):
-            time.sleep(0.05)
-        ears = subprocess.Popen([call.runnel, "run", f"pipewire target=none label=ears ! {graph}"], stdout=subprocess.PIPE, **quiet)
-        mouth = subprocess.Popen([call.runnel, "run", f"wav path={folder}/in.wav ! pipewire target=none label=mouth"],
-                                 stdout=subprocess.DEVNULL, **quiet)
-        programs += [ears, mouth]
-        while subprocess.run(["pw-link", "mouth:output_MONO", "ears:input_MONO"], check=False, **quiet).returncode != 0:
-            if ears.poll() is not None or mouth.poll() is not None:
-                return None, "a program has ended"
-            time.sleep(0.1)
+    with OwnPipeWire(folder, round(call.milliseconds * RATE / 1000)) as own:
+        ears = own.start("ears", [call.runnel, "run", f"pipewire target=none label=ears ! {graph}"], stdout=subprocess.PIPE)
+        mouth = own.start("mouth", [call.runnel, "run", f"wav path={folder}/in.wav ! pipewire target=none label=mouth"])
+        own.link("mouth:output_MONO", "ears:input_MONO", ears, mouth)
         # The end of what is played ends the listener.
-        waiter = subprocess.Popen(["sh", "-c", f"while kill -0 {mouth.pid} 2>/dev/null && [ \"$(cut -d' ' -f3 /proc/{mouth.pid}/stat)\" != Z ]; "
-                                   f"do sleep 0.2; done; kill -INT {ears.pid}"])
-        programs.append(waiter)
+        threading.Thread(target=lambda: (mouth.wait(), ears.send_signal(signal.SIGINT))).start()
         lines = []
         return (lines, hear(ears, lines)), ""
+
+
+def browser(call, folder, graph):
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not program:
+        return None, "no chromium: scripts/install.sh browser"
+    try:
+        from page_speak import latencies, listen, opened, silence
+    except ImportError:
+        return None, "no python3-websocket: scripts/install.sh browser"
+    with wave.open(f"{folder}/in.wav", "wb") as out:
+        out.setparams((1, 2, RATE, 0, "NONE", ""))
+        out.writeframes(tones(call.seconds))
+    ears = subprocess.Popen([call.runnel, "run", f"browser ! {graph}", "--http", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        url = next(line.split("page: ")[1].strip() for line in ears.stderr if "page: http" in line)
+        threading.Thread(target=ears.stderr.read, daemon=True).start()
+        lines, page_times, summary = [], [], {}
+        hearing = threading.Thread(target=lambda: summary.update(hear(ears, lines)))
+        hearing.start()
+        with opened(program, url, f"{folder}/profile", f"{folder}/in.wav") as page:
+            page.value("document.getElementById('pause').click()")  # pictures cost time that the sound needs
+            listen(page, call.seconds)
+            page_times += latencies(page)
+            silence(page)
+        ears.send_signal(signal.SIGINT)
+        hearing.join()
     finally:
-        for program in reversed(programs):
-            if program.poll() is None:
-                program.send_signal(signal.SIGKILL)
-            program.wait()
+        if ears.poll() is None:
+            ears.kill()
+        ears.wait()
+    return (lines, summary), page_times
 
 
 def quantile(values, share):
@@ -160,7 +144,7 @@ def main():
     call.runnel = f"{call.build}/runnel"
     graph = f"{FRONT_END} ! infer model={call.build}/models/digits/digits.rnl ! {DECISION} ! jsonl"
     print(f"{'ms':10} {'sound':>7} {'step p50':>9} {'p99':>7} {'arrival p50':>12} {'p99':>7} {'in all p50':>11} {'p99':>7} {'events':>7} {'lost':>6}")
-    for name, way in (("ALSA", alsa), ("PipeWire", pipewire)):
+    for name, way in (("ALSA", alsa), ("PipeWire", pipewire), ("browser", browser)):
         with tempfile.TemporaryDirectory() as folder:
             result, why = way(call, folder, graph)
         if result is None:
@@ -177,6 +161,8 @@ def main():
         p50, p99 = quantile(arrival, 0.5), quantile(arrival, 0.99)
         print(f"{name:10} {sound:7.2f} {step[0]:9.2f} {step[1]:7.2f} {p50:12.2f} {p99:7.2f} {sound + step[0] + p50:11.2f} "
               f"{sound + step[0] + p99:7.2f} {len(lines):7} {summary['lost_samples']:6}", flush=True)
+        if why:
+            print(f"{name:10} from a capture to the event on the page: p50 {quantile(why, 0.5):.2f}, p99 {quantile(why, 0.99):.2f}, {len(why)} events")
 
 
 if __name__ == "__main__":

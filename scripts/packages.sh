@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only such list. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm riscv libcxx scale browser site package root training gstreamer pipewire nats wasm"
+RUNNEL_PURPOSES="build python torch test bench demo fuzz tidy firmware arm riscv libcxx scale browser site package root training gstreamer pipewire nats wasm pictures"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -28,6 +28,7 @@ packages_for() {
     pipewire) echo "libpipewire-0.3-dev pipewire pipewire-bin pipewire-jack" ;;
     nats) echo "libnats-dev nats-server" ;;
     wasm) echo "emscripten googletest nodejs python3" ;;
+    pictures) echo "graphviz mosquitto-clients" ;;
     package) echo "dpkg-dev fakeroot gzip" ;;
     root) echo "mmdebstrap lintian systemd" ;;
     site) echo "mkdocs mkdocs-material codespell" ;;

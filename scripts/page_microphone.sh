@@ -8,7 +8,7 @@
 #    label is within 60 ms of its place. Ends with 77 where no piece arrived whole.
 # Then the faults: a broken connection, a second tab, a take-over, a closed tab, a refused permission. Prints the latency from sample
 # to event. Needs a built program, the packages of `scripts/install.sh browser`, and a recording: RUNNEL_RECORDING, or that of the
-# test data. Ends with 77 without browser or recording.
+# test data. RUNNEL_PICTURE: a .png file for the page while it listens. Ends with 77 without browser or recording.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 runnel=$(realpath -- "${RUNNEL_PROGRAM:-${RUNNEL_BUILD:-$root/build}/runnel}")
 model=$(realpath -- "${RUNNEL_MODEL:-${RUNNEL_BUILD:-$root/build}/models/digits/digits.rnl}")
@@ -18,7 +18,6 @@ browser=$(command -v chromium || command -v chromium-browser) || { say "SKIPPED 
 /usr/bin/python3 -c "import websocket" 2>/dev/null || { say "SKIPPED WITHOUT PYTHON'S WEBSOCKET: scripts/install.sh browser"; exit 77; }
 [[ -f $recording ]] || { say "SKIPPED WITHOUT A RECORDING: RUNNEL_RECORDING, with spoken digits for 15 seconds, or RUNNEL_TEST_DATA"; exit 77; }
 /usr/bin/python3 -c "import numpy" 2>/dev/null || { say "SKIPPED WITHOUT NUMPY: scripts/install.sh python"; exit 77; }
-command -v sox >/dev/null || { say "SKIPPED WITHOUT SOX: scripts/install.sh demo"; exit 77; }
 command -v openssl >/dev/null || { say "SKIPPED WITHOUT OPENSSL"; exit 77; }
 seconds=15
 
@@ -55,9 +54,9 @@ runs=()
 
 "$runnel" run "wav path=$folder/heard.wav ! $chain ! jsonl" >"$folder/heard.jsonl" 2>/dev/null
 "$runnel" run "wav path=$folder/spoken.wav ! $chain ! jsonl" >"$folder/original.jsonl" 2>/dev/null
-/usr/bin/python3 - "$folder" "$found" <<'PYTHON'
-import json, statistics, subprocess, sys
-import numpy as np
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/scripts" /usr/bin/python3 - "$folder" "$found" <<'PYTHON'
+import json, statistics, sys
+from page_alignment import arrived
 folder, found = sys.argv[1], json.loads(sys.argv[2])
 
 def events(name):
@@ -72,29 +71,8 @@ spoken, heard, original = events("spoken"), events("heard"), events("original")
 expect(spoken == heard, f"live {spoken}\nas a recording {heard}: not the same events")
 expect(len(original) >= 3, f"only {len(original)} events in the recording")
 
-def sound(name):
-    """The samples, seven of eight left out after a mean over eight: what is below a kilohertz is enough to find a place."""
-    call = ["sox", f"{folder}/{name}.wav", "-t", "f32", "-r", "16000", "-c", "1", "-"]
-    samples = np.frombuffer(subprocess.run(call, check=True, capture_output=True).stdout, dtype="<f4")
-    return samples[: len(samples) // 8 * 8].reshape(-1, 8).mean(axis=1).astype(np.float64)
-
-def place(piece, whole):
-    """Seconds where the piece is in the whole, and how well it fits, 1 at best."""
-    products = np.correlate(whole, piece, "valid")
-    energy = np.convolve(whole * whole, np.ones(len(piece)), "valid") * float(piece @ piece)
-    fit = products / np.sqrt(np.maximum(energy, 1e-12))
-    return int(fit.argmax()) / 2000, float(fit.max())
-
-arrived, sent = sound("heard"), sound("spoken")
-offsets = []
-for e in original:
-    begin, end = max(0.0, e["start"] - 0.6), e["end"] + 0.3
-    at, fit = place(sent[int(2000 * begin):int(2000 * end)], arrived)
-    if fit < 0.97:
-        continue
-    expected = e["start"] + at - begin
-    offsets.append(at - begin)
-    expect(any(a["label"] == e["label"] and abs(a["start"] - expected) <= 0.06 for a in spoken), f"{e} has arrived whole, and is not among {spoken}")
+missing, whole = arrived(original, spoken, f"{folder}/spoken.wav", f"{folder}/heard.wav")
+expect(not missing, f"{missing} have arrived whole, and are not among {spoken}")
 expect(found["secure"] == "https:" and "is off" in found["before"] and "listening" in found["during"], "the page over HTTPS")
 faults = found["faults"]
 expect("lost" in faults["gap"], "no gap after a broken connection")
@@ -106,10 +84,10 @@ with open(f"{folder}/second.jsonl", encoding="utf-8") as lines:
     summary = [r for r in map(json.loads, lines) if r["type"] == "summary"][0]
 expect(summary["gaps"] >= 1 and summary["lost_samples"] > 0, f"no counted gap: {summary}")
 late = sorted(found["latencies_ms"])
-print(f"{len(spoken)} events, byte for byte those of the samples that arrived; {len(offsets)} of {len(original)} pieces of the original arrived whole, and have their events")
+print(f"{len(spoken)} events, byte for byte those of the samples that arrived; {whole} of {len(original)} pieces of the original arrived whole, and have their events")
 if late:
     print(f"from sample to event in the page: median {statistics.median(late):.1f} ms, p99 {late[min(len(late) - 1, int(0.99 * len(late)))]:.1f} ms, {len(late)} events")
-if not offsets:
+if not whole:
     print("SKIPPED IN PART: THE MACHINE WAS TOO BUSY FOR SOUND IN REAL TIME", file=sys.stderr)
     sys.exit(77)
 PYTHON

@@ -3,9 +3,11 @@
 
 Opens URL in Chromium with a fake microphone that plays RECORDING once, presses the button of the live page and lets it listen for SECONDS. Prints one JSON
 object: what the page told, and for each event the milliseconds from the capture of the last sample that its decision needed to its arrival in the page. With
-URL2, a second run: there the connection is broken and made again, a second tab asks for the microphone and takes it over, and the tab is closed.
+URL2, a second run: there the connection is broken and made again, a second tab asks for the microphone and takes it over, and the tab is closed. RUNNEL_PICTURE: a .png file for the page that listens.
 """
+import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -99,7 +101,9 @@ def faults(profile, url):
     return found
 
 
-def main(browser, url, profile, recording, seconds, url2=None):
+@contextlib.contextmanager
+def opened(browser, url, profile, recording):
+    """The live page of a run in a Chromium whose microphone plays RECORDING once, and which may use it."""
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,1000", "--remote-debugging-port=0", "--remote-allow-origins=*",
              "--use-fake-device-for-media-stream", f"--use-file-for-fake-audio-capture={recording}%noloop", "--ignore-certificate-errors",
              "--disable-background-timer-throttling", "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows"]
@@ -107,26 +111,43 @@ def main(browser, url, profile, recording, seconds, url2=None):
     try:
         page = Page(page_address(profile))
         wait_for(lambda: live(page))
-        found = {"secure": page.value("location.protocol"), "before": told(page)}
         permit(page, "granted")
-        page.value(WATCH)
-        press(page)
-        wait_for(lambda: microphone(page) == "open")
-        found["during"] = told(page)
-        time.sleep(float(seconds))  # the length of the recording
+        yield page
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def listen(page, seconds):
+    """Speaks to the run until so much was captured."""
+    page.value(WATCH)
+    press(page)
+    wait_for(lambda: microphone(page) == "open")
+    during = told(page)
+    wait_for(lambda: page.value("speech.number / (speech.rate || 1)") >= float(seconds), 60 + 2 * float(seconds))
+    return during
+
+
+def silence(page):
+    press(page)
+    wait_for(lambda: microphone(page) == "off")
+
+
+def main(browser, url, profile, recording, seconds, url2=None):
+    with opened(browser, url, profile, recording) as page:
+        found = {"secure": page.value("location.protocol"), "before": told(page)}
+        found["during"] = listen(page, seconds)
         found["events"] = page.value("Number(document.body.dataset.events)")
         found["columns"] = page.value("Number(document.body.dataset.columns)")
         found["latencies_ms"] = latencies(page)
-        press(page)
-        wait_for(lambda: microphone(page) == "off")
+        if picture := os.environ.get("RUNNEL_PICTURE"):
+            page.picture(picture, 480, 400, "light")
+        silence(page)
         print(json.dumps(found), file=sys.stderr)
         if url2 is not None:
             page.ask("Page.navigate", url="about:blank")
             found["faults"] = faults(profile, url2)
         print(json.dumps(found))
-    finally:
-        process.terminate()
-        process.wait()
 
 
 if __name__ == "__main__":

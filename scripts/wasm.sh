@@ -9,7 +9,7 @@
 #   bench     seconds of sound in a second, in Node.js and in Chromium
 #
 # RUNNEL_BUILD: a release build (default: build). RUNNEL_WASM_WORK: the folder of all that is made (default: a temporary one). RUNNEL_RECORDING: 16 kHz, 16 bits (default: the
-# first of the test data, RUNNEL_TEST_DATA). RUNNEL_PICTURE: a .png file for the page in the browser stage. Ends with 77 when a tool is missing (scripts/install.sh wasm).
+# first of the test data, RUNNEL_TEST_DATA). RUNNEL_DECISION: instead of the model's own, for the stage package alone. RUNNEL_PICTURE: a .png file for the page in the browser stage. Ends with 77 when a tool is missing (scripts/install.sh wasm).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${RUNNEL_BUILD:-$root/build}")
 runnel=${RUNNEL_PROGRAM:-$build/runnel}
@@ -38,7 +38,7 @@ export NODE_PATH=/usr/share/nodejs       # of emscripten's own scripts, where no
 unset EM_CACHE                           # Debian's is complete
 
 package() {
-  "$runnel" embed "$model" -o "$work/digits" --name digits --build-system wasm --runnel "$root"
+  "$runnel" embed "$model" -o "$work/digits" --name digits --build-system wasm --runnel "$root" ${RUNNEL_DECISION:+--decision "$RUNNEL_DECISION"}
   cmake -S "$work/digits" -B "$work/build" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/wasm32-emscripten.cmake" >"$work/configure.log" 2>&1 ||
     { tail -n 40 "$work/configure.log" >&2; die "digits cannot be configured"; }
   cmake --build "$work/build" --parallel "$jobs" >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "digits cannot be built"; }

@@ -4,6 +4,7 @@
 #include <gst/gst.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/host/late_library.h"
@@ -69,7 +70,11 @@ class Input final : public SoundInput {
     return shape();
   }
 
+  // A file gives more as soon as there is room: so as many buffers as may wait, and no more.
+  void close() override { left_ = kMostBuffers; }
+
   Result<Piece> next(int milliseconds) override {
+    if (!first_ && left_ && (*left_)-- == 0) return Piece{.end = true};
     if (!first_) {
       drop();
       RUNNEL_TRY(pull(milliseconds));
@@ -201,6 +206,7 @@ class Input final : public SoundInput {
   GstSample* sample_ = nullptr;
   GstMapInfo map_{};
   bool mapped_ = false, ended_ = false, first_ = true;
+  std::optional<guint> left_;  // buffers that may still be given, once it is closed
   GstAudioInfo info_{};
   GstClockTime expected_ = 0;
 };

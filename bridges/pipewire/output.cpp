@@ -1,62 +1,58 @@
 // The module `pipewire_sink`: a stream of PipeWire's that plays, for the sink pipewire.
 #include <pipewire/pipewire.h>
-#include <poll.h>
-#include <spa/param/audio/format-utils.h>
-#include <spa/utils/result.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <mutex>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "base/host/late_library.h"
+#include "bridges/pipewire/stream.h"
 #include "pipeline/host/live/sound_output.h"
-#include "pipeline/host/live/wake.h"
 
 namespace runnel::pipewire {
 namespace {
 
 using pipeline::SoundOutput;
+using Time = std::chrono::steady_clock::time_point;
 
 // Room for four of PipeWire's largest cycles.
 constexpr std::int64_t kRingFrames = std::int64_t{1} << 15;
-constexpr auto kPatience = std::chrono::seconds(5);
-constexpr int kWaitMilliseconds = 100;
-// In a graph that computes as fast as it can: waits until a cycle may be silent after all.
-constexpr int kFreewheelWaits = 50;
 
-class Output final : public SoundOutput {
+class Output final : public SoundOutput, private Stream {
  public:
   Output() = default;
-  ~Output() override {
-    leaving_.store(true, std::memory_order_release);
-    filled_.up();
-    if (loop_ != nullptr) pw_thread_loop_stop(loop_);
-    if (stream_ != nullptr) pw_stream_destroy(stream_);
-    if (loop_ != nullptr) pw_thread_loop_destroy(loop_);
-  }
+  ~Output() override { leave(); }
 
   Status open(const Settings& settings) override {
-    static std::once_flag once;
-    std::call_once(once, [] { pw_init(nullptr, nullptr); });
+    begin();
     settings_ = settings;
     stride_ = static_cast<std::int64_t>(sizeof(float)) * settings.channels;
     ring_.resize(static_cast<std::size_t>(kRingFrames * settings.channels));
-    return connect();
+    Wanted wanted;
+    wanted.direction = PW_DIRECTION_OUTPUT;
+    wanted.thread = "runnel-sink";
+    wanted.category = "Playback";
+    wanted.icon = "audio-speakers";
+    wanted.media = "what runnel plays";
+    wanted.name = settings.name;
+    wanted.target = settings.what;
+    wanted.rate = settings.rate;
+    wanted.channels = settings.channels;
+    return connect(wanted);
   }
 
   Status write(const float* samples, std::int64_t frames) override {
     begun_ = std::chrono::steady_clock::now();
-    while (frames > 0 && !stopped()) {
+    while (frames > 0) {
       const std::int64_t put = put_some(samples, frames);
       samples += put * settings_.channels;
       frames -= put;
-      if (put == 0) RUNNEL_TRY(wait_for_player());
+      if (put > 0) continue;
+      if (given_up()) break;
+      RUNNEL_TRY(wait_for_player());
     }
     return {};
   }
@@ -64,8 +60,8 @@ class Output final : public SoundOutput {
   Status drain() override {
     begun_ = std::chrono::steady_clock::now();
     ending_.store(true, std::memory_order_release);
-    filled_.up();
-    while (!stopped() && read_.load(std::memory_order_acquire) < written_.load(std::memory_order_relaxed))
+    go_on();
+    while (!given_up() && read_.load(std::memory_order_acquire) < written_.load(std::memory_order_relaxed))
       RUNNEL_TRY(wait_for_player());
     // What the graph has taken is played by now, or in the cycle that comes.
     pw_thread_loop_lock(loop_);
@@ -73,7 +69,7 @@ class Output final : public SoundOutput {
     if (plays) pw_stream_flush(stream_, true);
     pw_thread_loop_unlock(loop_);
     const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (plays && !drained_.load(std::memory_order_acquire) && !stopped() &&
+    while (plays && !drained_.load(std::memory_order_acquire) && !given_up() &&
            std::chrono::steady_clock::now() < until) {
       RUNNEL_TRY(failure());
       wait(kWaitMilliseconds);
@@ -86,19 +82,12 @@ class Output final : public SoundOutput {
   }
 
  private:
-  [[nodiscard]] bool stopped() const {
-    return settings_.stop != nullptr && settings_.stop->load(std::memory_order_relaxed);
-  }
-
-  Status failure() {
-    const std::lock_guard lock(mutex_);
-    return broken_.empty() ? Status() : Status(Code::io_error) << "PipeWire: " << broken_;
-  }
-
-  void wait(int milliseconds) const {
-    pollfd one{wake_.descriptor(), POLLIN, 0};
-    poll(&one, 1, milliseconds);
-    wake_.clear();
+  // Whether the program was stopped and nobody plays what waits, or not in time: it is dropped then.
+  [[nodiscard]] bool given_up() {
+    if (settings_.stop == nullptr || !settings_.stop->load(std::memory_order_relaxed)) return false;
+    const Time now = std::chrono::steady_clock::now();
+    if (!stopped_) stopped_ = now;
+    return !streaming() || now - *stopped_ > kPatience;
   }
 
   Status wait_for_player() {
@@ -108,11 +97,8 @@ class Output final : public SoundOutput {
     if (settings_.what == "none" || cycles_.load(std::memory_order_relaxed) > 0 ||
         std::chrono::steady_clock::now() - begun_ < kPatience)
       return {};
-    Status status(Code::not_found);
-    status << "PipeWire";
-    if (!settings_.what.empty()) status << " node " << settings_.what;
-    return status
-           << ": took no sound for 5 seconds: is the node there, and a session manager that links to it?";
+    return about_target(Code::not_found)
+           << "took no sound for 5 seconds: is the node there, and a session manager that links to it?";
   }
 
   // As many frames as there is room for.
@@ -128,76 +114,12 @@ class Output final : public SoundOutput {
       done += piece;
     }
     written_.store(written + count, std::memory_order_release);
-    if (count > 0) filled_.up();
+    if (count > 0) go_on();
     return count;
   }
 
-  Status connect() {
-    loop_ = pw_thread_loop_new("runnel-sink", nullptr);
-    if (loop_ == nullptr) return Status(Code::io_error) << "PipeWire: cannot make a thread";
-    pw_properties* const properties =
-        pw_properties_new(PW_KEY_MEDIA_TYPE, "Audio", PW_KEY_MEDIA_CATEGORY, "Playback", PW_KEY_MEDIA_ROLE,
-                          "DSP", PW_KEY_NODE_NAME, settings_.name.c_str(), PW_KEY_NODE_DESCRIPTION,
-                          settings_.name.c_str(), PW_KEY_APP_NAME, "runnel", PW_KEY_APP_ICON_NAME,
-                          "audio-speakers", PW_KEY_MEDIA_NAME, "what runnel plays", nullptr);
-    if (!settings_.what.empty() && settings_.what != "none")
-      pw_properties_set(properties, PW_KEY_TARGET_OBJECT, settings_.what.c_str());
-    events_.version = PW_VERSION_STREAM_EVENTS;
-    events_.state_changed = [](void* self, pw_stream_state before, pw_stream_state now, const char* error) {
-      static_cast<Output*>(self)->changed(before, now, error);
-    };
-    events_.io_changed = [](void* self, std::uint32_t id, void* area, std::uint32_t) {
-      if (id == SPA_IO_Position) static_cast<Output*>(self)->clock_ = static_cast<spa_io_position*>(area);
-    };
-    events_.process = [](void* self) { static_cast<Output*>(self)->process(); };
-    events_.drained = [](void* self) {
-      static_cast<Output*>(self)->drained_.store(true, std::memory_order_release);
-      static_cast<Output*>(self)->wake_.up();
-    };
-    stream_ = pw_stream_new_simple(pw_thread_loop_get_loop(loop_), settings_.name.c_str(), properties,
-                                   &events_, this);
-    if (stream_ == nullptr)
-      return Status(Code::io_error) << "PipeWire: cannot connect to the daemon: " << std::strerror(errno);
-    std::array<std::uint8_t, 1024> room{};
-    spa_pod_builder builder{};
-    spa_pod_builder_init(&builder, room.data(), room.size());
-    spa_audio_info_raw info{};
-    info.format = SPA_AUDIO_FORMAT_F32_LE;
-    info.rate = static_cast<std::uint32_t>(settings_.rate);
-    info.channels = static_cast<std::uint32_t>(settings_.channels);
-    info.flags = SPA_AUDIO_FLAG_UNPOSITIONED;
-    if (settings_.channels <= 2) {
-      info.flags = SPA_AUDIO_FLAG_NONE;
-      info.position[0] = settings_.channels == 1 ? SPA_AUDIO_CHANNEL_MONO : SPA_AUDIO_CHANNEL_FL;
-      info.position[1] = SPA_AUDIO_CHANNEL_FR;
-    }
-    const spa_pod* formats[] = {spa_format_audio_raw_build(&builder, SPA_PARAM_EnumFormat, &info)};
-    auto flags =
-        static_cast<unsigned>(PW_STREAM_FLAG_MAP_BUFFERS) | static_cast<unsigned>(PW_STREAM_FLAG_RT_PROCESS);
-    if (settings_.what != "none") flags |= static_cast<unsigned>(PW_STREAM_FLAG_AUTOCONNECT);
-    const int result = pw_stream_connect(stream_, PW_DIRECTION_OUTPUT, PW_ID_ANY,
-                                         static_cast<pw_stream_flags>(flags), formats, 1);
-    if (result < 0)
-      return Status(Code::io_error) << "PipeWire: cannot connect to the daemon: " << spa_strerror(result);
-    if (pw_thread_loop_start(loop_) < 0) return Status(Code::io_error) << "PipeWire: cannot start a thread";
-    return {};
-  }
-
-  // In PipeWire's thread.
-  void changed(pw_stream_state before, pw_stream_state now, const char* error) {
-    std::string why;
-    if (now == PW_STREAM_STATE_ERROR)
-      why = error == nullptr ? "the stream failed" : error;
-    else if (now == PW_STREAM_STATE_UNCONNECTED && before != PW_STREAM_STATE_UNCONNECTED)
-      why = "the daemon is gone";
-    if (why.empty()) return;
-    const std::lock_guard lock(mutex_);
-    if (broken_.empty()) broken_ = why;
-    wake_.up();
-  }
-
   // In PipeWire's real-time thread: no allocation, no lock.
-  void process() {
+  void process() override {
     pw_buffer* const buffer = pw_stream_dequeue_buffer(stream_);
     if (buffer == nullptr) return;
     spa_data& data = buffer->buffer->datas[0];
@@ -210,25 +132,19 @@ class Output final : public SoundOutput {
       data.chunk->size = static_cast<std::uint32_t>(wanted * stride_);
     }
     pw_stream_queue_buffer(stream_, buffer);
-    wake_.up();
+    wake();
   }
 
-  // A graph that runs as fast as it can (freewheeling) is no real time: it waits for us.
-  void wait_for_samples(std::int64_t wanted) const {
-    if (clock_ == nullptr || (clock_->clock.flags & SPA_IO_CLOCK_FLAG_FREEWHEEL) == 0) return;
-    for (int i = 0; i < kFreewheelWaits; ++i) {
-      const bool enough =
-          written_.load(std::memory_order_acquire) - read_.load(std::memory_order_relaxed) >= wanted;
-      if (enough || ending_.load(std::memory_order_acquire) || leaving_.load(std::memory_order_acquire))
-        return;
-      pollfd one{filled_.descriptor(), POLLIN, 0};
-      poll(&one, 1, kWaitMilliseconds);
-      filled_.clear();
-    }
+  void drained() override {
+    drained_.store(true, std::memory_order_release);
+    wake();
   }
 
   void fill(float* to, std::int64_t wanted) {
-    wait_for_samples(wanted);
+    wait_if_freewheeling([this, wanted] {
+      return written_.load(std::memory_order_acquire) - read_.load(std::memory_order_relaxed) >= wanted ||
+             ending_.load(std::memory_order_acquire);
+    });
     const std::int64_t read = read_.load(std::memory_order_relaxed);
     const std::int64_t there = written_.load(std::memory_order_acquire) - read;
     const bool ending = ending_.load(std::memory_order_acquire);
@@ -254,8 +170,8 @@ class Output final : public SoundOutput {
   // Whether the graph has computed cycles without us (an xrun); not after a pause or a move, which are
   // wanted.
   bool was_late() {
-    if (clock_ == nullptr) return false;
-    const spa_io_clock& now = clock_->clock;
+    if (clock() == nullptr) return false;
+    const spa_io_clock& now = *clock();
     const bool same = now.id == last_id_ && last_position_ > 0;
     const bool late =
         same && now.position > last_position_ && now.position - last_position_ <= 4 * now.duration;
@@ -266,19 +182,13 @@ class Output final : public SoundOutput {
 
   Settings settings_;
   std::int64_t stride_ = 0;  // bytes of a frame
-  pw_thread_loop* loop_ = nullptr;
-  pw_stream* stream_ = nullptr;
-  pw_stream_events events_{};
-  pipeline::Wake wake_, filled_;
   std::vector<float> ring_;
   std::atomic<std::int64_t> written_{0}, read_{0};  // frames since the start; frame i is at i % kRingFrames
   std::atomic<std::int64_t> underruns_{0}, cycles_{0};
-  std::atomic<bool> ending_{false}, drained_{false}, leaving_{false};
-  std::chrono::steady_clock::time_point begun_;
-  std::mutex mutex_;
-  std::string broken_;  // under mutex_: why it plays no more
+  std::atomic<bool> ending_{false}, drained_{false};
+  Time begun_;
+  std::optional<Time> stopped_;
   // Of the real-time thread.
-  spa_io_position* clock_ = nullptr;
   std::uint32_t last_id_ = 0;
   std::uint64_t last_position_ = 0;
   bool plays_ = false;

@@ -6,8 +6,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <map>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ using Json = nlohmann::json;
 struct Way {
   const char* name;
   std::vector<const char*> command;  // its program in tests/bridges/ways, and arguments
+  bool recording_only = false;       // takes long: not for the tones
+  bool real_time = false;            // at the pace of sound, and a busy machine loses some: beside the others
 };
 
 const std::vector<Way>& ways() {
@@ -33,6 +36,9 @@ const std::vector<Way>& ways() {
       {"GStreamer", {"/usr/bin/python3", "gstreamer_file.py"}},
       {"GStreamer, Opus at 64 kbit/s", {"/usr/bin/python3", "gstreamer_opus.py"}},
       {"PipeWire", {"/usr/bin/python3", "pipewire.py"}},
+      {"serve, WebSocket", {"/usr/bin/python3", "serve_web.py"}},
+      {"WebAssembly", {"/usr/bin/python3", "wasm.py"}, true},
+      {"browser's microphone", {"/usr/bin/python3", "browser_microphone.py"}, true, true},
   };
   return all;
 }
@@ -65,37 +71,65 @@ class Table {
 
   // Goes all ways; every event of each must be one of `listen --wav` about the same samples, in the same
   // order.
-  void go(std::size_t least) {
+  void go(std::size_t least, bool recording) {
+    std::vector<std::future<Gone>> beside;
+    for (const Way& way : ways()) {
+      if (way.real_time && (recording || !way.recording_only))
+        beside.push_back(std::async(std::launch::async, [this, &way] { return gone(way); }));
+    }
     std::printf("%-30s %7s %7s %8s\n", "way", "events", "equal", "seconds");
     for (const Way& way : ways()) {
-      const runnel::test::TemporaryFolder folder;
-      const auto start = std::chrono::steady_clock::now();
-      const runnel::test::Output output = call(way.command, wav_, folder.path());
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (output.exit_code == kSkipped) {
-        std::printf("%-30s SKIPPED: %s\n", way.name, last_line(output.err).c_str());
-        continue;
-      }
-      ASSERT_EQ(output.exit_code, 0) << way.name << ": " << output.err;
-      const std::vector<std::string> events = events_in(folder.path() / "events.jsonl");
-      if (reference_.empty()) reference_ = events;
-      std::vector<std::string> expected = reference_;
-      // Samples of its own.
-      if (fs::exists(folder.path() / "heard.wav")) {
-        const runnel::test::TemporaryFolder other;
-        const runnel::test::Output again = call(ways()[0].command, folder.path() / "heard.wav", other.path());
-        ASSERT_EQ(again.exit_code, 0) << again.err;
-        expected = events_in(other.path() / "events.jsonl");
-      }
-      std::printf("%-30s %7zu %7s %8.1f\n", way.name, events.size(), events == expected ? "yes" : "NO",
-                  seconds);
-      std::fflush(stdout);
-      EXPECT_EQ(events, expected) << way.name;
-      EXPECT_GE(events.size(), least) << way.name;
+      if (!way.real_time && (recording || !way.recording_only)) show(way, gone(way), least);
+    }
+    auto one = beside.begin();
+    for (const Way& way : ways()) {
+      if (way.real_time && (recording || !way.recording_only)) show(way, (one++)->get(), 1);
     }
   }
 
  private:
+  struct Gone {
+    runnel::test::Output output;
+    double seconds = 0;
+    std::vector<std::string> events;
+    std::optional<std::vector<std::string>> expected;  // where the way has samples of its own
+    std::string note;
+  };
+
+  [[nodiscard]] Gone gone(const Way& way) const {
+    const runnel::test::TemporaryFolder folder;
+    const auto start = std::chrono::steady_clock::now();
+    Gone gone;
+    gone.output = call(way.command, wav_, folder.path());
+    gone.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (gone.output.exit_code != 0) return gone;
+    gone.events = events_in(folder.path() / "events.jsonl");
+    std::ifstream note(folder.path() / "note");
+    std::getline(note, gone.note);
+    if (fs::exists(folder.path() / "heard.wav")) {
+      const runnel::test::TemporaryFolder other;
+      const runnel::test::Output again = call(ways()[0].command, folder.path() / "heard.wav", other.path());
+      EXPECT_EQ(again.exit_code, 0) << again.err;
+      gone.expected = events_in(other.path() / "events.jsonl");
+    }
+    return gone;
+  }
+
+  void show(const Way& way, const Gone& gone, std::size_t least) {
+    if (gone.output.exit_code == kSkipped) {
+      std::printf("%-30s SKIPPED: %s\n", way.name, last_line(gone.output.err).c_str());
+      return;
+    }
+    ASSERT_EQ(gone.output.exit_code, 0) << way.name << ": " << gone.output.err;
+    if (reference_.empty()) reference_ = gone.events;
+    const std::vector<std::string>& expected = gone.expected ? *gone.expected : reference_;
+    std::printf("%-30s %7zu %7s %8.1f  %s\n", way.name, gone.events.size(),
+                gone.events == expected ? "yes" : "NO", gone.seconds, gone.note.c_str());
+    std::fflush(stdout);
+    EXPECT_EQ(gone.events, expected) << way.name;
+    EXPECT_GE(gone.events.size(), least) << way.name;
+  }
+
   [[nodiscard]] runnel::test::Output call(const std::vector<const char*>& command, const fs::path& wav,
                                           const fs::path& folder) const {
     std::vector<std::string> words = {"/usr/bin/env",
@@ -110,7 +144,7 @@ class Table {
       const fs::path file = fs::path(RUNNEL_SOURCE_FOLDER "/tests/bridges/ways") / word;
       words.push_back(fs::exists(file) ? file.string() : word);
     }
-    return runnel::test::run_program(words, 400);
+    return runnel::test::run_program(words, 2700);
   }
 
   fs::path wav_;
@@ -122,12 +156,12 @@ TEST(Bridges, GiveTheSameEventsOfTones) {
   const runnel::test::TemporaryFolder folder;
   const fs::path wav = folder.path() / "tones.wav";
   write_wav(wav, tones(6), 16000);
-  Table(wav, kEager).go(3);
+  Table(wav, kEager).go(3, false);
 }
 
 TEST(Bridges, GiveTheSameEventsOfTheStitchedRecording) {
   RUNNEL_NEEDS_DATA();
-  Table(runnel::test::data_folder() / "digits/stitched_90s.wav", "").go(40);
+  Table(runnel::test::data_folder() / "digits/stitched_90s.wav", "").go(40, true);
 }
 
 }  // namespace

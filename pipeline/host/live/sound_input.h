@@ -47,6 +47,9 @@ class SoundInput {
   virtual Result<Shape> open(const Settings& settings) = 0;
   // Waits up to `milliseconds`. Errors: io_error.
   virtual Result<Piece> next(int milliseconds) = 0;
+  // Takes no more sound; what has come before waits for next(0), which gives an empty piece when nothing is
+  // left, after a bounded number of calls. Once.
+  virtual void close() = 0;
   // What could be opened, where there is a list; without open(). Errors: io_error.
   virtual Result<std::vector<CaptureDevice>> devices() { return std::vector<CaptureDevice>{}; }
 

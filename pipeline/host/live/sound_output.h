@@ -27,10 +27,11 @@ class SoundOutput {
 
   // Once. Does not wait for somebody who plays it. Errors: io_error, which names what was opened.
   virtual Status open(const Settings& settings) = 0;
-  // Takes float32 frames, channels interleaved, and waits for room for all of them, or until `stop`: then the
-  // rest is dropped. Errors: io_error; not_found when nobody ever took a sample.
+  // Takes float32 frames, channels interleaved, and waits for room for all of them. Once `stop` is set, it
+  // waits only while somebody plays, and some seconds at most: then the rest is dropped. Errors: io_error;
+  // not_found when nobody ever took a sample.
   virtual Status write(const float* samples, std::int64_t frames) = 0;
-  // Waits until all frames were played. Errors: as above.
+  // Waits until all frames were played, after `stop` as above. Errors: as above.
   virtual Status drain() = 0;
   // Cycles in which the player had to be given silence because samples were late, or which it has lost.
   [[nodiscard]] virtual std::int64_t underruns() const noexcept = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,6 +12,7 @@
 
 #include "tests/bridges/gstreamer/own_gstreamer.h"
 #include "tests/bridges/sound.h"
+#include "tests/support/beside.h"
 #include "tests/support/data.h"
 #include "tests/support/wav.h"
 
@@ -252,6 +254,24 @@ TEST(GstNode, ErrorsOfThePipelineAreOneSentence) {
   EXPECT_THAT(refused("filesrcc location=a ! decodebin"), HasSubstr("no element \"filesrcc\""));
   EXPECT_THAT(refused("audiotestsrc num-buffers=0"), HasSubstr("gave no sound"));
   EXPECT_THAT(refused("audiotestsrc !"), HasSubstr("syntax error"));
+}
+
+// SIGINT ends a pipeline that would go on, live or not: what waits is heard, the file is whole.
+TEST(GstNode, AStopEndsPipelinesWithoutAnEnd) {
+  NEEDS_GSTREAMER();
+  for (const char* live : {"true", "false"}) {
+    const runnel::test::TemporaryFolder folder;
+    const fs::path wav = folder.path() / "heard.wav", part = folder.path() / "heard.wav.part";
+    runnel::test::Beside running({runnel::test::program(), "run",
+                                  std::string("gst pipeline='audiotestsrc is-live=") + live +
+                                      "' rate=16000 channels=1 ! wav path=" + wav.string()},
+                                 folder.path() / "out", folder.path() / "err");
+    EXPECT_TRUE(runnel::test::soon([&] { return fs::exists(part) && fs::file_size(part) > 4096; }))
+        << runnel::test::text_in(folder.path() / "err");
+    running.signal(SIGINT);
+    EXPECT_EQ(running.wait(), 0) << runnel::test::text_in(folder.path() / "err");
+    EXPECT_GT(runnel::test::read_wav(wav).samples.size(), 1000U);
+  }
 }
 
 TEST(GstNode, FailsLateWithTheSentenceAndWithoutAFile) {

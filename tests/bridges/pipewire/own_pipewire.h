@@ -1,52 +1,32 @@
 // A PipeWire daemon of the test's own, in a temporary folder.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "tests/support/beside.h"
 #include "tests/support/data.h"
 
 namespace runnel::bridges::test {
 
-// A program that runs beside the test; ended by the destructor.
-class Beside {
- public:
-  // Its outputs go to the files.
-  Beside(const std::vector<std::string>& call, const std::filesystem::path& out,
-         const std::filesystem::path& err);
-  ~Beside();
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
-  void signal(int number) const;
-  // Its exit code, 128 + signal after one. Fails the test after a minute.
-  int wait();
-  [[nodiscard]] bool runs();
-
- private:
-  pid_t process_ = -1;
-  int code_ = -1;
-};
-
-// Waits until it is true, at most for half a minute: then false.
-bool soon(const std::function<bool()>& condition);
-
-std::string text_in(const std::filesystem::path& file);
+using runnel::test::Beside;
+using runnel::test::soon;
+using runnel::test::text_in;
 
 // The environment of this process leads to this daemon, and streams make their own ports, which otherwise the
 // session manager has them do. The graph has 16 kHz and cycles of half a second, which no busy machine misses
 // often, and a sink `room` that plays to nobody.
 class OwnPipeWire {
  public:
-  OwnPipeWire();
+  // Freewheeling: as fast as it can, where the graph's streams wait for each other.
+  explicit OwnPipeWire(bool freewheels = false);
   // Of a temporary folder, which others may use too.
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
   [[nodiscard]] bool started();
   void kill();
+  // Once more, after kill().
+  void start();
   // The ports, or links with -l, as pw-link prints them.
   static std::string ports(const std::string& options = "-io");
   // Whether the ports exist in the end, and the link could be made, or removed.

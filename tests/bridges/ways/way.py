@@ -23,6 +23,12 @@ def skip(reason):
     sys.exit(77)
 
 
+def note(text):
+    """A remark on the row of the table."""
+    with open(os.path.join(FOLDER, "note"), "w", encoding="utf-8") as out:
+        out.write(text)
+
+
 def decision():
     return ["--decision", DECISION] if DECISION else []
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -216,6 +217,39 @@ TEST_F(PageSockets, RefuseWhatIsNotAMicrophone) {
   client.binary(std::string(640, '\0'));  // without a turn: ignored
   client.text(ask("y", 16000, 0, true));
   EXPECT_EQ(next(client, "microphone")["state"], "open");
+}
+
+// A page of another origin, a message of a gigabyte, and a client that is gone: the one that speaks is heard
+// to its last sample.
+TEST_F(PageSockets, ThatAttackDisturbNobody) {
+  run("browser rate=16000 ! wav path=" + path("heard.wav") + " encoding=float32");
+  SocketClient speaker(port(), "/socket");
+  speaker.text(ask("a"));
+  EXPECT_EQ(next(speaker, "microphone")["state"], "open");
+  const std::vector<std::int16_t> half(8000, 1000);
+  speaker.binary(bytes_of(half));
+  EXPECT_EQ(SocketClient(port(), "/socket", "Origin: http://attacker.example\r\n").status(), 403);
+  SocketClient huge(port(), "/socket");
+  huge.send_bytes(std::string{'\x82', '\xff', 0, 0, 0, 0, 0x40, 0, 0, 0, 1, 2, 3, 4});
+  int code = 0;
+  while (const auto got = huge.next()) {
+    if (got->opcode == net::Opcode::close) code = got->code();
+    if (code != 0) break;
+  }
+  EXPECT_EQ(code, net::kTooLong);
+  {
+    const SocketClient gone(port(), "/socket");
+    EXPECT_EQ(gone.status(), 101);
+  }
+  speaker.binary(bytes_of(half));
+  speaker.text(R"({"type":"silent"})");
+  EXPECT_EQ(next(speaker, "speaker")["speaks"], true);
+  EXPECT_EQ(next(speaker, "speaker")["speaks"], false);
+  end();
+  EXPECT_TRUE(status_);
+  const auto heard = std::filesystem::file_size(folder_.path() / "heard.wav");
+  EXPECT_GE(heard, 2 * half.size() * sizeof(float));
+  EXPECT_LT(heard, 2 * half.size() * sizeof(float) + 1000) << "a gap, or sound of somebody else";
 }
 
 TEST_F(PageSockets, OfOtherRunsTakeNoSound) {

@@ -175,6 +175,7 @@ TEST_F(ServeWeb, HasLimitsAndDisturbsNobody) {
   const SocketClient late(port_of(*page), "/stream");
   EXPECT_EQ(late.status(), 503);
   EXPECT_NE(late.head().find("50 streams over WebSocket"), std::string::npos);
+  EXPECT_EQ(SocketClient(port_of(*page), "/stream", "Origin: http://attacker.example\r\n").status(), 403);
   // Some vanish, one breaks a rule; the others get all of their events.
   for (int i = 0; i < 10; ++i) clients[static_cast<std::size_t>(i)].reset();
   clients[10]->send_bytes("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x01\x02\x03\x04");

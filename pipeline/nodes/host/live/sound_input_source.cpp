@@ -49,12 +49,13 @@ Status SoundInputSource::fetch() noexcept {
   given_ = 0;
   piece_ = {};
   while (piece_.frames == 0 && !piece_.end) {
-    if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) {
-      piece_.end = true;
-      break;
-    }
+    const bool stopped = stop_ != nullptr && stop_->load(std::memory_order_relaxed);
     try {
-      RUNNEL_ASSIGN(piece_, input_->next(kWaitMilliseconds));
+      // What has come before is heard.
+      if (stopped && !closed_) input_->close();
+      closed_ = closed_ || stopped;
+      RUNNEL_ASSIGN(piece_, input_->next(closed_ ? 0 : kWaitMilliseconds));
+      if (closed_ && piece_.frames == 0) piece_.end = true;
     } catch (const std::exception&) {
       return out_of_memory("a block of sound");
     }

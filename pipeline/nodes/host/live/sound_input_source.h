@@ -34,6 +34,7 @@ class SoundInputSource : public Node, public LiveSource {
   SoundInput::Piece piece_;
   std::int64_t given_ = 0;  // frames of the piece
   std::int64_t lost_ = 0, gaps_ = 0, waited_ = 0;
+  bool closed_ = false;
   const std::atomic<bool>* stop_ = nullptr;
 };
 
