@@ -41,7 +41,7 @@ void for_each_verb(const VerbFacts& verb, const std::string& path, const Write& 
 }
 
 // In single quotes of a shell.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "'";
   for (const char letter : text)
     out += letter == '\'' ? "'\\''" : std::string(1, letter == '\n' ? ' ' : letter);
@@ -67,7 +67,7 @@ std::string bash_completion(const VerbFacts& program) {
     for (const VerbFacts& sub : verb.verbs)
       verbs += "      " + std::string("\"") + (path.empty() ? sub.name : path + " " + sub.name) +
                "\") path=$next ;;\n";
-    words += "    " + key + ") words=" + quoted(joined(verbs_of(verb)) + " " + joined(options_of(verb))) +
+    words += "    " + key + ") words=" + in_quotes(joined(verbs_of(verb)) + " " + joined(options_of(verb))) +
              (takes_model(verb) ? " models=1" : "") + " ;;\n";
     for (const OptionFacts& option : verb.options) {
       if (option.positional || option.value.empty()) continue;
@@ -126,7 +126,7 @@ std::string zsh_completion(const VerbFacts& program) {
       text += "  local line state\n  local -a verbs=(\n";
       for (const VerbFacts& sub : verb.verbs) {
         std::string name = sub.name;
-        text += "    " + quoted(zsh_text(name) + ":" + zsh_text(sub.help)) + "\n";
+        text += "    " + in_quotes(zsh_text(name) + ":" + zsh_text(sub.help)) + "\n";
       }
       text += "  )\n";
     }
@@ -144,7 +144,7 @@ std::string zsh_completion(const VerbFacts& program) {
         if (!option.value.empty())
           spec += ":" + zsh_text(option.value) + ":" +
                   (option.choices.empty() ? "_files" : "(" + joined(option.choices) + ")");
-        text += " \\\n    " + quoted(spec);
+        text += " \\\n    " + in_quotes(spec);
       }
     }
     if (!verb.verbs.empty()) {
@@ -190,22 +190,22 @@ std::string fish_completion(const VerbFacts& program) {
     const std::string missing = "__runnel_verb_missing" + (path.empty() ? "" : " " + path);
     const std::string at = path.empty() ? "__runnel_verb_missing" : "__runnel_at " + path;
     for (const VerbFacts& sub : verb.verbs)
-      text += "complete -c runnel -f -n " + quoted(missing) + " -a " + sub.name + " -d " + quoted(sub.help) +
+      text += "complete -c runnel -f -n " + in_quotes(missing) + " -a " + sub.name + " -d " + in_quotes(sub.help) +
               "\n";
     for (const OptionFacts& option : verb.options) {
       if (option.positional) {
         if (option.names[0] == "MODEL" || option.names[0] == "WHAT")
-          text += "complete -c runnel -n " + quoted(at) + " -a '(runnel models --names 2>/dev/null)'\n";
+          text += "complete -c runnel -n " + in_quotes(at) + " -a '(runnel models --names 2>/dev/null)'\n";
         continue;
       }
-      text += "complete -c runnel -n " + quoted(at);
+      text += "complete -c runnel -n " + in_quotes(at);
       for (const std::string& name : option.names)
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (!option.choices.empty())
-        text += " -x -a " + quoted(joined(option.choices));
+        text += " -x -a " + in_quotes(joined(option.choices));
       else if (!option.value.empty())
         text += " -r";
-      text += " -d " + quoted(option.help) + "\n";
+      text += " -d " + in_quotes(option.help) + "\n";
     }
   });
   return text;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -49,13 +48,14 @@ class Mapped {
   std::size_t bytes_ = 0;
 };
 
+// The compilers' own operations: libc++ has no std::atomic_ref before its version 19.
 template <class T>
 T acquire(T* from) noexcept {
-  return std::atomic_ref<T>(*from).load(std::memory_order_acquire);
+  return __atomic_load_n(from, __ATOMIC_ACQUIRE);
 }
 template <class T>
 void release(T* to, T value) noexcept {
-  std::atomic_ref<T>(*to).store(value, std::memory_order_release);
+  __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
 
 class Ring final : public Receiver {

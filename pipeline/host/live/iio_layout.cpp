@@ -1,11 +1,11 @@
 #include "pipeline/host/live/iio_layout.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <limits>
 
+#include "base/from_chars.h"
 #include "base/number_text.h"
 
 namespace runnel::pipeline {
@@ -35,7 +35,7 @@ Result<double> number_of(const fs::path& path, double otherwise) {
   const std::string line = line_of(path);
   if (line.empty() && !fs::exists(path)) return otherwise;
   double value = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
+  const auto [end, error] = runnel::from_chars(line.data(), line.data() + line.size(), value);
   if (error != std::errc() || end != line.data() + line.size() || !std::isfinite(value))
     return wrong(path, "a number", line);
   return value;
