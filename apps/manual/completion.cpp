@@ -190,8 +190,8 @@ std::string fish_completion(const VerbFacts& program) {
     const std::string missing = "__runnel_verb_missing" + (path.empty() ? "" : " " + path);
     const std::string at = path.empty() ? "__runnel_verb_missing" : "__runnel_at " + path;
     for (const VerbFacts& sub : verb.verbs)
-      text += "complete -c runnel -f -n " + in_quotes(missing) + " -a " + sub.name + " -d " + in_quotes(sub.help) +
-              "\n";
+      text += "complete -c runnel -f -n " + in_quotes(missing) + " -a " + sub.name + " -d " +
+              in_quotes(sub.help) + "\n";
     for (const OptionFacts& option : verb.options) {
       if (option.positional) {
         if (option.names[0] == "MODEL" || option.names[0] == "WHAT")

@@ -1,6 +1,7 @@
 #include "pipeline/host/live/iio_layout.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <limits>

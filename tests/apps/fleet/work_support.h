@@ -78,15 +78,28 @@ class WorkTest : public testing::Test {
     settings.urls = server_->url();
     settings.name = "sender";
     ASSERT_TRUE(exchange_->open(settings).ok());
-    ASSERT_TRUE(exchange_->use({"audio.>", "RUNNEL_INPUT", 1, 1, false}).ok());
-    ASSERT_TRUE(exchange_->use({"events.>", "RUNNEL_EVENTS", 1, 0, false}).ok());
-    ASSERT_TRUE(exchange_->use({"$KV.runnel.>", "KV_runnel", 1, 0, true}).ok());
+    use_logs(1);
+  }
+  // Makes the logs of a fleet. Servers of a cluster take a while until they do that.
+  void use_logs(int replicas) {
+    for (const auto& wanted : {fleet::JetStream::Wanted{"audio.>", "RUNNEL_INPUT", replicas, 1, false},
+                               fleet::JetStream::Wanted{"events.>", "RUNNEL_EVENTS", replicas, 0, false},
+                               fleet::JetStream::Wanted{"$KV.runnel.>", "KV_runnel", replicas, 0, true}}) {
+      Status status;
+      for (int tries = 0; tries < 60; ++tries) {
+        status = exchange_->use(wanted);
+        if (status.ok()) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      }
+      ASSERT_TRUE(status.ok()) << status.text();
+    }
   }
   std::unique_ptr<WorkerProcess> worker() {
-    return std::make_unique<WorkerProcess>(std::vector<std::string>{"work", model(), "--nats", server_->url(),
-                                                                    "--decision", kEager, "--save", "0.5"},
-                                           folder_.path() / ("worker" + std::to_string(++workers_)));
+    return std::make_unique<WorkerProcess>(
+        std::vector<std::string>{"work", model(), "--nats", url(), "--decision", kEager, "--save", "0.5"},
+        folder_.path() / ("worker" + std::to_string(++workers_)));
   }
+  [[nodiscard]] virtual std::string url() const { return server_->url(); }
   // Until the answer to a request comes.
   Answer answer(std::uint64_t request) {
     Happening what;

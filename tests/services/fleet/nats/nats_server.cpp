@@ -48,6 +48,9 @@ void NatsServer::kill() {
   process_ = -1;
 }
 
+void NatsServer::stop() const { ::kill(process_, SIGSTOP); }
+void NatsServer::go_on() const { ::kill(process_, SIGCONT); }
+
 bool NatsServer::restart() {
   kill();
   return run();

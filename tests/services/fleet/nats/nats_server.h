@@ -27,6 +27,9 @@ class NatsServer {
   // As the power going away, and the same server, store and port again.
   void kill();
   bool restart();
+  // As a link that is cut, and mended.
+  void stop() const;
+  void go_on() const;
 
  private:
   NatsServer() = default;
