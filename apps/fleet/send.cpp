@@ -369,7 +369,7 @@ class Sending {
                               .c_str());
       Status status = it.status.ok() && facts.waiting == 0 ? Status() : it.lane->status();
       if (!it.status.ok()) status = it.status;
-      if (facts.waiting > 0 && it.spool != nullptr && it.status.ok())
+      if (facts.waiting > 0 && it.spool != nullptr && (it.status.ok() || stop_requested))
         status = Status(Code::io_error) << facts.waiting << " samples wait in " << call_.spool
                                         << "; `runnel send` with this spool sends them";
       else if (facts.waiting > 0 && status.ok())
