@@ -54,8 +54,11 @@ class WorkQueue {
   // Gives what has come, or comes within so many milliseconds; false: nothing.
   virtual bool next(QueueItem& out, int milliseconds) = 0;
 
-  // It is done, and will not be given to anybody again. False: it could not be said now.
-  virtual bool acknowledge(const QueueItem& item) = 0;
+  // It is done, and will not be given to anybody again once the queue has confirmed that. What is not
+  // confirmed is said again.
+  virtual void acknowledge(const QueueItem& item) = 0;
+  // Sequences that were confirmed since the last call.
+  virtual std::vector<std::uint64_t> confirmed() = 0;
   // It is still being worked on. What cannot be said is lost.
   virtual void keep(const QueueItem& item) = 0;
   // Others may have it, after so many seconds.

@@ -243,6 +243,7 @@ bool JetStreamQueue::read(WireMessage& message, QueueItem& out) {
   if (!rest.starts_with(wire_->inbox())) return false;
   rest.remove_prefix(wire_->inbox().size());
   // The end of a request: it has expired, or cannot be had. 100 is a sign of life.
+  if (rest.starts_with("a.k.") && message.status == 0) confirmed_.push_back(number_in(rest.substr(4)));
   if (rest.starts_with("a.p.") && message.status != 100) pulls_.erase(number_in(rest.substr(4)));
   return false;
 }
@@ -262,13 +263,31 @@ bool JetStreamQueue::next(QueueItem& out, int milliseconds_) {
   }
 }
 
-bool JetStreamQueue::answer(const QueueItem& item, std::string_view word) {
-  return wire_->connected() && wire_->publish(item.handle, {}, {}, word).ok();
+// What cannot be sent is as lost as what does not arrive.
+void JetStreamQueue::answer(const QueueItem& item, std::string_view reply, std::string_view word) {
+  if (wire_->connected()) static_cast<void>(wire_->publish(item.handle, reply, {}, word));
+}
+
+void JetStreamQueue::acknowledge(const QueueItem& item) {
+  answer(item, std::string(wire_->inbox()) + "a.k." + std::to_string(item.sequence), "+ACK");
+}
+
+std::vector<std::uint64_t> JetStreamQueue::confirmed() {
+  // Confirmations do not wait behind items that nobody takes now.
+  const std::string begin = std::string(wire_->inbox()) + "a.k.";
+  const std::lock_guard lock(mutex_);
+  std::erase_if(incoming_, [&](const WireMessage& message) {
+    if (!message.subject.starts_with(begin)) return false;
+    if (message.status == 0)
+      confirmed_.push_back(number_in(std::string_view(message.subject).substr(begin.size())));
+    return true;
+  });
+  return std::exchange(confirmed_, {});
 }
 
 void JetStreamQueue::give_back(const QueueItem& item, double seconds) {
   const Json body = {{"delay", static_cast<std::int64_t>(std::llround(seconds * 1e9))}};
-  answer(item, seconds > 0 ? "-NAK " + body.dump() : std::string("-NAK"));
+  answer(item, {}, seconds > 0 ? "-NAK " + body.dump() : std::string("-NAK"));
 }
 
 Result<QueueState> JetStreamQueue::state() {

@@ -44,8 +44,9 @@ class JetStreamQueue final : public WorkQueue {
   void pull(int count) override;
   [[nodiscard]] int coming() const override;
   bool next(QueueItem& out, int milliseconds) override;
-  bool acknowledge(const QueueItem& item) override { return answer(item, "+ACK"); }
-  void keep(const QueueItem& item) override { answer(item, "+WPI"); }
+  void acknowledge(const QueueItem& item) override;
+  std::vector<std::uint64_t> confirmed() override;
+  void keep(const QueueItem& item) override { answer(item, {}, "+WPI"); }
   void give_back(const QueueItem& item, double seconds) override;
   void flush(int milliseconds) override { wire_->flush(milliseconds); }
   Result<QueueState> state() override;
@@ -73,7 +74,7 @@ class JetStreamQueue final : public WorkQueue {
   // Publishes entries after the last sequence that is known; returns how many of them, from the first on,
   // were stored.
   std::size_t publish_after(std::uint64_t last, std::span<const QueueEntry* const> entries, std::string& why);
-  bool answer(const QueueItem& item, std::string_view word);
+  void answer(const QueueItem& item, std::string_view reply, std::string_view word);
   bool read(WireMessage& message, QueueItem& out);
   void forget_old_pulls();
 
@@ -82,6 +83,7 @@ class JetStreamQueue final : public WorkQueue {
   std::chrono::milliseconds patience_{};
   std::uint64_t numbers_ = 0, seen_connections_ = 0;
   std::map<std::uint64_t, Pull> pulls_;
+  std::vector<std::uint64_t> confirmed_;
 
   std::mutex mutex_;  // guards the two below, which the library's thread fills
   std::condition_variable came_;

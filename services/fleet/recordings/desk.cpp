@@ -6,6 +6,12 @@
 #include "services/fleet/recordings/queued_recording.h"
 
 namespace runnel::fleet {
+namespace {
+
+// An acknowledgement that is not confirmed after this is said again.
+constexpr std::chrono::seconds kConfirmed(1);
+
+}  // namespace
 
 Desk::Desk(WorkQueue& queue, batch::QueueOutput& output, DeskOptions options)
     : queue_(queue), output_(output), options_(std::move(options)) {}
@@ -28,10 +34,11 @@ void Desk::take(QueueItem item, Time now) {
                                     [&](const Finished& one) { return one.item.sequence == sequence; });
     if (known == list->end()) continue;
     known->item = std::move(item);
+    known->said = Time(-1);
     return;
   }
   if (output_.has(static_cast<std::int64_t>(sequence) - 1)) {
-    unacknowledged_.push_back({std::move(item), {}, {}, {}});
+    unacknowledged_.push_back({std::move(item), {}, {}, {}, Time(-1)});
     return;
   }
   if (held_.empty()) kept_ = now;
@@ -58,7 +65,7 @@ void Desk::work(Time now) {
     for (const auto& [sequence, held] : held_) queue_.keep(held.item);
     kept_ = now;
   }
-  acknowledge_all();
+  acknowledge_all(now);
   const std::size_t questions = unknown_.size();
   for (std::size_t i = 0; i < questions && !unknown_.empty(); ++i) {
     const std::size_t before = unknown_.size();
@@ -144,7 +151,7 @@ void Desk::finished(const batch::Recording& recording, batch::Outcome outcome) {
   --running_;
   if (alone_ == sequence) alone_ = 0;
   if (outcome.counts.code == Code::ok) {
-    outcomes_.push_back({held.item, recording, std::move(outcome), {}});
+    outcomes_.push_back({held.item, recording, std::move(outcome), {}, Time(-1)});
     return;
   }
   const std::string reason = outcome.reason;
@@ -164,10 +171,11 @@ void Desk::set_apart(const QueueItem& item, const batch::Recording& recording, s
   news_.push_back(recording.path + " is set apart after " + std::to_string(tries) +
                   (tries == 1 ? " try: " : " tries: ") + reason);
   outcomes_.push_back({item, recording, std::move(outcome),
-                       text_of(trial_of(recording, tries, Trial::State::apart, std::move(reason)))});
+                       text_of(trial_of(recording, tries, Trial::State::apart, std::move(reason))),
+                       Time(-1)});
 }
 
-Status Desk::settle() {
+Status Desk::settle(Time now) {
   if (outcomes_.empty()) return {};
   for (Finished& one : outcomes_) RUNNEL_TRY(output_.append(one.recording, std::move(one.outcome)));
   RUNNEL_TRY(output_.sync());
@@ -176,19 +184,23 @@ Status Desk::settle() {
     unacknowledged_.push_back(std::move(one));
   }
   outcomes_.clear();
-  acknowledge_all();
+  acknowledge_all(now);
   return {};
 }
 
-void Desk::acknowledge_all() {
-  std::erase_if(unacknowledged_, [&](Finished& one) {
+void Desk::acknowledge_all(Time now) {
+  for (const std::uint64_t sequence : queue_.confirmed())
+    std::erase_if(unacknowledged_, [&](const Finished& one) { return one.item.sequence == sequence; });
+  for (Finished& one : unacknowledged_) {
     if (!one.apart.empty()) {
       // Whoever notes it first.
-      if (!queue_.set_note(apart_name(one.item.sequence), 0, one.apart).ok()) return false;
+      if (!queue_.set_note(apart_name(one.item.sequence), 0, one.apart).ok()) return;
       one.apart.clear();
     }
-    return queue_.acknowledge(one.item);
-  });
+    if (one.said.count() >= 0 && now - one.said < kConfirmed) continue;
+    queue_.acknowledge(one.item);
+    one.said = now;
+  }
 }
 
 void Desk::leave() {

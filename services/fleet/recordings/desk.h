@@ -55,7 +55,7 @@ class Desk {
   // The outcome of a job. It is written by settle().
   void finished(const batch::Recording& recording, batch::Outcome outcome);
   // Writes outcomes, makes them durable, and acknowledges them. Error: of the output; the worker must end.
-  Status settle();
+  Status settle(Time now);
   [[nodiscard]] bool unsettled() const { return !outcomes_.empty(); }
   // Gives everything back that has no outcome, when the worker ends.
   void leave();
@@ -83,12 +83,13 @@ class Desk {
     batch::Recording recording;
     batch::Outcome outcome;
     std::string apart;  // the note that sets it apart; empty: none
+    Time said{-1};      // when it was acknowledged; -1 ns: not yet
   };
   void look_at_suspect(std::uint64_t sequence);
   void start_suspect();
   void set_apart(const QueueItem& item, const batch::Recording& recording, std::int64_t tries,
                  std::string reason, batch::Outcome outcome);
-  void acknowledge_all();
+  void acknowledge_all(Time now);
   [[nodiscard]] Trial trial_of(const batch::Recording& recording, std::int64_t tries, Trial::State state,
                                std::string reason) const;
 

@@ -120,10 +120,9 @@ class Run {
       if (at_end()) break;
       report();
     }
-    RUNNEL_TRY(desk_.settle());
+    RUNNEL_TRY(desk_.settle(now()));
     end_.stopped = stopped();
     desk_.leave();
-    desk_.work(now());  // what could not be acknowledged yet
     queue_.flush(1000);
     end_.apart = desk_.set_apart();
     if (const auto state = queue_.state(); state.ok()) end_.state = *state;
@@ -169,7 +168,7 @@ class Run {
     }
     if (!desk_.unsettled()) return {};
     if (Clock::now() - settled_ < kSettleEvery && desk_.under_way() > 0) return {};
-    RUNNEL_TRY(desk_.settle());
+    RUNNEL_TRY(desk_.settle(now()));
     settled_ = Clock::now();
     return {};
   }
