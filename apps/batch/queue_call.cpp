@@ -171,7 +171,7 @@ Status enter_root(QueueCall& queue) {
 Status enqueue(QueueCall& call, const std::vector<std::string>& inputs, const batch::ListOptions& options) {
   RUNNEL_TRY(enter_root(call));
   RUNNEL_ASSIGN(const batch::Recordings list, batch::list_recordings(inputs, options));
-  const std::vector<fleet::QueueEntry> entries = fleet::entries_of(list, call.root == "/" ? "" : call.root);
+  const std::vector<fleet::QueueEntry> entries = fleet::entries_of(list, call.root);
   RUNNEL_ASSIGN(const auto queue, open_queue(call, "enqueue " + call.name, true));
   RUNNEL_ASSIGN(const std::size_t added, queue->add(entries));
   return print({{"type", "enqueued"},

@@ -72,7 +72,7 @@ class Merger {
  private:
   Status read(const fs::path& path) {
     std::error_code error;
-    const bool whole = fs::exists(path, error);
+    const bool whole = !fs::exists(OutputFile::partial(path), error);
     const fs::path file = whole ? path : OutputFile::partial(path);
     if (!fs::exists(file, error))
       return Status(Code::not_found) << path.string() << ": there is no such file";

@@ -367,7 +367,7 @@ Result<std::size_t> JetStreamQueue::add(std::span<const QueueEntry> entries) {
   std::optional<std::size_t> before;  // of these entries, in the queue already
   std::string why;
   // A failure leaves it open what was stored, so the list is read again. So many times without progress:
-  for (int in_vain = 0; in_vain < 20;) {
+  for (int in_vain = 0; in_vain < 10;) {
     const auto known = subjects(items_, subject_ + "recording.*");
     if (!known.ok()) {
       why = known.status().text();

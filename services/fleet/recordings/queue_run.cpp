@@ -196,8 +196,8 @@ class Run {
   void report() {
     if (!options_.run.progress || Clock::now() - reported_ < kProgressEvery) return;
     reported_ = Clock::now();
-    // A question now and then, for the whole queue; not at a server that is away.
-    if (!away_ && Clock::now() - asked_ > 4 * kAskEvery) look();
+    // A question now and then, for the whole queue.
+    if (Clock::now() - asked_ > 4 * kAskEvery) look();
     const auto total = static_cast<std::int64_t>(end_.state.total);
     const auto left = static_cast<std::int64_t>(end_.state.waiting + end_.state.under_way);
     batch::ProgressState state{.recordings = total - left, .of = total};

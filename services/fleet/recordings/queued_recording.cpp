@@ -28,7 +28,7 @@ std::vector<QueueEntry> entries_of(const batch::Recordings& list, std::string_vi
   entries.reserve(list.size());
   std::unordered_map<std::string, int> times;
   for (batch::Recording recording : list) {
-    const std::string before = std::string(root) + '/';
+    const std::string before = std::string(root) + (root.ends_with('/') ? "" : "/");
     if (!root.empty() && recording.path.starts_with(before)) {
       recording.path.erase(0, before.size());
       recording.named -= std::min(recording.named, before.size());

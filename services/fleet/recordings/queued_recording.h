@@ -12,7 +12,7 @@
 
 namespace runnel::fleet {
 
-// The entries of a list, in its order. Paths below `root` (absolute, without a slash at its end; empty: none)
+// The entries of a list, in its order. Paths below `root` (absolute; empty: none)
 // become relative to it. A recording that the list has several times is an entry each time, and the same list
 // gives the same entries again.
 std::vector<QueueEntry> entries_of(const batch::Recordings& list, std::string_view root);

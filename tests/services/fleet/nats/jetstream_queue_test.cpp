@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/services/fleet/nats/nats_server.h"
+#include "tests/support/data.h"
 
 namespace runnel::fleet::test {
 namespace {
@@ -160,6 +163,57 @@ TEST_F(JetStreamQueueTest, NotesAreSetUnderTheirRevision) {
   EXPECT_GT(*queue->set_note("note.5", *one, "two"), *one);
   ASSERT_NE(*queue->set_note("apart.2", 0, "x"), 0U);
   EXPECT_EQ(*queue->notes("apart"), std::vector<std::string>{"apart.2"});
+}
+
+// docs/fleet.md names the rights that each one needs.
+TEST(JetStreamQueueRights, AreThoseOfThePage) {
+  std::string why;
+  const auto server = NatsServer::start(why, R"(
+    authorization { users = [
+      {user: maker, password: m}
+      {user: filler, password: f, permissions: {subscribe: "_INBOX.>", publish: ["queue.set.recording.*",
+        "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.INFO.RUNNEL_QUEUE_set.workers"]}}
+      {user: worker, password: w, permissions: {subscribe: "_INBOX.>", publish: ["queue.set.note.*",
+        "queue.set.apart.*", "queue.set.call.*", "$JS.ACK.RUNNEL_QUEUE_set.>",
+        "$JS.API.CONSUMER.MSG.NEXT.RUNNEL_QUEUE_set.workers", "$JS.API.STREAM.INFO.*",
+        "$JS.API.STREAM.MSG.GET.RUNNEL_NOTES_set", "$JS.API.CONSUMER.INFO.RUNNEL_QUEUE_set.workers"]}}
+    ]})");
+  if (server == nullptr) GTEST_SKIP() << "SKIPPED: " << why;
+  runnel::test::TemporaryFolder folder;
+  const auto open = [&](const std::string& user, bool make) {
+    Wire::Settings settings;
+    settings.urls = server->url();
+    settings.name = settings.user = user;
+    settings.password_file = (folder.path() / user).string();
+    std::ofstream(settings.password_file) << user[0] << '\n';
+    auto queue = std::make_unique<JetStreamQueue>(*make_wire());
+    const Status opened = queue->open(settings, {"set", 1, 30, make});
+    EXPECT_TRUE(opened.ok()) << user << ": " << opened.text();
+    return queue;
+  };
+  open("maker", true);
+  const std::vector<QueueEntry> entries = {{"a", "1"}, {"b", "2"}};
+  const auto added = open("filler", false)->add(entries);
+  ASSERT_TRUE(added.ok()) << added.status().text();
+  EXPECT_EQ(*added, 2U);
+  const auto worker = open("worker", false);
+  QueueItem item;
+  worker->pull(2);
+  ASSERT_TRUE(worker->next(item, 20000));
+  worker->keep(item);
+  worker->acknowledge(item);
+  std::vector<std::uint64_t> confirmed;
+  for (int i = 0; i < 1000 && confirmed.empty(); ++i) {
+    confirmed = worker->confirmed();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(confirmed, std::vector<std::uint64_t>{1});
+  for (const char* name : {"note.1", "apart.1", "call.first"}) {
+    ASSERT_TRUE(worker->set_note(name, 0, "x").ok()) << name;
+    EXPECT_EQ(worker->note(name)->text, "x");
+  }
+  EXPECT_EQ(worker->notes("apart")->size(), 1U);
+  EXPECT_EQ(worker->state()->total, 2U);
 }
 
 TEST_F(JetStreamQueueTest, RefusesWithASentence) {
