@@ -8,7 +8,7 @@
 
 #include "apps/batch/recordings_call.h"
 #include "apps/command_line.h"
-#include "services/fleet/nats/wire.h"
+#include "services/fleet/nats/jetstream_queue.h"
 
 namespace runnel::apps {
 

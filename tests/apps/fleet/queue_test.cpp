@@ -159,6 +159,13 @@ TEST_F(QueueTest, MergedIsWhatOneMachineGivesWhoeverDies) {
   workers.push_back(start("b.jsonl", "there"));
   workers.push_back(start("c.jsonl", "here"));
   EXPECT_LT(wait_until_done("calls", 8), kRecordings) << "too fast for this test";
+  // Each worker has its share.
+  const std::string journal = file("b.jsonl") + ".journal";
+  const auto end = Clock::now() + std::chrono::seconds(60);
+  while (!fs::exists(journal) || read_text(journal).find("{\"done\"") == std::string::npos) {
+    ASSERT_LT(Clock::now(), end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   workers[1]->signal(SIGSTOP);
   workers[0] = start("a.jsonl", "here");
   EXPECT_LT(wait_until_done("calls", 16), kRecordings) << "too fast for this test";
