@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "apps/batch/queue_call.h"
 #include "apps/batch/recordings_call.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
@@ -22,6 +23,7 @@ struct BatchCall : RecordingsCall {
   std::string give = "events";
   double piece_seconds = 60;
   bool pipe = false;
+  QueueCall queue;
 };
 
 // The output of each recording.
@@ -111,8 +113,18 @@ Result<AfterSource> text_after_source(const BatchCall& call, const Model& model,
   return AfterSource{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
 }
 
+// All positional arguments: without a model the first one is an input, too.
+std::vector<std::string> arguments_of(const BatchCall& call) {
+  std::vector<std::string> all = call.inputs;
+  if (!call.graph.model.empty()) all.insert(all.begin(), call.graph.model);
+  return all;
+}
+
 // What a call cannot mean; ok: it can be run.
 Status check_call(const BatchCall& call) {
+  if (!call.queue.name.empty()) return check_queue_call(call.queue, call, call.pipe, arguments_of(call));
+  RUNNEL_TRY(check_queue_call(call.queue, call, call.pipe, {}));
+  if (call.graph.model.empty()) return Status(Code::invalid_argument, "MODEL is required");
   if (call.pipe && !(call.inputs.empty() && call.output.empty() && call.shard.empty() && !call.resume)) {
     return Status(Code::invalid_argument,
                   "--pipe reads recordings from stdin and writes to stdout: expected no INPUT, -o, --shard "
@@ -127,7 +139,20 @@ Status check_call(const BatchCall& call) {
   return {};
 }
 
+// Before the model is read: names of files that are relative to the folder of the call.
+Status name_files(BatchCall& call) {
+  if (call.queue.root.empty()) return {};
+  std::error_code error;
+  RUNNEL_ASSIGN(const std::string file, models::find_model(call.graph.model));
+  call.graph.model = std::filesystem::absolute(file, error).string();
+  call.output = std::filesystem::absolute(call.output, error).string();
+  return {};
+}
+
 Status run_batch(BatchCall& call) {
+  if (call.queue.enqueue) return enqueue(call.queue, arguments_of(call), call.list);
+  if (call.queue.status) return print_queue_status(call.queue);
+  RUNNEL_TRY(name_files(call));
   batch::Shard shard;
   if (!call.pipe) {
     RUNNEL_ASSIGN(shard, choose_shard(call.shard));
@@ -138,6 +163,7 @@ Status run_batch(BatchCall& call) {
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
+  RUNNEL_TRY(enter_root(call.queue));
 
   std::string output = output_name(call.output, shard);
   std::string folder;
@@ -179,6 +205,7 @@ Status run_batch(BatchCall& call) {
     return run_pipe(*work.make());
   }
   RUNNEL_ASSIGN(const std::uint32_t checksum, call_checksum(call));
+  if (!call.queue.name.empty()) return work_on_queue(call.queue, call, output, checksum, work);
   return run_recordings(call, shard, output, checksum, work);
 }
 
@@ -186,7 +213,7 @@ Status run_batch(BatchCall& call) {
 
 void add_batch(Verb verb, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
-  verb.positional("MODEL", call->graph.model, kWholeModel).required();
+  verb.positional("MODEL", call->graph.model, kWholeModel);
   verb.positional("INPUT", call->inputs,
                   "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "
                   "manifest's object per line")
@@ -204,6 +231,7 @@ void add_batch(Verb verb, int& exit_code) {
           "times), txt; default: by the name of OUT")
       .choices({"jsonl", "csv", "npy", "ark", "files", "srt", "vtt", "ctm", "txt"});
   add_run_flags(verb, *call);
+  add_queue_flags(verb, call->queue);
   verb.flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
   verb.option("--piece", call->piece_seconds,
               "With several threads: recordings at least twice as long are processed in pieces of this many "

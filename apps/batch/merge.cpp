@@ -67,8 +67,10 @@ Status run_merge(const MergeCall& call) {
 
 void add_merge(Verb verb, int& exit_code) {
   auto call = std::make_shared<MergeCall>();
-  verb.positional("SHARD", call->shards,
-                  "Outputs of `batch --shard`, in any order, with their journals in the same folder")
+  verb.positional(
+          "SHARD", call->shards,
+          "Outputs of `batch --shard` or of all workers of a queue (`batch --queue`), in any order, with "
+          "their journals in the same folder")
       .required()
       .default_str("");
   verb.option("-o,--output", call->output, "File to write; - is stdout").required();

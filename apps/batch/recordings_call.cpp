@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "apps/call/progress.h"
 #include "apps/graphs.h"
@@ -134,6 +135,12 @@ Status run_to_file(const RecordingsCall& call, const batch::Shard& shard, const 
 
 }  // namespace
 
+std::function<void(const batch::ProgressState&)> progress_teller(double every) {
+  return [teller = std::make_shared<ProgressTeller>(every)](const batch::ProgressState& state) {
+    (*teller)(state);
+  };
+}
+
 void Notes::operator()(std::string_view note) {
   const std::lock_guard lock(mutex_);
   if (told_.size() < 50 && told_.emplace(note).second) say(note);
@@ -176,9 +183,8 @@ std::string output_name(std::string name, const batch::Shard& shard) {
 Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std::string& output,
                       std::uint32_t checksum, const RecordingsWork& work) {
   catch_signals();
-  ProgressTeller progress(call.progress_seconds);
   call.run.stop = &stop_requested;
-  call.run.progress = [&](const batch::ProgressState& state) { progress(state); };
+  call.run.progress = progress_teller(call.progress_seconds);
   return output == "-" ? run_to_stdout(call, shard, work) : run_to_file(call, shard, output, checksum, work);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -39,6 +40,10 @@ struct RecordingsWork {
   bool keyed = false;  // outputs are addressed by key, so keys must be unique
   batch::MakeWorker make;
 };
+
+// Shows the progress of a run on stderr: a bar on a terminal, a line every so many seconds elsewhere (0:
+// none). The bar goes with the last copy.
+std::function<void(const batch::ProgressState&)> progress_teller(double every);
 
 // Prints each kind of note once: one line suffices for a million recordings of 8 kHz. Thread-safe.
 class Notes {

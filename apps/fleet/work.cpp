@@ -1,12 +1,9 @@
 // runnel work: one of the workers of a fleet, which share streams over NATS.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
@@ -16,6 +13,7 @@
 #include "services/fleet/serve_runner.h"
 #include "services/fleet/travelling_graph.h"
 #include "services/fleet/worker.h"
+#include "services/fleet/worker_name.h"
 
 namespace runnel::apps {
 namespace {
@@ -32,20 +30,6 @@ struct WorkCall {
   std::int64_t most_streams = 4096;
   double save = 5, drain = 10, keep = 1;
 };
-
-// Unique among all processes that ever were.
-std::string worker_id(const std::string& name) {
-  char host[64] = {};
-  std::string out = name;
-  if (out.empty() && gethostname(host, sizeof host - 1) == 0) out = host;
-  for (char& letter : out)
-    if (std::isalnum(static_cast<unsigned char>(letter)) == 0 && letter != '-' && letter != '_') letter = '_';
-  std::random_device random;
-  const auto number = static_cast<std::uint64_t>(random()) << 32 | random();
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
-  return out + '-' + digits;
-}
 
 Json facts_of(const fleet::WorkerFacts& facts) {
   return {{"streams", facts.streams},
@@ -124,7 +108,7 @@ Status run_work(const WorkCall& call) {
   RUNNEL_ASSIGN(const auto runner, fleet::ServeRunner::make(around, options, packed.record.identity,
                                                             static_cast<std::size_t>(call.most_streams)));
   fleet::WorkerOptions worker_options;
-  worker_options.id = worker_id(call.name);
+  worker_options.id = fleet::worker_name(call.name);
   worker_options.input = call.streams;
   worker_options.events = call.events;
   worker_options.bucket = "$KV." + call.bucket;

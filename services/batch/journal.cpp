@@ -89,7 +89,8 @@ std::string to_line(const JournalHead& head) {
                 ",\"shard\":" + std::to_string(head.shard.index) +
                 ",\"shards\":" + std::to_string(head.shard.count) + ",\"here\":" + std::to_string(head.here) +
                 ",\"prefix\":\"" + hex_of(head.prefix) + "\",\"timing\":" + (head.timing ? "1" : "0") +
-                ",\"format\":\"" + std::string(name_of(head.format)) + "\"}");
+                ",\"format\":\"" + std::string(name_of(head.format)) + "\"" +
+                (head.queue.empty() ? "" : ",\"queue\":" + pipeline::json_string(head.queue)) + "}");
 }
 
 std::string to_line(const JournalEntry& entry) {
@@ -99,10 +100,15 @@ std::string to_line(const JournalEntry& entry) {
                 exact(entry.counts.audio_seconds) + ",\"busy_seconds\":" + exact(entry.counts.busy_seconds) +
                 ",\"events\":" + std::to_string(entry.counts.events) +
                 ",\"lost\":" + std::to_string(entry.counts.lost) +
-                (entry.line.empty() ? "" : ",\"line\":" + pipeline::json_string(entry.line)) + "}");
+                (entry.line.empty() ? "" : ",\"line\":" + pipeline::json_string(entry.line)) +
+                (entry.recording.empty() ? "" : ",\"recording\":" + pipeline::json_string(entry.recording)) +
+                "}");
 }
 
-std::string end_line(std::int64_t bytes) { return sealed("{\"end\":" + std::to_string(bytes) + "}"); }
+std::string end_line(std::int64_t bytes, std::int64_t total) {
+  return sealed("{\"end\":" + std::to_string(bytes) +
+                (total < 0 ? "" : ",\"total\":" + std::to_string(total)) + "}");
+}
 
 bool JournalReader::read_sealed(std::string& object) {
   if (!std::getline(in_, object) || in_.eof()) return false;  // a line without a newline was cut
@@ -141,6 +147,7 @@ Result<JournalReader> JournalReader::open(const std::filesystem::path& path) {
     return cut();
   }
   head.timing = timing != 0;
+  (void)take(object, "queue", head.queue);  // optional: most journals are of lists
   if (!from_hex(prefix, head.prefix) || !parse_format(format, head.format)) return cut();
   for (std::int64_t i = 0; i < head.here; ++i) {
     if (!reader.read_sealed(line)) return cut();
@@ -156,7 +163,11 @@ bool JournalReader::next(JournalEntry& entry) {
   std::string line;
   if (end_ >= 0 || !read_sealed(line)) return false;
   const Json object = Json::parse(line, nullptr, false);
-  if (!object.is_object() || take(object, "end", end_)) return false;
+  if (!object.is_object()) return false;
+  if (take(object, "end", end_)) {
+    (void)take(object, "total", total_);
+    return false;
+  }
   std::string code;
   if (!take(object, "done", entry.index) || !take(object, "at", entry.at) ||
       !take(object, "length", entry.length) || !take(object, "crc", entry.crc) ||
@@ -166,6 +177,8 @@ bool JournalReader::next(JournalEntry& entry) {
     return false;
   }
   entry.line.clear();
+  entry.recording.clear();
+  (void)take(object, "recording", entry.recording);
   (void)take(object, "line", entry.line);  // optional: not every format has one
   entry.counts.code = code_named(code);
   sound_ = read_;

@@ -5,6 +5,10 @@
 //     {"path":..,"listed":{..},"sum":..}                      one for each recording of this shard
 //     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each finished one, in the same order
 //     {"end":1334,"sum":..}                                   the output is complete and renamed
+//
+// Of a worker that shares a queue with others (queue_output.h) the head has "queue" and no list follows; each
+// finished recording is in its line, "recording":"{..}", and the last line has the length of the queue,
+// "total".
 #pragma once
 
 #include <cstdint>
@@ -31,6 +35,7 @@ struct JournalHead {
   std::string prefix;  // start of the output (the header of a CSV)
   bool timing = true;  // the summary contains processing times
   OutputFormat format = OutputFormat::jsonl;
+  std::string queue{};  // whose recordings these are, name and identity; empty: those of a list
 };
 
 struct JournalEntry {
@@ -38,7 +43,8 @@ struct JournalEntry {
   std::int64_t at = 0, length = 0;  // position of its records in the output, in bytes
   std::uint32_t crc = 0;            // of these bytes
   Counts counts;
-  std::string line;  // Outcome::index
+  std::string line;         // Outcome::index
+  std::string recording{};  // of a queue: to_line() of the recording
 };
 
 std::filesystem::path journal_path(const std::filesystem::path& output);
@@ -46,7 +52,8 @@ std::filesystem::path journal_path(const std::filesystem::path& output);
 // Format lines with checksum and newline.
 std::string to_line(const JournalHead& head);
 std::string to_line(const JournalEntry& entry);
-std::string end_line(std::int64_t bytes);
+// `total`: length of the queue; -1: there is none.
+std::string end_line(std::int64_t bytes, std::int64_t total = -1);
 std::string sealed(std::string_view object);
 
 // Reads a journal from its start to the first damaged line.
@@ -63,6 +70,8 @@ class JournalReader {
   [[nodiscard]] std::int64_t sound_bytes() const { return sound_; }
   // After next() has returned false: bytes of the complete output; -1: it is incomplete.
   [[nodiscard]] std::int64_t end() const { return end_; }
+  // The same for the length of the queue; -1: none is noted.
+  [[nodiscard]] std::int64_t total() const { return total_; }
 
  private:
   bool read_sealed(std::string& object);
@@ -70,7 +79,7 @@ class JournalReader {
   std::ifstream in_;
   JournalHead head_;
   Recordings recordings_;
-  std::int64_t read_ = 0, sound_ = 0, end_ = -1;
+  std::int64_t read_ = 0, sound_ = 0, end_ = -1, total_ = -1;
 };
 
 }  // namespace runnel::batch

@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/host/npy.h"
 #include "services/batch/journal.h"
+#include "services/batch/queue/merge_queue.h"
 
 namespace runnel::batch {
 namespace {
@@ -144,6 +145,7 @@ Result<std::string> beginning(const std::vector<ShardReader>& shards) {
 Result<Merged> merge(std::span<const fs::path> paths, const std::function<Status(std::string_view)>& write,
                      const WriteIndex& index) {
   if (paths.empty()) return Status(Code::invalid_argument, "no shards");
+  if (is_of_queue(paths[0])) return merge_queue(paths, write, index);
   std::vector<ShardReader> shards;
   for (const fs::path& path : paths) {
     RUNNEL_ASSIGN(ShardReader shard, open_shard(path));

@@ -1,4 +1,5 @@
-// Merges shards: the records of all, in the order of the whole list.
+// Merges shards: the records of all, in the order of the whole list. Outputs of workers that shared a queue
+// are merged by queue/merge_queue.h.
 #pragma once
 
 #include <filesystem>

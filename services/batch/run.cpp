@@ -115,6 +115,14 @@ class Crew {
 
 }  // namespace
 
+Outcome failure_of(const Recording& recording, const Status& status) {
+  Outcome outcome;
+  add_error(outcome, recording.path, status);
+  outcome.records.pop_back();
+  outcome.records = with_fields(outcome.records, recording) + '\n';
+  return outcome;
+}
+
 Outcome process_checked(Worker& worker, const Recording& recording) {
   Outcome outcome;
   const Clock::time_point start = Clock::now();
@@ -123,16 +131,9 @@ Outcome process_checked(Worker& worker, const Recording& recording) {
     outcome = worker.process(recording);
     status = check_file(recording);
     // The file may have changed while it was read.
-    if (!status.ok()) {
-      worker.forget(recording);
-      outcome = {};
-    }
+    if (!status.ok()) worker.forget(recording);
   }
-  if (!status.ok()) {
-    add_error(outcome, recording.path, status);
-    outcome.records.pop_back();
-    outcome.records = with_fields(outcome.records, recording) + '\n';
-  }
+  if (!status.ok()) outcome = failure_of(recording, status);
   outcome.counts.busy_seconds = seconds_since(start);
   return outcome;
 }

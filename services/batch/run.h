@@ -58,6 +58,9 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
 // later run can then resume.
 Status run(RunOutput& output, const MakeWorker& make, const RunOptions& options);
 
+// The outcome of a recording that cannot be processed.
+Outcome failure_of(const Recording& recording, const Status& status);
+
 // Checks the file before and after `worker` reads it: a change in between is a failure.
 Outcome process_checked(Worker& worker, const Recording& recording);
 

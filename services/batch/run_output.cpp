@@ -110,6 +110,7 @@ Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& h
   run.output_ = output;
   run.recordings_ = std::move(recordings);
   run.head_ = head;
+  run.rows_ = Rows(head.format);
   RUNNEL_ASSIGN(run.journal_, AppendFile::open(journal_path(output), output.string()));
   RUNNEL_TRY(run.journal_.lock());
   RUNNEL_TRY(run.journal_.truncate(0));
@@ -151,7 +152,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
       break;
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc_of(records) != entry.crc) break;
-    if (!fits(entry.line) || (is_folder(head_.format) && !has_files(records))) break;
+    if (!rows_.fits(entry.line) || (is_folder(head_.format) && !has_files(records))) break;
     if (const Status now = check_file(recording); now.code() == Code::mismatch)
       changed_.push_back(recording.path);
     at += entry.length;
@@ -169,7 +170,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   if (!part) {  // the file with this name is from another run
     done_ = 0;
     totals_ = {};
-    shape_ = {};
+    rows_ = Rows(head_.format);
     changed_.clear();
     journal_bytes = list_bytes;
     at = 0;
@@ -200,20 +201,13 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
   }
   run.recordings_ = std::move(reader.recordings());
   run.head_ = reader.head();
+  run.rows_ = Rows(run.head_.format);
   std::int64_t journal_bytes = 0;
   RUNNEL_TRY(run.verify(reader, journal_bytes));
   if (run.complete_) return run;
   RUNNEL_TRY(run.journal_.truncate(journal_bytes));
   if (run.part_.size() == 0) RUNNEL_TRY(run.part_.append(reader.head().prefix));
   return run;
-}
-
-bool RunOutput::fits(const std::string& index) {
-  if (head_.format != OutputFormat::npy || index.empty()) return true;
-  const std::optional<RowShape> shape = shape_in(index);
-  if (!shape) return true;  // a failure
-  if (shape_.values == 0) shape_ = *shape;
-  return *shape == shape_;
 }
 
 bool RunOutput::has_files(std::string_view records) const {
@@ -236,7 +230,7 @@ std::string RunOutput::ending() const {
 // The number of rows is known only now.
 Status RunOutput::write_header() {
   const std::int64_t bytes = part_.size() - static_cast<std::int64_t>(head_.prefix.size());
-  return part_.overwrite(array_header(shape_, shape_.values > 0 ? bytes / shape_.bytes() : 0));
+  return part_.overwrite(rows_.header(bytes));
 }
 
 Status RunOutput::write_index() {
@@ -247,23 +241,7 @@ Status RunOutput::write_index() {
 }
 
 Status RunOutput::append(Outcome outcome) {
-  if (!is_lines(head_.format) && outcome.counts.code != Code::ok && outcome.index.empty() &&
-      !outcome.records.empty()) {
-    // Failures do not fit among rows.
-    outcome.records.pop_back();
-    outcome.index = std::exchange(outcome.records, {});
-  }
-  if (!fits(outcome.index)) {
-    const Recording recording = recordings_[done_];
-    Outcome error;
-    add_error(error, recording.path,
-              Status(Code::mismatch) << "its rows are not of " << shape_.values << " values of "
-                                     << name_of(shape_.dtype) << ", as those before them");
-    error.records.pop_back();
-    outcome.index = with_fields(error.records, recording);
-    outcome.records.clear();
-    outcome.counts.code = Code::mismatch;
-  }
+  rows_.settle(outcome, recordings_[done_]);
   const JournalEntry entry{.index = recordings_[done_].index,
                            .at = part_.size(),
                            .length = static_cast<std::int64_t>(outcome.records.size()),

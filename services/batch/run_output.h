@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "services/batch/journal.h"
+#include "services/batch/rows.h"
 
 namespace runnel::batch {
 
@@ -76,8 +77,6 @@ class RunOutput {
 
  private:
   Status verify(JournalReader& reader, std::int64_t& journal_bytes);
-  // Checks the shape of an outcome's rows: all arrays of an output have rows of one shape.
-  bool fits(const std::string& index);
   // Whether the files that the records name exist.
   [[nodiscard]] bool has_files(std::string_view records) const;
   [[nodiscard]] std::string ending() const;
@@ -92,7 +91,7 @@ class RunOutput {
   std::size_t done_ = 0;
   Totals totals_;
   bool complete_ = false;
-  RowShape shape_;  // of the rows of an array, once there is one
+  Rows rows_;
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
 

@@ -16,6 +16,7 @@ struct NatsOption {
   const char* variable;  // of the environment, where the option is not given
   std::string Wire::Settings::*value;
   const char* help;
+  bool is_file = true;
 };
 
 inline constexpr NatsOption kNatsOptions[] = {
@@ -24,7 +25,7 @@ inline constexpr NatsOption kNatsOptions[] = {
     {"nkey", "NATS_NKEY", &Wire::Settings::nkey,
      "File with public key and seed of a user, one a line, as `nk -gen user -pubout` writes them"},
     {"user", "NATS_USER", &Wire::Settings::user,
-     "Name of the user, with --password-file or the variable NATS_PASSWORD"},
+     "Name of the user, with --password-file or the variable NATS_PASSWORD", false},
     {"password-file", "NATS_PASSWORD_FILE", &Wire::Settings::password_file, "File with the password"},
     {"nats-token-file", "NATS_TOKEN_FILE", &Wire::Settings::token_file, "File with the server's token"},
     {"ca", "NATS_CA", &Wire::Settings::certificates,
@@ -33,9 +34,9 @@ inline constexpr NatsOption kNatsOptions[] = {
      "File with a certificate of this client (PEM), with --key"},
     {"key", "NATS_KEY", &Wire::Settings::key, "File with its key (PEM)"},
     {"server-name", "NATS_SERVER_NAME", &Wire::Settings::server_name,
-     "Name in the servers' certificates (default: the host of --nats)"},
+     "Name in the servers' certificates (default: the host of --nats)", false},
     {"inbox", "NATS_INBOX", &Wire::Settings::inbox,
-     "Beginning of the subjects for answers, where the server allows each user another one"},
+     "Beginning of the subjects for answers, where the server allows each user another one", false},
 };
 
 // Takes from the environment what is empty, the secrets NATS_PASSWORD and NATS_TOKEN too, and checks what
