@@ -21,6 +21,6 @@ with_program=0
 if [[ ${*: -1} != short ]]; then
   with_program=1
   tests+=("tests/kernels/constant_kernels_tests -" "tests/features/features_tests -PresetOracle*" "tests/streaming/streaming_tests -"
-    "tests/decoding/decoding_tests -" "tests/inference/inference_tests -")
+    "tests/decoding/decoding_tests -*BruteForce*" "tests/inference/inference_tests -")
 fi
 do_what "$@"

@@ -135,8 +135,8 @@ run_all() {
   done | xargs -0 -n 4 -P "$jobs" bash -c 'one_program "$@"' one_program
   for log in "$work"/*.log; do
     one=$(basename "$log" .log)
-    local status seconds
-    read -r status seconds <"$log.status"
+    local status=1 seconds=0
+    read -r status seconds <"$log.status" || true   # none: it was ended from outside
     say "$one: $(grep -E '^\[  PASSED  \]|^\[  SKIPPED \] [0-9]+ test' "$log" | sed 's/^\[ *\([A-Z]*\) *\] /\1 /; s/, listed below://' | paste -sd ' ') in $seconds s"
     if [[ $status -ne 0 ]]; then
       say "FAILED: $one"
