@@ -20,7 +20,7 @@ tests=("tests/kernels/kernels_tests -")
 with_program=0
 if [[ ${*: -1} != short ]]; then
   with_program=1
-  tests+=("tests/kernels/constant_kernels_tests -" "tests/features/features_tests -PresetOracle*" "tests/streaming/streaming_tests -"
-    "tests/decoding/decoding_tests -*BruteForce*" "tests/inference/inference_tests -")
+  tests+=("tests/kernels/constant_kernels_tests -" "tests/features/features_tests -PresetOracle*:MelBank.InfinitePowers*:MelBank.EveryFilterIsDefined*" "tests/streaming/streaming_tests -"
+    "tests/decoding/decoding_tests -*BruteForce*" "tests/inference/inference_tests -ArenaPlanner.TimeIsBounded")
 fi
 do_what "$@"
