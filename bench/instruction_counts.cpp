@@ -68,7 +68,7 @@ struct Case {
   std::function<std::function<void()>()> prepare;  // gives the step
 };
 
-// A convolution layer alone, `frames` positions.
+// A convolution layer alone, `frames` positions; dense: from `inputs` channels to 64, depthwise: 64.
 struct Layer {
   std::vector<std::int8_t> weights, x, y;
   std::int32_t shift = 9;
@@ -77,21 +77,21 @@ struct Layer {
   HeapMemory memory;
   void* scratch = nullptr;
 };
-Case layer(const std::string& name, int height, int width, bool depthwise, int frames) {
+Case layer(const std::string& name, int height, int width, bool depthwise, int frames, int inputs = 64) {
   constexpr int kChannels = 64;
-  const int group = depthwise ? 1 : kChannels;
+  const int group = depthwise ? 1 : inputs;
   const std::int64_t products = std::int64_t{kChannels} * group * height * width * frames;
   return {name + "/" + std::to_string(frames), products, [=] {
             auto made = std::make_shared<Layer>();
             kernels::ConvSpec& spec = made->spec;
-            spec.in_channels = spec.out_channels = kChannels;
-            spec.groups = kChannels / group;
+            spec.in_channels = inputs, spec.out_channels = kChannels;
+            spec.groups = inputs / group;
             spec.kernel_height = height, spec.kernel_width = width;
             spec.out_width = frames, spec.in_width = frames + width - 1;
             spec.in_height = height, spec.out_height = 1;
             made->weights.resize(static_cast<std::size_t>(kChannels) *
                                  static_cast<std::size_t>(group * height * width));
-            made->x.resize(static_cast<std::size_t>(spec.in_height * spec.in_width * kChannels) + 64);
+            made->x.resize(static_cast<std::size_t>(spec.in_height * spec.in_width * inputs) + 64);
             made->y.resize(static_cast<std::size_t>(frames * kChannels));
             unsigned seed = 1;
             const auto next = [&] {
@@ -264,6 +264,9 @@ int main_of(int count, char** arguments) {
   std::vector<Case> cases;
   for (const int frames : {1, 4, 16}) cases.push_back(layer("pointwise 64x64", 1, 1, false, frames));
   for (const int frames : {1, 4, 16}) cases.push_back(layer("3x3 64x64", 3, 3, false, frames));
+  // What these two need more than the two above is their inner loops: 64 inputs of a window's piece more.
+  for (const int frames : {1, 4, 16}) cases.push_back(layer("pointwise 128x64", 1, 1, false, frames, 128));
+  for (const int frames : {1, 4, 16}) cases.push_back(layer("3x3 128x64", 3, 3, false, frames, 128));
   for (const int frames : {1, 4, 16}) cases.push_back(layer("depthwise 9 of 64", 1, 9, true, frames));
   for (const int frames : {1, 4}) cases.push_back(network(m1, frames));
   for (const Isa isa : {best_isa(), Isa::generic}) {

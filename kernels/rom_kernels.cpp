@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/conv/arm/conv_device.h"
 #include "kernels/conv/conv_generic.h"
+#include "kernels/conv/device/conv_device.h"
 #include "kernels/elementwise/elementwise_loops.h"
 
 namespace runnel::kernels {

@@ -51,6 +51,21 @@ qemu-aarch64 -L "$sysroot" "$program" --list >"$work/cases" || die "the list of 
     a=$(of "$2/$4") b=$(of "$3/$4")
     [[ -z $a || -z $b ]] || echo "| $1 | $4 | $(awk -v a="$a" -v b="$b" 'BEGIN { printf "%.3f", a / b }') |"
   }
+  # A layer of twice the inputs has twice the inner loops and the same of everything else.
+  echo "| inner loop, instructions for each multiply-add | ${processors[*]} |"
+  echo "|---|---|"
+  for layer in pointwise 3x3; do
+    for positions in 1 4 16; do
+      each=""
+      products=$(awk -F '\t' -v name="$layer 64x64/$positions" '$1 == name { print $2 }' "$work/cases")
+      for processor in "${processors[@]}"; do
+        each+=" $(awk -v a="$(of "$layer 128x64/$positions/$processor")" -v b="$(of "$layer 64x64/$positions/$processor")" -v c="$products" \
+          'BEGIN { printf "%.3f", (a - b) / c }')"
+      done
+      echo "| $layer 64x64, $positions position(s) |$each |"
+    done
+  done
+  echo
   echo "| ratio of instructions, runnel / other | processor | |"
   echo "|---|---|---|"
   for processor in "${processors[@]}"; do

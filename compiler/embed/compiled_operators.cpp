@@ -6,7 +6,7 @@
 
 #include "compiler/embed/operator_forms.h"
 #include "inference/ops/bound.h"
-#include "kernels/conv/arm/conv_device.h"
+#include "kernels/conv/device/conv_device.h"
 #include "kernels/rom_kernels.h"
 
 namespace runnel::compiler {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "kernels/conv/arm/conv_device.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/conv_apart.h"
 #include "kernels/conv/conv_generic.h"
 #include "kernels/conv/conv_plan.h"
+#include "kernels/conv/device/conv_device.h"
 
 namespace runnel::kernels {
 namespace {

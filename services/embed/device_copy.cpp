@@ -25,7 +25,7 @@ struct SpecialSource {
   std::string_view path;
   bool arm, riscv;  // for which it is; neither: for all others
 };
-constexpr SpecialSource kSpecial[] = {{"kernels/conv/arm/conv_dsp.cpp", true, false},
+constexpr SpecialSource kSpecial[] = {{"kernels/conv/cortex_m/conv_dsp.cpp", true, false},
                                       {"kernels/elementwise/elementwise_dsp.cpp", true, false},
                                       {"kernels/conv/riscv/conv_riscv.cpp", false, true},
                                       {"kernels/elementwise/elementwise_riscv.cpp", false, true},

@@ -51,8 +51,9 @@ TEST_F(RoomsTest, RefusesAPrivateHeaderOfANeighbour) {
 }
 
 TEST_F(RoomsTest, RefusesARoomTwoDoorsAway) {
-  plant("kernels/rom_kernels.cpp", "#include \"kernels/conv/arm/conv_device.h\"\n");
-  EXPECT_NE(faults().find("add \"kernels/conv/arm/conv_device.h library\" after line 0"), std::string::npos)
+  plant("kernels/rom_kernels.cpp", "#include \"kernels/conv/device/conv_device.h\"\n");
+  EXPECT_NE(faults().find("add \"kernels/conv/device/conv_device.h library\" after line 0"),
+            std::string::npos)
       << faults();
 }
 

@@ -1,6 +1,6 @@
 // Convolutions for RISC-V microcontrollers, which have no vectors: four channels side by side read each input
 // once.
-#include "kernels/conv/arm/conv_device_loops.h"
+#include "kernels/conv/device/conv_device_loops.h"
 
 namespace runnel::kernels {
 namespace {

@@ -117,7 +117,7 @@ TEST_F(BuildSystems, TheCopyIsWhole) {
     EXPECT_TRUE(has(text, "#pragma GCC optimize(\"fp-contract=off\")\n")) << path;
   }
   EXPECT_GT(sources, 150);
-  EXPECT_EQ(files.count("src/kernels/conv/arm/conv_dsp.cpp"), 1U);
+  EXPECT_EQ(files.count("src/kernels/conv/cortex_m/conv_dsp.cpp"), 1U);
 }
 
 TEST_F(BuildSystems, ManifestsAreInTheirForm) {

@@ -94,6 +94,25 @@ TEST(EmbedModel, OptionsOutOfTheirRangeAreNamed) {
             "no output, expected a folder to write");
 }
 
+TEST(EmbedModel, AFloatFrontEndIsNamedForAProcessorWithoutFloatingPoint) {
+  const auto named = [](const std::string& target, const std::string& front_end) {
+    const runnel::test::TemporaryFolder folder;
+    EmbedRequest call = request(fs::path(folder.path()) / "digits");
+    std::vector<std::string> said;
+    call.say = [&](std::string_view sentence) { said.emplace_back(sentence); };
+    call.target = target;
+    call.front_end = front_end;
+    const auto made = embed_model(call, {});
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    return said.size() > 1 ? said[0] : std::string();  // the last one has the sizes
+  };
+  EXPECT_EQ(named("rv32imac", ""),
+            "fbank computes in floating point, which rv32imac has not: each operation takes some 50 "
+            "instructions; microfrontend has fixed point");
+  EXPECT_EQ(named("rv32imac", "microfrontend num_mel_bins=40 dtype=int8"), "");
+  EXPECT_EQ(named("rv32imafc", ""), "");
+}
+
 // What the dry run shares with the whole program, the text of a failure among it, is one call's at a time.
 TEST(EmbedModel, CallsOfSeveralThreadsTakeTurns) {
   const runnel::test::TemporaryFolder folder;

@@ -1,7 +1,7 @@
 // Integer convolutions with Helium, the vector unit of Armv8.1-M: sixteen int8 multiply-adds per instruction.
 #include <arm_mve.h>
 
-#include "kernels/conv/arm/conv_device_loops.h"
+#include "kernels/conv/device/conv_device_loops.h"
 
 namespace runnel::kernels {
 namespace {

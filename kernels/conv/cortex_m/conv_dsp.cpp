@@ -1,7 +1,7 @@
 // Convolutions with the DSP extension of Cortex-M4, M7 and M33: two 16-bit multiply-adds per instruction.
 #include <cstring>
 
-#include "kernels/conv/arm/conv_device_loops.h"
+#include "kernels/conv/device/conv_device_loops.h"
 
 namespace runnel::kernels {
 namespace {

@@ -10,9 +10,9 @@
 // * depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of the position y.
 #pragma once
 
-#include "kernels/conv/arm/conv_device.h"
-#include "kernels/conv/arm/finish_device.h"
 #include "kernels/conv/conv_taps.h"
+#include "kernels/conv/device/conv_device.h"
+#include "kernels/conv/device/finish_device.h"
 #include "kernels/rom_kernels.h"
 
 namespace runnel::kernels {

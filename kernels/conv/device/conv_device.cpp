@@ -1,4 +1,4 @@
-#include "kernels/conv/arm/conv_device.h"
+#include "kernels/conv/device/conv_device.h"
 
 #include <utility>
 
