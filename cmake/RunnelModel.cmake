@@ -15,16 +15,21 @@ function(runnel_split_graph file front_end decision)
   set(${decision} "${CMAKE_MATCH_3}" PARENT_SCOPE)
 endfunction()
 
-# runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE [TABLE FILE | RECORDINGS FOLDER] [FILES FILE...] [DEPENDS TARGET...]): makes NAME.rnl
-# from SOURCE with the front end and decision of GRAPH and the labels of LABELS, one per line: quantized with a calibration TABLE,
+# runnel_model(NAME SOURCE FILE GRAPH FILE [LABELS FILE] [TABLE FILE | RECORDINGS FOLDER] [FILES FILE...] [DEPENDS TARGET...]): makes NAME.rnl
+# from SOURCE with the front end and decision of GRAPH and the labels of LABELS, one per line, if its outputs are classes: quantized with a calibration TABLE,
 # quantized with RECORDINGS (which the targets of DEPENDS make), or imported unchanged; in quantized models the axis of frames
 # comes before that of channels. FILES are those that the decision names; they are copied beside the model, as is the card.json beside SOURCE,
 # if there is one. Part of the target runnel_models, which is built by default.
 function(runnel_model name)
   cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS;TABLE;RECORDINGS" "FILES;DEPENDS" ${ARGN})
-  foreach(file SOURCE GRAPH LABELS)
+  foreach(file SOURCE GRAPH)
     cmake_path(ABSOLUTE_PATH ARG_${file} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   endforeach()
+  set(classes)
+  if(ARG_LABELS)
+    cmake_path(ABSOLUTE_PATH ARG_LABELS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set(classes --classes ${ARG_LABELS})
+  endif()
   runnel_split_graph(${ARG_GRAPH} front_end decision)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_GRAPH})
   set(model ${PROJECT_BINARY_DIR}/models/${name}/${name}.rnl)
@@ -39,9 +44,9 @@ function(runnel_model name)
   endforeach()
   if(ARG_TABLE)
     cmake_path(ABSOLUTE_PATH ARG_TABLE BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-    set(call quantize ${ARG_SOURCE} --table ${ARG_TABLE} --layout frames-first --front-end "${front_end}" --classes ${ARG_LABELS} --name ${name} --quiet)
+    set(call quantize ${ARG_SOURCE} --table ${ARG_TABLE} --layout frames-first --front-end "${front_end}" ${classes} --name ${name} --quiet)
   elseif(ARG_RECORDINGS)
-    set(call quantize ${ARG_SOURCE} --calib ${ARG_RECORDINGS} --layout frames-first --front-end "${front_end}" --classes ${ARG_LABELS} --name ${name} --quiet)
+    set(call quantize ${ARG_SOURCE} --calib ${ARG_RECORDINGS} --layout frames-first --front-end "${front_end}" ${classes} --name ${name} --quiet)
   else()
     set(call import ${ARG_SOURCE} --front-end "${front_end}" --labels ${ARG_LABELS})
   endif()
