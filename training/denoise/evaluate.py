@@ -4,7 +4,7 @@ docs/accuracy.md.
 usage: evaluate.py WORK_FOLDER RESULTS.json --model denoise.rnl --float denoise.onnx [--rnnoise FOLDER]
 
 FOLDER is that of the npm package @jitsi/rnnoise-wasm. SI-SDR and STOI are those of ../kit/stoi.py, at 16 kHz. Ours run through the program
-runnel as `runnel run` does. RNNoise gets the mixture at 48 kHz (resampled by 3, and back), and its output is moved by the 10 ms by which it is
+runnel as `runnel run` does. RNNoise gets the mixture at 48 kHz (resampled by 3, and back), and its output is moved by the 20 ms by which it is
 late; 0.1 s at both ends of a mixture do not count. Intervals: 95 %, bootstrap over mixtures; differences are of the same mixture."""
 import argparse
 import json
@@ -27,7 +27,7 @@ import stoi
 
 LEVELS = (-5, 0, 5, 10, 20)
 KINDS = ('environment', 'music', 'tones', 'engine', 'knocks', 'wind', 'pink', 'fan')
-SECONDS, EDGE, LATE, DRAWS = 5.0, 1600, 480, 1000
+SECONDS, EDGE, LATE, DRAWS = 5.0, 1600, 960, 1000
 
 
 def mixtures(made, work):

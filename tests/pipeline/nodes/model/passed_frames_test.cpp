@@ -143,7 +143,7 @@ TEST_F(PassedFrames, NeedAModelThatIsStreamed) {
 // Of the node alone, as programs save it.
 TEST_F(PassedFrames, AreSavedAndRestored) {
   const std::string file = model(2, DType::int8);
-  const auto make = [&](HeapMemory& memory, pipeline::Infer& node, NodeContext& context) {
+  const auto make = [&](pipeline::Infer& node, NodeContext& context) {
     node.model = file;
     node.chunk = 4;
     context.models = &loader_;
@@ -188,8 +188,8 @@ TEST_F(PassedFrames, AreSavedAndRestored) {
   HeapMemory memory, other;
   pipeline::Infer node, copy;
   NodeContext context = context_of(memory), second = context_of(other);
-  make(memory, node, context);
-  make(other, copy, second);
+  make(node, context);
+  make(copy, second);
   std::vector<float> expected, found;
   push(node, 0, 13, expected);
   std::vector<std::byte> saved(node.saved_bytes());

@@ -16,8 +16,7 @@ namespace {
 // The logarithms serve as factors here.
 const NodeChain kChain("stft n_fft=64 hop_length=32 ! log_power floor=1e-6 ! mask");
 
-std::vector<float> through(LogPower& node, const std::vector<float>& frames, HeapMemory& memory,
-                           NodeContext& context) {
+std::vector<float> through(LogPower& node, const std::vector<float>& frames, NodeContext& context) {
   EXPECT_TRUE(node.prepare(context).ok());
   std::vector<float> y(frames.size() / static_cast<std::size_t>(context.input.channels) *
                        static_cast<std::size_t>(context.output.channels));
@@ -42,7 +41,7 @@ TEST(LogPower, KeepsTheSpectrumForAMask) {
   LogPower node;
   node.floor = 0.25F;
   NodeContext context = context_for(memory, Kind::frames, 6, 2);
-  const std::vector<float> y = through(node, kFrames, memory, context);
+  const std::vector<float> y = through(node, kFrames, context);
   EXPECT_EQ(context.output.channels, 9);
   EXPECT_EQ(context.output.beside, 6);
   ASSERT_EQ(y.size(), 18U);
@@ -60,7 +59,7 @@ TEST(LogPower, AloneGivesOneValueForEachBin) {
   node.keep = false;
   node.floor = 0.5F;
   NodeContext context = context_for(memory, Kind::frames, 6, 2);
-  const std::vector<float> y = through(node, kFrames, memory, context);
+  const std::vector<float> y = through(node, kFrames, context);
   EXPECT_EQ(context.output.channels, 3);
   EXPECT_EQ(context.output.beside, 0);
   ASSERT_EQ(y.size(), 6U);
