@@ -86,6 +86,9 @@ def main(work, out):
     net = Denoise(bins, **made['model'])
     net.load_state_dict(torch.load(work / 'denoise.pt'))
     net.eval()
+    with torch.no_grad():  # the logits, as denoise.toml has them
+        net.head.weight.mul_(made['output']['scale'])
+        net.head.bias.mul_(made['output']['scale']).add_(made['output']['offset'])
     onnx.save(graph(net, bins), out / 'denoise.onnx')
     clip = net.mean + net.deviation * torch.randn(1, 300, bins, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
