@@ -119,7 +119,11 @@ Result<Ends> ends_of(const RunCall& call) {
 Result<std::string> graph_of_model(const RunCall& call, compiler::FileLoader& loader) {
   RUNNEL_ASSIGN(const Ends ends, ends_of(call));
   RUNNEL_ASSIGN(const std::string around, text_between({call.graph, {}, {}}, loader));
-  return end_text(ends.in, true) + " ! " + around + " ! " + end_text(ends.out, false);
+  RUNNEL_ASSIGN(const Model* const model, loader.load(call.graph));
+  // Not every front end says which rate it was made for; at that rate, this node changes nothing.
+  const int rate = model->pipeline() == nullptr ? 0 : model->pipeline()->sample_rate();
+  const std::string at_rate = rate > 0 ? " ! resample rate=" + std::to_string(rate) : std::string();
+  return end_text(ends.in, true) + at_rate + " ! " + around + " ! " + end_text(ends.out, false);
 }
 
 Status run_graph(const RunCall& call) {

@@ -85,7 +85,7 @@ denoise=$build/models/denoise/denoise.rnl
 if [[ -f $denoise ]]; then
   said=$root/tests/models/commands.wav
   example denoise "$denoise" "$said" "wav path='$said'" "$(stored "$denoise" "front end")" "$(stored "$denoise" decision)" --step
-  only_on[denoise]="mps2-an500 mps3-an547"
+  only_on[denoise]="mps2-an500"
 fi
 
 # Commands: the bundled recogniser, compiled, with its words and grammar in flash. The node fits 512 KiB; the image that is observed has

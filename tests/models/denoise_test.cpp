@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 const std::string kPhrases = RUNNEL_SOURCE_FOLDER "/tests/models/commands.wav";
 constexpr std::size_t kHop = 160;
 // Decibels that the model gains at least at 10, 5 and 0 dB, and has at least on clean speech.
-constexpr double kGain[] = {2, 3, 4}, kClean = 15;
+constexpr double kGain[] = {2.5, 3.2, 4}, kClean = 15;
 
 // Between -1 and 1, the same everywhere; `low`: darker, as in a vehicle.
 std::vector<double> noise_of(std::size_t count, bool low) {
@@ -120,7 +120,7 @@ TEST_F(DenoiseModel, LeavesCleanSpeech) {
 
 TEST_F(DenoiseModel, GivesTheSameBytesForBlocksOfAnySize) {
   const auto [clean, mixed] = mixture(5, true);
-  cleaned(mixed);
+  EXPECT_FALSE(cleaned(mixed).empty());
   const std::string expected = read_text(file("out.wav"));
   for (const char* tick : {"1", "77", "160", "100000"}) {
     call_well({"run", "denoise", "in=" + file("in.wav"), "out=" + file("again.wav"), "--tick", tick});

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -128,8 +129,9 @@ def main():
         return out
     scores = {}  # (system, level) -> [mixtures, 2]
     for name, run in {'noisy': lambda clips: clips, **systems}.items():
-        # What does not depend on the model is kept.
-        found = measured(run) if name.startswith('denoise') else material.kept(call.work / f'scores_{name}.pickle', lambda: measured(run))
+        file = {'denoise, int8': call.model, 'denoise, float': call.real}.get(name)
+        mark = '' if file is None else f'_{zlib.crc32(Path(file).read_bytes()):08x}'
+        found = material.kept(call.work / f'scores_{name}{mark}.pickle', lambda: measured(run))
         scores.update({(name, level): rows for level, rows in found.items()})
         print(name, {level: rows.mean(0).round(3).tolist() for level, rows in found.items()}, file=sys.stderr, flush=True)
     if not call.model:
