@@ -163,7 +163,8 @@ void add_run(Verb verb, int& exit_code) {
       .required();
   verb.positional("ENDS", call->ends,
                   "Of a model: in=RECORDING out=RECORDING, or nodes instead: in=alsa "
-                  "out=\"pipewire target=speaker\"");
+                  "out=\"pipewire target=speaker\"")
+      .default_str("");
   verb.option("--source", call->source,
               "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
               "required conversions are inserted (default: the graph's own)");
