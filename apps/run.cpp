@@ -1,16 +1,22 @@
 // runnel run: a text graph or a .rnlg file.
 #include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
 #include "base/host/small_file.h"
+#include "pipeline/host/registry.h"
+#include "pipeline/nodes/host/nodes.h"
 
 namespace runnel::apps {
 namespace {
 
 struct RunCall {
   std::string graph, source, model, on_gap = "reset";
+  std::vector<std::string> ends;
   std::int64_t tick = 1024;
   int threads = 1;
   ModelFlags flags;
@@ -63,6 +69,63 @@ Result<std::string> replaced_text(const RunCall& call, bool is_file) {
   return replaced;
 }
 
+// What an end of a model's graph is: `text` as it is when it begins with the name of a node of that kind
+// (`source`, or a sink), else a recording.
+std::string end_text(const std::string& text, bool source) {
+  const std::string_view type = std::string_view(text).substr(0, text.find(' '));
+  for (const pipeline::NodeType* const node : pipeline::host_nodes()) {
+    if (node->name == type && (source ? node->input : node->output).kinds == 0) return text;
+  }
+  if (!source && text.ends_with(".jsonl")) return "jsonl path=" + pipeline::quote_value(text);
+  if (!source && text.ends_with(".npy")) return "npy path=" + pipeline::quote_value(text);
+  return "wav path=" + pipeline::quote_value(text);
+}
+
+// `runnel run MODEL in=... out=...`: the ends, without what is before the sign.
+struct Ends {
+  std::string in, out;
+};
+Result<Ends> ends_of(const RunCall& call) {
+  Ends ends;
+  for (const std::string& end : call.ends) {
+    const bool first = end.starts_with("in="), second = end.starts_with("out=");
+    if (!first && !second)
+      return Status(Code::invalid_argument)
+             << end << ": expected in=RECORDING or out=RECORDING, or a node in place of a recording";
+    std::string& to = first ? ends.in : ends.out;
+    if (!to.empty()) return Status(Code::invalid_argument) << end << ": given twice, expected once";
+    to = end.substr(first ? 3 : 4);
+    if (to.empty())
+      return Status(Code::invalid_argument)
+             << end << ": nothing after the sign, expected a recording or a node";
+  }
+  if (call.ends.empty()) return ends;
+  if (!call.source.empty() || !call.model.empty())
+    return Status(Code::invalid_argument)
+           << (call.source.empty() ? "--model" : "--source")
+           << ": for graphs; of a model, in= is the source and the model is named already";
+  if (is_graph(call.graph))
+    return Status(Code::invalid_argument)
+           << call.ends.front() << ": for models, as in `runnel run denoise in=a.wav out=b.wav`; a graph has "
+           << "its own source and sinks";
+  if (ends.in.empty() || ends.out.empty())
+    return Status(Code::invalid_argument)
+           << call.graph << ": " << (ends.in.empty() ? "in=" : "out=")
+           << " is missing; expected in=RECORDING out=RECORDING, or nodes such as in=alsa out=alsa";
+  return ends;
+}
+
+// The graph of a model between them.
+Result<std::string> graph_of_model(const RunCall& call, compiler::FileLoader& loader) {
+  RUNNEL_ASSIGN(const Ends ends, ends_of(call));
+  RUNNEL_ASSIGN(const std::string around, text_between({call.graph, {}, {}}, loader));
+  RUNNEL_ASSIGN(const Model* const model, loader.load(call.graph));
+  // Not every front end says which rate it was made for; at that rate, this node changes nothing.
+  const int rate = model->pipeline() == nullptr ? 0 : model->pipeline()->sample_rate();
+  const std::string at_rate = rate > 0 ? " ! resample rate=" + std::to_string(rate) : std::string();
+  return end_text(ends.in, true) + at_rate + " ! " + around + " ! " + end_text(ends.out, false);
+}
+
 Status run_graph(const RunCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
@@ -72,9 +135,10 @@ Status run_graph(const RunCall& call) {
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   const bool is_file = call.graph.ends_with(".rnlg");
-  RUNNEL_ASSIGN(const std::string replaced, replaced_text(call, is_file));
+  RUNNEL_ASSIGN(const std::string replaced,
+                call.ends.empty() ? replaced_text(call, is_file) : graph_of_model(call, loader));
   // If the new source has another format than the graph was written for, conversions are inserted.
-  options.insert_conversions = !call.source.empty();
+  options.insert_conversions = !call.source.empty() || !call.ends.empty();
   auto built = !replaced.empty() ? pipeline::Graph::build(replaced, options)
                : is_file         ? pipeline::Graph::load(call.graph, options)
                                  : pipeline::Graph::build(call.graph, options);
@@ -94,7 +158,13 @@ Status run_graph(const RunCall& call) {
 
 void add_run(Verb verb, int& exit_code) {
   auto call = std::make_shared<RunCall>();
-  verb.positional("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg").required();
+  verb.positional("GRAPH", call->graph,
+                  "The graph, or a file whose name ends in .rnlg; with in= and out=, a model")
+      .required();
+  verb.positional("ENDS", call->ends,
+                  "Of a model: in=RECORDING out=RECORDING, or nodes instead: in=alsa "
+                  "out=\"pipewire target=speaker\"")
+      .default_str("");
   verb.option("--source", call->source,
               "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
               "required conversions are inserted (default: the graph's own)");
@@ -107,6 +177,11 @@ void add_run(Verb verb, int& exit_code) {
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
+    if (const auto ends = ends_of(*call); !ends.ok()) {
+      fail(ends.status());
+      exit_code = 2;  // a wrong call
+      return;
+    }
     if (const Status status = run_graph(*call); !status.ok()) exit_code = fail(status);
   });
 }

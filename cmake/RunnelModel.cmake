@@ -16,7 +16,7 @@ function(runnel_split_graph file front_end decision)
 endfunction()
 
 # runnel_model(NAME SOURCE FILE GRAPH FILE [LABELS FILE] [TABLE FILE | RECORDINGS FOLDER] [FILES FILE...] [DEPENDS TARGET...]): makes NAME.rnl
-# from SOURCE with the front end and decision of GRAPH and the labels of LABELS, one per line, of the network's outputs: quantized with a calibration TABLE,
+# from SOURCE with the front end and decision of GRAPH and the labels of LABELS, one per line, if its outputs are classes: quantized with a calibration TABLE,
 # quantized with RECORDINGS (which the targets of DEPENDS make), or imported unchanged; in quantized models the axis of frames
 # comes before that of channels. FILES are those that the decision names; they are copied beside the model, as is the card.json beside SOURCE,
 # if there is one. Part of the target runnel_models, which is built by default.

@@ -137,7 +137,9 @@ namespace {
   }
   if (options.on_frames == nullptr) return {};
   for (const runnel_stage stage : {RUNNEL_FEATURES, RUNNEL_OUTPUT}) {
-    const int watched = stage == RUNNEL_FEATURES ? program.features_stage : program.output_stage;
+    const int watched = stage == RUNNEL_FEATURES ? program.features_stage
+                        : program.events         ? program.output_stage
+                                                 : program.stages - 1;
     if (watched < 0) continue;
     auto* tap = place<FrameTap>(node.memory);
     if (tap == nullptr) return pipeline::out_of_memory("the sink");

@@ -42,7 +42,8 @@ typedef struct runnel_node runnel_node;
 
 typedef enum runnel_stage {
   RUNNEL_FEATURES = 0, /* frames of the front end */
-  RUNNEL_OUTPUT = 1    /* output of the model */
+  RUNNEL_OUTPUT = 1    /* output of the model; of a program without decisions, what its last node gives: of a
+                          noise filter the samples, float32 */
 } runnel_stage;
 
 /* Receives `count` frames of `frame_bytes` bytes each, the first one with index `first`. Valid during the

@@ -118,7 +118,7 @@ typedef struct runnel_frames {
 
 /* Returns 1 with frames that were not fetched before, as many as follow each other, else 0. RUNNEL_FEATURES:
  * what the (first) model gets; RUNNEL_OUTPUT: what the (last) model gives, or the last stage of a graph
- * without models and decisions. When more than the setting `frames` wait, the oldest are dropped. */
+ * without decisions. When more than the setting `frames` wait, the oldest are dropped. */
 int runnel_poll_frames(runnel_node* node, runnel_stage stage, runnel_frames* frames);
 
 /* A word or token that a decoder of speech has heard. Times are samples since the start, [begin, end). */

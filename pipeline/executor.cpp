@@ -86,6 +86,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                         .output = source ? Format() : input->format,
                         .max_output = 0,
                         .fix = {}};
+    context.output.beside = 0;
     if (!source) RUNNEL_TRY(check_kind(stage, context.input_label, context.input));
     if (const Status status = stage.node->prepare(context); !status.ok()) {
       // The message of a mismatch already names both ends.

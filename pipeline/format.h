@@ -63,6 +63,10 @@ struct Format {
   std::int32_t exponent = 0;  // integer frames: value = integer * 2^exponent
   bool non_negative = false;
   bool codes = false;  // a front end's own integer codes without a scale; models take them unchanged
+  // Frames: so many first values of each are not for a model. The node infer passes them by it and gives them
+  // before the model's output for the same frame. Set by the node that makes such frames; a node that does
+  // not know of them gives frames without.
+  std::int32_t beside = 0;
   Clock clock;
   std::string_view source;  // name of the recording or device; owned by the source node
   // Time of source sample 0, in nanoseconds on a clock that sources share (since 1970 if they know the date).

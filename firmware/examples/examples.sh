@@ -90,6 +90,14 @@ for kind in machine anomaly; do
   only_on[$kind]="mps2-an386 mps2-an500 mps3-an547"
 done
 
+# Denoise: the bundled noise filter, compiled; what comes out is sound.
+denoise=$build/models/denoise/denoise.rnl
+if [[ -f $denoise ]]; then
+  said=$root/tests/models/commands.wav
+  example denoise "$denoise" "$said" "wav path='$said'" "$(stored "$denoise" "front end")" "$(stored "$denoise" decision)" --step
+  only_on[denoise]="mps2-an500"
+fi
+
 # Commands: the bundled recogniser, compiled, with its words and grammar in flash. The node fits 512 KiB; the image that is observed has
 # 50 KB of test rig more, so mps3-an547 does not link it.
 commands=$build/models/commands/commands.rnl

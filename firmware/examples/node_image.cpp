@@ -4,10 +4,11 @@
 // Only the observed image has keys; the other one is as it would be flashed.
 // RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the
 // program's type. OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames before
-// and after the model. piece=N: samples per push (default: the hop). burst=N: N hops per push, at most 64.
-// late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes, saves,
-// spoils and restores the node. gate=N: activity gate. memory=N, shift=N: N bytes less memory, or an address
-// N bytes off. test=1: only the self-test. Prints resources used; ends with the code of the call that failed.
+// and after the model. Of a program without decisions, as a noise filter is, OUTPUT.output has its samples,
+// in both images. piece=N: samples per push (default: the hop). burst=N: N hops per push, at most 64. late=1:
+// from an interrupt's double buffer that is sometimes served late. save=N: after N pushes, saves, spoils and
+// restores the node. gate=N: activity gate. memory=N, shift=N: N bytes less memory, or an address N bytes
+// off. test=1: only the self-test. Prints resources used; ends with the code of the call that failed.
 #include <cstring>
 
 #include RUNNEL_PROGRAM_HEADER
@@ -21,10 +22,11 @@ namespace {
 using namespace runnel;
 using namespace runnel::firmware;
 
+constexpr bool kSound = RUNNEL_PROGRAM_LABELS == 0;  // no decisions: what comes out is sound
 #ifdef RUNNEL_PROGRAM_OBSERVED
 constexpr std::size_t kMore = RUNNEL_OBSERVE_BYTES;
 #else
-constexpr std::size_t kMore = 0;
+constexpr std::size_t kMore = kSound ? RUNNEL_OBSERVE_BYTES : 0;
 #endif
 alignas(RUNNEL_ALIGNMENT) unsigned char memory[RUNNEL_PROGRAM_MEMORY + kMore];
 #ifdef RUNNEL_PROGRAM_FAST
@@ -96,6 +98,10 @@ bool open_recording(HostFile& file, const char* path) noexcept {
 void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes,
                std::int64_t) noexcept {
   (stage == RUNNEL_FEATURES ? outputs->features : outputs->output).write(frames, count * frame_bytes);
+}
+[[maybe_unused]] void on_sound(void*, runnel_stage stage, const void* frames, std::size_t count,
+                               std::size_t frame_bytes, std::int64_t) noexcept {
+  if (stage == RUNNEL_OUTPUT) outputs->output.write(frames, count * frame_bytes);
 }
 
 [[gnu::noinline]] void tell(runnel_node* node) noexcept {
@@ -216,6 +222,12 @@ int runnel::firmware::image_main() noexcept {
       return fail("cannot write OUTPUT.features or OUTPUT.output");
     options.on_frames = on_frames;
   }
+#ifndef RUNNEL_PROGRAM_OBSERVED
+  if (kSound) {
+    if (!open(files.output, ".output")) return fail("cannot write OUTPUT.output");
+    options.on_frames = on_sound;
+  }
+#endif
   start_clock();
   runnel_node* node = nullptr;
   if (const runnel_code code = runnel_prepare(&RUNNEL_PROGRAM, &options, &node); code != RUNNEL_OK)

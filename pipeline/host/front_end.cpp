@@ -9,7 +9,7 @@
 namespace runnel::pipeline {
 namespace {
 
-// Keeps what it gets.
+// Keeps what it gets for a model, without what passes by that.
 class Gather final : public Node {
  public:
   static const NodeType type;
@@ -18,15 +18,23 @@ class Gather final : public Node {
 
   Status prepare(NodeContext& context) noexcept override {
     format = context.input;
+    all_ = format.frame_bytes();
+    format.channels -= format.beside;
+    format.beside = 0;
     return {};
   }
   Status process(const Block& in, Output&) noexcept override {
     if (to == nullptr) return {};
     to->frames += in.count;
-    const std::size_t bytes = static_cast<std::size_t>(in.count) * format.frame_bytes();
-    to->data.insert(to->data.end(), in.data, in.data + bytes);
+    const std::size_t own = format.frame_bytes();
+    for (const std::byte *frame = in.data, *const end = frame + static_cast<std::size_t>(in.count) * all_;
+         frame != end; frame += all_)
+      to->data.insert(to->data.end(), frame + (all_ - own), frame + all_);
     return {};
   }
+
+ private:
+  std::size_t all_ = 0;  // bytes of a frame
 };
 
 const NodeType Gather::type = {.name = "gather",

@@ -21,7 +21,8 @@ struct FrontEnd {
   // presets do not affect it.
   std::string text;
   std::int64_t sample_rate = 0;  // of its input, in Hz
-  Format frames;                 // of its output: type, values per frame, clock
+  // Of its output: type, values per frame for a model (without those that pass by it), clock.
+  Format frames;
 };
 
 // `sample_rate`: of the input; 0: as the first node requires (sample_frequency), or 16000 if it takes any
@@ -30,7 +31,8 @@ struct FrontEnd {
 Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_rate = 0,
                                    const GraphOptions& options = {});
 
-// The features of one recording: [frames, values] in the type and with the scale of `format`, dense.
+// The features of one recording for a model: [frames, values] in the type and with the scale of `format`,
+// dense.
 struct FrontEndFrames {
   Format format;
   std::int64_t frames = 0;

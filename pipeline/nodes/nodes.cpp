@@ -28,6 +28,7 @@
 #include "pipeline/nodes/spectrum/spectral_rolloff.h"
 #include "pipeline/nodes/spectrum/stack.h"
 #include "pipeline/nodes/stft/inverse_stft.h"
+#include "pipeline/nodes/stft/log_power.h"
 #include "pipeline/nodes/stft/mask.h"
 #include "pipeline/nodes/stft/stft.h"
 
@@ -58,6 +59,7 @@ constexpr DeviceNode kRows[] = {
     node<Levels>("Levels", "pipeline/nodes/sensor/levels.h"),
     node<Stft>("Stft", "pipeline/nodes/stft/stft.h"),
     node<InverseStft>("InverseStft", "pipeline/nodes/stft/inverse_stft.h"),
+    node<LogPower>("LogPower", "pipeline/nodes/stft/log_power.h"),
     node<Mask>("Mask", "pipeline/nodes/stft/mask.h"),
     node<Deltas>("Deltas", "pipeline/nodes/spectrum/deltas.h"),
     node<Stack>("Stack", "pipeline/nodes/spectrum/stack.h"),

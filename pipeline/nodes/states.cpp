@@ -25,6 +25,7 @@
 #include "pipeline/nodes/spectrum/spectral_rolloff.h"
 #include "pipeline/nodes/spectrum/stack.h"
 #include "pipeline/nodes/stft/inverse_stft.h"
+#include "pipeline/nodes/stft/log_power.h"
 #include "pipeline/nodes/stft/mask.h"
 #include "pipeline/nodes/stft/stft.h"
 
@@ -32,33 +33,21 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr NodeState kStates[] = {
-    stateless_node<Downmix>(),
-    saved_node<Resample>(),
-    stateless_node<Gain>(),
-    saved_node<HighPass>(),
+    stateless_node<Downmix>(),  saved_node<Resample>(),
+    stateless_node<Gain>(),     saved_node<HighPass>(),
     saved_node<Preemphasis>(),
     stateless_node<Dither>(),  // its noise follows from the index of a sample
-    saved_node<Fbank>(),
-    saved_node<Microfrontend>(),
-    saved_node<Levels>(),
-    saved_node<Stft>(),
-    saved_node<InverseStft>(),
-    stateless_node<Mask>(),
-    saved_node<Deltas>(),
-    saved_node<Stack>(),
-    stateless_node<SpectralCentroid>(),
-    saved_node<SpectralFlux>(),
-    stateless_node<SpectralRolloff>(),
-    saved_node<Framing>(),
-    saved_node<Statistics>(),
-    saved_node<Cmvn>(),
-    {&Join::type, nullptr, "reads streams of its own, one for each input"},
-    saved_node<Infer>(),
-    stateless_node<Distance>(),
-    saved_node<Detect>(),
-    saved_node<Ctc>(),
-    saved_node<Transducer>(),
-    stateless_node<Null>(),
+    saved_node<Fbank>(),        saved_node<Microfrontend>(),
+    saved_node<Levels>(),       saved_node<Stft>(),
+    saved_node<InverseStft>(),  stateless_node<LogPower>(),
+    stateless_node<Mask>(),     saved_node<Deltas>(),
+    saved_node<Stack>(),        stateless_node<SpectralCentroid>(),
+    saved_node<SpectralFlux>(), stateless_node<SpectralRolloff>(),
+    saved_node<Framing>(),      saved_node<Statistics>(),
+    saved_node<Cmvn>(),         {&Join::type, nullptr, "reads streams of its own, one for each input"},
+    saved_node<Infer>(),        stateless_node<Distance>(),
+    saved_node<Detect>(),       saved_node<Ctc>(),
+    saved_node<Transducer>(),   stateless_node<Null>(),
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ Status compile_node(const Model& model, const std::vector<pipeline::NodeText>& c
     if (member.name == "chunk") options.chunk = std::atoll(member.value.c_str());
     if (member.name == "dequantize") options.dequantize = member.value == "true";
   }
+  if (dry.features.beside > 0) options.dequantize = true;  // as the interpreting node
   options.given = dry.features.dtype;
   options.given_exponent = dry.features.exponent;
   if (model.pipeline() != nullptr && model.pipeline()->labels() != nullptr) {

@@ -26,13 +26,16 @@ DryNodes* in_use = nullptr;
 class DryCompiled : public pipeline::Node {
  public:
   Status prepare(pipeline::NodeContext& context) noexcept override {
-    RUNNEL_ASSIGN(const Session session, pipeline::ModelStream::make_session(context, *in_use->compiled));
     const Placement& out = in_use->compiled->placement(in_use->output);
     pipeline::ModelStreamShape shape;
     shape.out_frames = out.frames;
     shape.up = out.up;
     shape.down = out.down;
-    stream_.start(context, session, shape, {}, {});
+    const auto& outputs = in_use->compiled->tables().outputs;
+    while (outputs[static_cast<std::size_t>(shape.position)] != in_use->output) ++shape.position;
+    RUNNEL_TRY(pipeline::pass_by(context, *in_use->compiled, shape, in_use->compiled->block(), passed_));
+    RUNNEL_ASSIGN(const Session session, pipeline::ModelStream::make_session(context, *in_use->compiled));
+    stream_.start(context, session, shape, {}, {}, &passed_);
     context.output = in_use->gives;
     return {};
   }
@@ -46,6 +49,7 @@ class DryCompiled : public pipeline::Node {
  private:
   [[maybe_unused]] const void* model_ = nullptr;  // a pointer as in RomInfer
   pipeline::ModelStream stream_;
+  pipeline::PassedFrames passed_;
 };
 
 // The same for Timed<RomInfer>.

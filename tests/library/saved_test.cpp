@@ -144,6 +144,7 @@ std::vector<std::string> graphs(const std::string& folder) {
       "stft ! spectral_centroid",
       "stft ! spectral_rolloff",
       "fbank ! distance half=50",
+      "stft n_fft=340 hop_length=85 ! log_power ! mask ! istft n_fft=340 hop_length=85",
       "stft n_fft=340 hop_length=85 ! mask ! istft n_fft=226 hop_length=56",
       "framing window=400 hop=500 ! statistics window=7 hop=3",
       "stft pairs=yes ! istft pairs=yes"};

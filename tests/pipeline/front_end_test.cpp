@@ -88,5 +88,25 @@ TEST(FrontEnd, RunsARecordingAsTheGraphDoes) {
   EXPECT_FALSE(run_front_end(text, folder / "missing.wav").ok());
 }
 
+// What passes by a model is not among the values that it gets.
+TEST(FrontEnd, LeavesOutWhatPassesByTheModel) {
+  const fs::path folder = fs::path(testing::TempDir()) / "front_end_beside_test";
+  fs::create_directories(folder);
+  const fs::path wav = folder / "tone.wav";
+  test::write_recording(wav, test::make_samples(4000));
+  const std::string text = "stft n_fft=64 hop_length=32 ! log_power";
+  const auto with = run_front_end(text, wav), without = run_front_end(text + " keep=false", wav);
+  ASSERT_TRUE(with.ok()) << with.status().text();
+  ASSERT_TRUE(without.ok()) << without.status().text();
+  EXPECT_EQ(with->format.channels, 33);
+  EXPECT_EQ(with->frames, without->frames);
+  EXPECT_FALSE(with->data.empty());
+  EXPECT_EQ(with->data, without->data);
+  const auto resolved = resolve_front_end(text);
+  ASSERT_TRUE(resolved.ok()) << resolved.status().text();
+  EXPECT_EQ(resolved->frames.channels, 33);
+  EXPECT_NE(resolved->text.find("keep=true"), std::string::npos) << resolved->text;
+}
+
 }  // namespace
 }  // namespace runnel::pipeline

@@ -87,7 +87,8 @@ ModelStreamShape Infer::shape_of(const Model& loaded, const NodeContext& context
   const Placement& out = prepared_->placement(to);
   ModelStreamShape shape;
   shape.position = position_;
-  shape.in_bytes = context.input.frame_bytes();
+  shape.in_bytes =
+      static_cast<std::size_t>(context.input.channels - context.input.beside) * size_of(context.input.dtype);
   shape.out = FrameLayout::of(prepared_->shape(to), out.time_axis, loaded.tensor(to).dtype);
   shape.out_values = static_cast<std::int64_t>(out.frame_bytes / size_of(loaded.tensor(to).dtype));
   shape.out_bytes = static_cast<std::size_t>(shape.out_values) * size_of(context.output.dtype);
@@ -109,11 +110,11 @@ PrepareOptions Infer::stream_options(const NodeContext& context, std::int64_t fr
   return options;
 }
 
-void Infer::start_like(NodeContext& context, const Session& session, ModelStream& to) const noexcept {
+void Infer::start_like(NodeContext& context, const Session& session, ModelStream& to) noexcept {
   ModelStreamShape shape = shape_;
   shape.out_frames = session.prepared().placement(output_tensor()).frames;
   const std::int64_t most = context.max_output;  // that of the smaller blocks
-  to.start(context, session, shape, input_.converter(), output_values_.converter());
+  to.start(context, session, shape, input_.converter(), output_values_.converter(), &passed_);
   context.max_output = most;
 }
 
@@ -135,12 +136,14 @@ Status Infer::prepare_stream(NodeContext& context, const Model& loaded) noexcept
     return Status(Code::unsupported) << "output " << name_of_tensor(loaded, to).view() << " of " << model
                                      << " is not a stream";
   }
-  RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize));
+  // What passes by the model is float32, and so are the frames of both.
+  RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize || context.input.beside > 0));
   shape_ = shape_of(loaded, context, to);
   shape_.in = FrameLayout::of(prepared_->shape(from), in.time_axis, loaded.tensor(from).dtype);
   shape_.in_values = in_values;
+  RUNNEL_TRY(pass_by(context, *prepared_, shape_, std::max(prepared_->block(), larger), passed_));
   RUNNEL_ASSIGN(const Session session, make_session(context));
-  stream_.start(context, session, shape_, input_.converter(), output_values_.converter());
+  stream_.start(context, session, shape_, input_.converter(), output_values_.converter(), &passed_);
   return {};
 }
 
@@ -148,6 +151,12 @@ Status Infer::prepare_stepped(NodeContext& context, const Model& loaded, const M
   if (chunk != 0) {
     return Status(Code::invalid_argument) << "chunk=" << chunk << ": the model " << model << " is of usage "
                                           << runnel::name_of(usage.kind) << ", only streams have chunks";
+  }
+  if (context.input.beside > 0) {
+    return Status(Code::unsupported) << "the first " << context.input.beside << " values of the frames of "
+                                     << context.input_label << " pass by the model, and " << model
+                                     << " is of usage " << runnel::name_of(usage.kind)
+                                     << ": expected a model that is streamed";
   }
   const int from = loaded.inputs()[static_cast<std::size_t>(usage.input)],
             to = loaded.outputs()[static_cast<std::size_t>(position_)];
@@ -177,12 +186,12 @@ Status Infer::prepare_stepped(NodeContext& context, const Model& loaded, const M
 Status Infer::prepare(NodeContext& context) noexcept {
   if (context.models == nullptr) return Status(Code::unsupported, "this program cannot load models");
   RUNNEL_ASSIGN(const Model* loaded, context.models->load(model));
-  auto usage = usage_of(*loaded, context.input.channels);
+  auto usage = usage_of(*loaded, context.input.channels - context.input.beside);
   if (!usage.ok()) return usage.status().at(model);
   RUNNEL_TRY(choose_output(*loaded, *usage));
   RUNNEL_TRY(usage->stepped() ? prepare_stepped(context, *loaded, *usage) : prepare_stream(context, *loaded));
   context.output.kind = Kind::frames;
-  context.output.channels = static_cast<std::int32_t>(shape_.out_values);
+  context.output.channels = context.input.beside + static_cast<std::int32_t>(shape_.out_values);
   return give_labels(context, *loaded);
 }
 

@@ -69,11 +69,11 @@ class Infer : public Node {
   [[nodiscard]] static PrepareOptions stream_options(const NodeContext& context, std::int64_t frames,
                                                      std::int64_t least, std::int64_t most) noexcept;
   // Makes `to` a stream as stream(), over `session`, whose blocks have another size.
-  void start_like(NodeContext& context, const Session& session, ModelStream& to) const noexcept;
+  void start_like(NodeContext& context, const Session& session, ModelStream& to) noexcept;
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
   // Bytes of an input frame.
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes; }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes + passed_.bytes(); }
   // The layout of frames of a model that runs as a stream.
   [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
 
@@ -96,6 +96,7 @@ class Infer : public Node {
 
   const Prepared* prepared_ = nullptr;
   ModelStream stream_;  // stream
+  PassedFrames passed_;
   std::optional<SteppedSession> stepped_;
   InputValues input_;
   OutputValues output_values_;

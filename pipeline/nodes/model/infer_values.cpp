@@ -49,10 +49,11 @@ Status InputValues::prepare(const NodeContext& context, const Model& model, std:
   given_ = given.dtype;
   Text input;
   input << "input " << name_of_tensor(model, tensor).view() << " of " << path;
-  if (given.channels != values) {
-    return Status(Code::mismatch) << context.input_label << " gives " << given.channels
-                                  << (given.channels == 1 ? " value" : " values") << " per frame, "
-                                  << input.view() << " takes " << values;
+  const std::int32_t offered = given.channels - given.beside;
+  if (offered != values) {
+    return Status(Code::mismatch) << context.input_label << " gives " << offered
+                                  << (offered == 1 ? " value" : " values") << " per frame, " << input.view()
+                                  << " takes " << values;
   }
   if (given_ == tensor_.dtype) {
     const bool same_scale = given_ == DType::float32 || given.codes ||

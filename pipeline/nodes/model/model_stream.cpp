@@ -11,7 +11,7 @@ namespace {
 
 // What precedes the saved bytes of a session.
 struct SavedCounters {
-  std::int64_t skip = 0, grid = 0, pending = 0;
+  std::int64_t skip = 0, grid = 0, pending = 0, stored = 0;
   std::uint8_t heard = 0, ended = 0, zeros[6] = {};
   std::uint64_t crc32c = 0;  // of what comes before it, and of the frames that wait
 };
@@ -29,11 +29,12 @@ Result<Session> ModelStream::make_session(NodeContext& context, const Prepared& 
 }
 
 void ModelStream::start(NodeContext& context, const Session& session, const ModelStreamShape& shape,
-                        ValueConverter in, ValueConverter out) noexcept {
+                        ValueConverter in, ValueConverter out, PassedFrames* passed) noexcept {
   session_ = session;
   shape_ = shape;
   in_ = in;
   out_ = out;
+  passed_ = passed != nullptr && passed->bytes() > 0 ? passed : nullptr;
   // A frame keeps the span of the input frame at its position: the context of a model is not part of an
   // event's span.
   context.output.clock = context.input.clock.every(shape.up, shape.down);
@@ -51,21 +52,35 @@ std::int64_t ModelStream::reset(std::int64_t first) noexcept {
   session_.reset();
   pending_ = 0;
   heard_ = ended_ = false;
+  if (passed_ != nullptr) passed_->reset();
   return grid_ = first_on_grid(shape_, first, skip_);
 }
 
 // A frame of the pipeline is dense; in the model, dimensions
-// may precede time (channels first), and a frame is then spread over that many rows.
-void ModelStream::store(const std::byte* frames, std::int64_t count) noexcept {
+// may precede time (channels first), and a frame is then spread over that many rows. `place`: of the first
+// frame in the block.
+void ModelStream::convert(const std::byte* frames, std::int64_t count, std::int64_t place) noexcept {
   std::byte* block = session_.input(0).data();
   const auto outer = static_cast<std::int64_t>(shape_.in.outer);
   const std::int64_t runs = outer == 1 ? 1 : count * outer;
   const std::int64_t values = outer == 1 ? count * shape_.in_values : shape_.in_values / outer;
   const std::size_t value_bytes = shape_.in_bytes / static_cast<std::size_t>(shape_.in_values);
   for (std::int64_t i = 0; i < runs; ++i) {
-    const std::int64_t place = (i % outer) * session_.prepared().block() + pending_ + i / outer;
+    const std::int64_t at = (i % outer) * session_.prepared().block() + place + i / outer;
     in_.run(in_.self, frames + static_cast<std::size_t>(i * values) * value_bytes, values,
-            block + static_cast<std::size_t>(place) * shape_.in.inner_bytes);
+            block + static_cast<std::size_t>(at) * shape_.in.inner_bytes);
+  }
+}
+
+void ModelStream::store(const std::byte* frames, std::int64_t count) noexcept {
+  if (passed_ == nullptr) {
+    convert(frames, count, pending_);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      passed_->store(frames);
+      convert(frames + passed_->bytes(), 1, pending_ + i);
+      frames += passed_->bytes() + shape_.in_bytes;
+    }
   }
   pending_ += count;
   heard_ = true;
@@ -79,8 +94,39 @@ void ModelStream::run(Output& out) noexcept {
 void ModelStream::collect(Output& out) noexcept {
   pending_ = 0;
   OutputFrames frames = session_.output(shape_.position);
-  frames.first += grid_;
-  copy_out(shape_, out_, frames, out);
+  if (passed_ == nullptr) {
+    frames.first += grid_;
+    copy_out(shape_, out_, frames, out);
+    return;
+  }
+  if (frames.count > 0 && out.count == 0) out.first = frames.first + grid_;
+  const std::size_t bytes = passed_->bytes() + shape_.out_bytes;
+  for (std::int64_t i = 0; i < frames.count; ++i) {
+    std::byte* const to = out.data + static_cast<std::size_t>(out.count + i) * bytes;
+    std::memcpy(to, passed_->part(frames.first + i), passed_->bytes());
+    OutputFrames one = frames;
+    one.offset = frames.offset + i;
+    one.count = 1;
+    Output single;
+    single.data = to + passed_->bytes();
+    single.capacity = 1;
+    copy_out(shape_, out_, one, single);
+  }
+  out.count += frames.count;
+}
+
+Status pass_by(const NodeContext& context, const Prepared& prepared, const ModelStreamShape& shape,
+               std::int64_t largest_block, PassedFrames& passed) noexcept {
+  const std::int32_t values = context.input.beside;
+  if (values == 0) return {};
+  if (shape.up != shape.down) {
+    return Status(Code::unsupported) << "the first " << values << " values of the frames of "
+                                     << context.input_label
+                                     << " pass by the model, which has another frame rate: expected one "
+                                        "frame of output for each of the input";
+  }
+  const int tensor = prepared.tables().outputs[static_cast<std::size_t>(shape.position)];
+  return passed.prepare(context.memory, values, prepared.placement(tensor).delay + largest_block);
 }
 
 void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
@@ -111,7 +157,9 @@ void ModelStream::process(const Block& in, Output& out) noexcept {
   const std::int64_t block = session_.prepared().block();
   while (done < in.count) {
     const std::int64_t count = std::min(block - pending_, in.count - done);
-    store(in.data + static_cast<std::size_t>(done) * shape_.in_bytes, count);
+    store(in.data + static_cast<std::size_t>(done) *
+                        (shape_.in_bytes + (passed_ == nullptr ? 0 : passed_->bytes())),
+          count);
     done += count;
     if (pending_ == block) run(out);
   }
@@ -131,9 +179,13 @@ void ModelStream::flush(Output& out) noexcept {
 
 // Frames that wait are in the input of the session, which is not part of its state where it lies in the
 // arena.
-std::size_t ModelStream::saved_bytes() const noexcept {
+std::size_t ModelStream::waiting_bytes() const noexcept {
   const Prepared& prepared = session_.prepared();
-  return sizeof(SavedCounters) + prepared.placement(prepared.tables().inputs[0]).bytes +
+  return prepared.placement(prepared.tables().inputs[0]).bytes;
+}
+
+std::size_t ModelStream::saved_bytes() const noexcept {
+  return sizeof(SavedCounters) + waiting_bytes() + (passed_ == nullptr ? 0 : passed_->saved_bytes()) +
          session_.saved_bytes();
 }
 
@@ -160,6 +212,10 @@ Status ModelStream::save(std::span<std::byte> to) noexcept {
   std::memset(frames, 0, waiting);
   // Asking for the input would begin a block, whose size is not known yet.
   if (pending_ > 0) copy_waiting(session_.input(0).data(), frames);
+  if (passed_ != nullptr) {
+    counters.stored = passed_->stored();
+    passed_->save(frames + waiting_bytes());
+  }
   counters.crc32c = crc32c(std::as_bytes(std::span(&counters, 1)).first(offsetof(SavedCounters, crc32c)),
                            crc32c({frames, waiting}));
   std::memcpy(to.data(), &counters, sizeof(counters));
@@ -179,13 +235,14 @@ Status ModelStream::restore(std::span<const std::byte> from) noexcept {
   if (counters.crc32c != sum)
     return Status(Code::invalid_data, "the saved stream is damaged: its checksum does not match");
   if (counters.skip < 0 || counters.pending < 0 || counters.pending >= session_.prepared().block() ||
-      counters.grid < 0)
+      counters.grid < 0 || counters.stored < counters.pending * (passed_ == nullptr ? 0 : 1))
     return Status(Code::invalid_data, "the saved stream has impossible counters");
   RUNNEL_TRY(session_.restore(from.subspan(sizeof(counters) + bytes)));
   skip_ = counters.skip;
   grid_ = counters.grid;
   pending_ = counters.pending;
   if (pending_ > 0) copy_waiting(frames.data(), session_.input(0).data());
+  if (passed_ != nullptr) passed_->restore(counters.stored, frames.data() + waiting_bytes());
   heard_ = counters.heard != 0;
   ended_ = counters.ended != 0;
   return {};

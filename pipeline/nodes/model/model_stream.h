@@ -8,6 +8,7 @@
 #include "inference/session.h"
 #include "pipeline/block.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/model/passed_frames.h"
 
 namespace runnel::pipeline {
 
@@ -21,7 +22,7 @@ struct ValueConverter {
 struct ModelStreamShape {
   FrameLayout in, out;                         // of the tensors
   std::int64_t in_values = 0, out_values = 0;  // per frame
-  std::size_t in_bytes = 0, out_bytes = 0;     // per frame, in the pipeline
+  std::size_t in_bytes = 0, out_bytes = 0;     // per frame, in the pipeline, without what passes by the model
   std::int64_t out_frames = 0;                 // of the output's block
   std::int64_t up = 1, down = 1;               // output frames per input frames
   int position = 0;                            // of the output
@@ -32,9 +33,10 @@ class ModelStream {
   // Makes its own session, with workspace and state in the memories that `prepared` specifies. Error:
   // out_of_memory.
   static Result<Session> make_session(NodeContext& context, const Prepared& prepared) noexcept;
-  // Sets clock and max_output of `context`.
+  // Sets clock and max_output of `context`. `passed`: prepared, outlives this; used if something passes by
+  // the model, whose output then has as many frames as its input.
   void start(NodeContext& context, const Session& session, const ModelStreamShape& shape, ValueConverter in,
-             ValueConverter out) noexcept;
+             ValueConverter out, PassedFrames* passed = nullptr) noexcept;
   // As in Node.
   std::int64_t reset(std::int64_t first) noexcept;
   void process(const Block& in, Output& out) noexcept;
@@ -74,19 +76,26 @@ class ModelStream {
   void run(Output& out) noexcept;
   // From one block of the input to another: the frames that wait.
   void copy_waiting(const std::byte* from, std::byte* to) const noexcept;
+  [[nodiscard]] std::size_t waiting_bytes() const noexcept;
+  void convert(const std::byte* frames, std::int64_t count, std::int64_t place) noexcept;
 
   Session session_;
   ModelStreamShape shape_;
   ValueConverter in_, out_;
-  std::int64_t skip_ = 0;     // input frames left to drop
-  std::int64_t grid_ = 0;     // index of the output frame that the session numbers 0
-  std::int64_t pending_ = 0;  // frames in the session's input, waiting for a full block
+  PassedFrames* passed_ = nullptr;  // null: nothing passes by the model
+  std::int64_t skip_ = 0;           // input frames left to drop
+  std::int64_t grid_ = 0;           // index of the output frame that the session numbers 0
+  std::int64_t pending_ = 0;        // frames in the session's input, waiting for a full block
   bool heard_ = false, ended_ = false;
 };
 
 // Appends the frames of a run, whose block is `frames.block`, to `out`.
 void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
               Output& out) noexcept;
+// What a node that runs a model in a stream lets pass by it, of float32 frames. Errors: unsupported for a
+// model whose output has another rate; out_of_memory.
+Status pass_by(const NodeContext& context, const Prepared& prepared, const ModelStreamShape& shape,
+               std::int64_t largest_block, PassedFrames& passed) noexcept;
 // The first output frame at or after input frame `first`; `skip`: input frames before it.
 std::int64_t first_on_grid(const ModelStreamShape& shape, std::int64_t first, std::int64_t& skip) noexcept;
 

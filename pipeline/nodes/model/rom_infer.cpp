@@ -21,7 +21,7 @@ const CompiledModel& of(const void* self) noexcept { return *static_cast<const C
   }
   const Format& given = context.input;
   const bool integers = m.given != DType::float32;
-  if (given.dtype != m.given || given.channels != m.shape.in_values ||
+  if (given.dtype != m.given || given.channels - given.beside != m.shape.in_values ||
       (integers && !given.codes && given.exponent != m.given_exponent)) {
     return Status(Code::mismatch) << context.input_label
                                   << " gives other frames than this model was compiled for: expected "
@@ -69,13 +69,14 @@ void dequantize_int16(const void* self, const std::byte* from, std::int64_t valu
 Status RomInfer::prepare(NodeContext& context) noexcept {
   const CompiledModel& m = *model;
   RUNNEL_TRY(check(m, context));
+  RUNNEL_TRY(pass_by(context, m.prepared, m.shape, m.prepared.block(), passed_));
   RUNNEL_ASSIGN(const Session session, ModelStream::make_session(context, m.prepared));
-  stream_.start(context, session, m.shape, m.input, m.output);
+  stream_.start(context, session, m.shape, m.input, m.output, &passed_);
   context.output.kind = Kind::frames;
   context.output.dtype = m.gives;
   context.output.exponent = m.gives == DType::float32 ? 0 : m.out_exponent;
   context.output.codes = false;
-  context.output.channels = static_cast<std::int32_t>(m.shape.out_values);
+  context.output.channels = context.input.beside + static_cast<std::int32_t>(m.shape.out_values);
   context.output.labels = m.labels;
   return {};
 }

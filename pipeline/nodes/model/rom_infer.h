@@ -62,10 +62,11 @@ class RomInfer : public Node {
   // For nodes that run the model in their own way.
   [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
   [[nodiscard]] const Prepared& prepared() const noexcept { return model->prepared; }
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return model->shape.in_bytes; }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return model->shape.in_bytes + passed_.bytes(); }
 
  private:
   ModelStream stream_;
+  PassedFrames passed_;
 };
 
 }  // namespace runnel::pipeline

@@ -1,0 +1,183 @@
+"""Tests of the noise filter's training, and of the measures of the kit. usage: denoise_test.py FOLDER_OF_TRAINING; exit code 77: a package is
+missing, nothing was tested."""
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+
+TRAINING = Path(sys.argv.pop(1) if len(sys.argv) > 1 else 'training').resolve()
+sys.path.insert(0, str(TRAINING / 'denoise'))
+sys.path.append(str(TRAINING / 'kit'))
+try:
+    import numpy as np
+    import scipy  # noqa: F401
+    import torch
+except ImportError as missing:
+    print(f'SKIPPED: {missing}; the training needs python3-numpy, python3-scipy and python3-torch', file=sys.stderr)
+    sys.exit(77)
+
+import audio
+import features
+import stoi
+import train
+from model import Denoise, folded
+
+torch.set_num_threads(1)
+
+
+def speech_like(seconds, rate, seed=1):
+    """Harmonics that come and go, with pauses."""
+    random, t = np.random.default_rng(seed), np.arange(int(seconds * rate)) / rate
+    x = sum(np.sin(2 * np.pi * 140 * k * t + k) / k for k in range(1, 25))
+    gate = np.clip(np.interp(t, np.arange(0, seconds + 0.1, 0.1), random.uniform(-0.6, 1, int(seconds * 10) + 2)[:len(np.arange(0, seconds + 0.1, 0.1))]), 0, 1)
+    return 0.1 * x * gate + 1e-5 * random.standard_normal(len(t))
+
+
+def stoi_by_loops(clean, found):
+    """The equations of the paper (Taal et al. 2011), section II, one by one, at 10 kHz."""
+    window = np.array([0.5 - 0.5 * np.cos(2 * np.pi * (i + 1) / 257) for i in range(256)])
+    starts = range(0, len(clean) - 255, 128)
+    loud = [np.sqrt(sum((clean[s:s + 256] * window) ** 2)) for s in starts]
+    kept = [s for s, e in zip(starts, loud) if 20 * np.log10(e / max(loud)) > -40]
+    x, y = np.zeros(128 * (len(kept) + 1)), np.zeros(128 * (len(kept) + 1))
+    for i, s in enumerate(kept):
+        x[128 * i:128 * i + 256] += clean[s:s + 256] * window
+        y[128 * i:128 * i + 256] += found[s:s + 256] * window
+
+    def bands(signal):
+        rows = []
+        for s in range(0, len(signal) - 255, 128):
+            power, row = np.abs(np.fft.fft(signal[s:s + 256] * window, 512)[:257]) ** 2, []
+            for j in range(15):
+                centre = 150 * 2 ** (j / 3)
+                nearest = [min(range(257), key=lambda k, f=centre * 2 ** e: abs(k * 10000 / 512 - f)) for e in (-1 / 6, 1 / 6)]
+                row.append(np.sqrt(sum(power[nearest[0]:nearest[1]])))  # equation 1
+            rows.append(row)
+        return np.array(rows)
+    x, y, d = bands(x), bands(y), []
+    for m in range(29, len(x)):
+        for j in range(15):
+            a, b = x[m - 29:m + 1, j], y[m - 29:m + 1, j]
+            b = np.minimum(np.linalg.norm(a) / np.linalg.norm(b) * b, (1 + 10 ** (15 / 20)) * a)  # equation 3
+            d.append(np.dot(a - a.mean(), b - b.mean()) / np.linalg.norm(a - a.mean()) / np.linalg.norm(b - b.mean()))  # equation 5
+    return np.mean(d)  # equation 6
+
+
+class Measures(unittest.TestCase):
+    def test_stoi_is_that_of_the_equations(self):
+        clean = speech_like(1.5, 10000)
+        for noise in (0.003, 0.03, 0.3):
+            found = clean + noise * np.random.default_rng(2).standard_normal(len(clean))
+            self.assertAlmostEqual(stoi.stoi(clean, found, 10000), stoi_by_loops(clean, found), delta=1e-9)
+
+    def test_stoi_falls_with_noise_and_does_not_mind_gain(self):
+        clean = speech_like(2, 16000)
+        noise = np.random.default_rng(3).standard_normal(len(clean))
+        scores = [stoi.stoi(clean, clean + g * noise) for g in (0, 0.01, 0.1, 1)]
+        self.assertAlmostEqual(scores[0], 1, delta=1e-6)
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertLess(scores[-1], 0.5)
+        self.assertAlmostEqual(stoi.stoi(clean, 0.1 * (clean + 0.1 * noise)), scores[2], delta=1e-9)
+
+    def test_what_is_too_short_or_unequal_has_no_stoi(self):
+        self.assertIsNone(stoi.stoi(speech_like(0.3, 16000), speech_like(0.3, 16000)))
+        with self.assertRaisesRegex(ValueError, '100 and 99 samples'):
+            stoi.stoi(np.ones(100), np.ones(99))
+
+    def test_si_sdr_of_a_known_ratio(self):
+        t = np.arange(16000)
+        clean, rest = np.sin(2 * np.pi * t / 100), np.sin(2 * np.pi * t / 80)
+        for decibels in (-10, 0, 25):
+            found = 0.2 * (clean + 10 ** (-decibels / 20) * rest) + 0.5
+            self.assertAlmostEqual(stoi.si_sdr(clean, found), decibels, delta=1e-6)
+
+
+class Network(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(3)
+        self.net = Denoise(9, 6, 3, [1, 2, 4])
+        for part in self.net.modules():
+            if isinstance(part, torch.nn.BatchNorm1d):
+                part.running_mean.normal_()
+                part.running_var.uniform_(0.5, 2)
+        self.net.mean.normal_()
+        self.net.deviation.uniform_(0.5, 2)
+        self.net.eval()
+        self.x = torch.randn(2, 40, 9)
+
+    def test_it_does_not_look_ahead(self):
+        other = self.x.clone()
+        other[:, 25:] += 1
+        with torch.no_grad():
+            a, b = self.net(self.x), self.net(other)
+        self.assertTrue(torch.equal(a[:, :, :25], b[:, :, :25]))
+        self.assertFalse(torch.equal(a[:, :, 25:], b[:, :, 25:]))
+
+    def test_the_folded_convolutions_are_the_network(self):
+        parts = {k: (torch.from_numpy(w), torch.from_numpy(b), d) for k, (w, b, d) in folded(self.net).items()}
+
+        def conv(name, x):
+            w, b, d = parts[name]
+            return torch.nn.functional.conv1d(torch.nn.functional.pad(x, ((w.shape[2] - 1) * d, 0)), w, b, dilation=d, groups=len(w) if w.shape[1] == 1 else 1)
+        with torch.no_grad():
+            x = torch.relu(conv('stem', self.x.transpose(1, 2)))
+            for i in range(3):
+                x = x + torch.relu(conv(f'block{i}.pointwise', conv(f'block{i}.depthwise', x)))
+            found = torch.sigmoid(conv('head', x))
+            self.assertLess((found - self.net(self.x).transpose(0, 1)).abs().max(), 1e-5)
+
+
+class FrontEnd(unittest.TestCase):
+    def test_training_sees_what_the_program_gives(self):
+        with open(TRAINING / 'denoise/denoise.toml', 'rb') as f:
+            made = tomllib.load(f)
+        settings = 'n_fft=320 hop_length=160 window_type=sqrt_hann pad_mode=zero'
+        graph = (TRAINING.parent / 'models/denoise/denoise.rnlg').read_text(encoding='utf-8')
+        self.assertEqual(graph.count(settings), 2)
+        x = np.round(speech_like(1, 16000) * 32768) / 32768
+        with tempfile.TemporaryDirectory() as folder:
+            audio.write(f'{folder}/a.wav', x)
+
+            def frames(nodes):
+                subprocess.run([features.program(), 'run', f'wav path={folder}/a.wav ! {nodes} ! npy path={folder}/a.npy'], check=True, stdout=subprocess.DEVNULL)
+                return np.load(f'{folder}/a.npy')
+            powers = frames(f'stft {settings} ! log_power keep=false')
+            same = frames(f'stft {settings} ! istft {settings}').ravel()
+        spectrum = train.spectra(torch.from_numpy(x.astype(np.float32))[None], made['front_end'])
+        expected = train.features(spectrum, made['front_end'])[0].numpy()
+        self.assertEqual(powers.shape, expected.shape)
+        self.assertLess(np.abs(np.exp(powers) - np.exp(expected)).max(), 1e-3)
+        self.assertLess(np.median(np.abs(powers - expected)), 1e-3)
+        self.assertLess(np.abs(same - x[:len(same)]).max(), 1e-6)
+        again = train.samples(spectrum, made['front_end'], len(same))[0].numpy()
+        self.assertLess(np.abs(again - same).max(), 1e-5)
+
+
+class HeldOut(unittest.TestCase):
+    def test_it_is_what_the_voice_detector_holds_out(self):
+        made = []
+        for name in ('vad', 'denoise'):
+            with open(TRAINING / name / f'{name}.toml', 'rb') as f:
+                made.append(tomllib.load(f))
+        self.assertEqual(made[0]['noise'], made[1]['noise'])
+        self.assertEqual(made[0]['speech'], made[1]['speech'])
+        self.assertEqual(made[0]['held_out'], made[1]['held_out'])
+
+
+class Loss(unittest.TestCase):
+    def test_the_right_factors_have_the_least(self):
+        with open(TRAINING / 'denoise/denoise.toml', 'rb') as f:
+            options = tomllib.load(f)['training']
+        random = torch.Generator().manual_seed(4)
+        clean = torch.complex(torch.randn(1, 20, 9, generator=random), torch.randn(1, 20, 9, generator=random))
+        right = torch.rand(9, 1, 20, generator=random) * 0.8 + 0.1
+        noisy = clean / right.permute(1, 2, 0)
+        best = train.loss_of(right, noisy, clean, options)
+        for factor in (0.5, 0.9, 1.1):
+            self.assertLess(best, train.loss_of(right * factor, noisy, clean, options))
+
+
+if __name__ == '__main__':
+    unittest.main()
