@@ -73,8 +73,9 @@ Status bring(fleet::JetStream& exchange, const fleet::WorkerOptions& options,
   return {};
 }
 
-// Runs until it has handed all streams over after a signal. False: some were not in time.
-bool run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
+// Runs until it has handed all streams over after a signal. Errors: io_error when some were not in time, or
+// when the servers take this user no more.
+Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
   constexpr int kAtOnce = 1000;
   fleet::Time deadline{0};
   bool more = false;
@@ -83,7 +84,15 @@ bool run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time d
       deadline = now() + drain;
       worker.leave();
     }
-    if (deadline.count() != 0 && now() > deadline) return false;
+    if (deadline.count() != 0 && now() > deadline)
+      return Status(Code::io_error)
+             << worker.facts().streams
+             << " streams were not handed over in time; other workers go on from their last "
+                "saved states";
+    if (exchange.closed())
+      return Status(
+          Code::io_error,
+          "the servers refuse this worker's user now; other workers go on from its last saved states");
     fleet::Happening what;
     int count = 0;
     while (count < kAtOnce && exchange.next(what, more || count > 0 ? 0 : 10)) {
@@ -94,7 +103,7 @@ bool run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time d
     for (const std::string& line : worker.take_news()) say(line);
   }
   exchange.flush(1000);
-  return true;
+  return {};
 }
 
 Status run_work(const WorkCall& call) {
@@ -139,15 +148,12 @@ Status run_work(const WorkCall& call) {
       "%s\n",
       Json({{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}}).dump().c_str());
   std::fflush(stdout);
-  const bool complete =
+  const Status status =
       run_worker(exchange, worker, std::chrono::milliseconds(static_cast<std::int64_t>(call.drain * 1000)));
   Json summary = {{"type", "summary"}, {"worker", worker_options.id}};
   summary.update(facts_of(worker.facts()));
   std::printf("%s\n", summary.dump().c_str());
-  return complete ? Status()
-                  : Status(Code::io_error)
-                        << worker.facts().streams << " streams were not handed over within " << call.drain
-                        << " s; other workers go on from their last saved states";
+  return status;
 }
 
 }  // namespace

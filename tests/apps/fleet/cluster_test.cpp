@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "tests/apps/fleet/work_support.h"
 
@@ -115,7 +116,7 @@ class ClusterTest : public WorkTest {
     const auto end = Clock::now() + std::chrono::seconds(120);
     for (const std::string& subject : subjects)
       while (!ended(subject)) {
-        ASSERT_LT(Clock::now(), end) << subject << " did not end";
+        ASSERT_LT(Clock::now(), end) << subject << " did not end\n" << state(subject);
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
       }
     std::vector<std::vector<std::string>> expected;
@@ -133,6 +134,21 @@ class ClusterTest : public WorkTest {
         "%zu "
         "events, each once\n",
         seed, streams, seconds, took, killed, restarted, cut, found);
+  }
+
+  // For a failure: what is known of a stream, and what the workers said.
+  std::string state(const std::string& subject) {
+    std::string out;
+    const Answer entry = answer(exchange_->last("$KV.runnel.s." + subject));
+    if (entry.message)
+      for (const auto& [name, value] : entry.message->headers) out += name + ": " + value + '\n';
+    const Answer last = answer(exchange_->last(subject));
+    out += "log ends with " + (last.message ? std::to_string(last.message->sequence) : last.why) + '\n';
+    for (int i = 1; i <= workers_; ++i) {
+      std::ifstream log(folder_.path() / ("worker" + std::to_string(i)));
+      out += "worker " + std::to_string(i) + ":\n" + std::string(std::istreambuf_iterator<char>(log), {});
+    }
+    return out;
   }
 
   std::vector<std::unique_ptr<fleet::test::NatsServer>> servers_;
