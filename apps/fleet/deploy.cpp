@@ -12,7 +12,7 @@
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
-#include "services/fleet/deployment.h"
+#include "services/fleet/graphs/deployment.h"
 
 namespace runnel::apps {
 // One name for all of this file: the files of a folder are compiled as one.

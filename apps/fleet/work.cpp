@@ -8,10 +8,10 @@
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
-#include "services/fleet/deployment.h"
+#include "services/fleet/graphs/deployment.h"
+#include "services/fleet/graphs/travelling_graph.h"
 #include "services/fleet/nats/jetstream.h"
 #include "services/fleet/serve_runner.h"
-#include "services/fleet/travelling_graph.h"
 #include "services/fleet/worker.h"
 #include "services/fleet/worker_name.h"
 

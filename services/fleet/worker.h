@@ -17,9 +17,9 @@
 
 #include "services/fleet/beats.h"
 #include "services/fleet/exchange.h"
-#include "services/fleet/library.h"
+#include "services/fleet/graphs/library.h"
+#include "services/fleet/graphs/rules.h"
 #include "services/fleet/owned_stream.h"
-#include "services/fleet/rules.h"
 #include "services/fleet/runner.h"
 #include "services/fleet/share_out.h"
 

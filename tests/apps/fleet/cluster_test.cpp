@@ -156,15 +156,19 @@ class ClusterTest : public WorkTest {
 
 TEST_F(ClusterTest, EveryEventOnceWhileWorkersAndServersDie) { course(1, 12, 60, 10, 3); }
 
-// Ten courses. RUNNEL_CLUSTER_STREAMS, RUNNEL_CLUSTER_SECONDS: another size.
-class ClusterCourses : public ClusterTest, public testing::WithParamInterface<unsigned> {};
-TEST_P(ClusterCourses, EveryEventOnce) {
-  const char* const streams = std::getenv("RUNNEL_CLUSTER_STREAMS");
-  const char* const seconds = std::getenv("RUNNEL_CLUSTER_SECONDS");
-  course(GetParam(), streams == nullptr ? 40 : std::strtoul(streams, nullptr, 10),
-         seconds == nullptr ? 150 : std::strtod(seconds, nullptr), 10, 4);
+// RUNNEL_CLUSTER_COURSES, _STREAMS, _SECONDS: how many, how many streams in each, and how long these are.
+TEST_F(ClusterTest, Courses) {
+  const auto number = [](const char* name, double otherwise) {
+    const char* const text = std::getenv(name);
+    return text == nullptr ? otherwise : std::strtod(text, nullptr);
+  };
+  const auto courses = static_cast<unsigned>(number("RUNNEL_CLUSTER_COURSES", 1));
+  for (unsigned seed = 11; seed < 11 + courses; ++seed) {
+    course(seed, static_cast<std::size_t>(number("RUNNEL_CLUSTER_STREAMS", 40)),
+           number("RUNNEL_CLUSTER_SECONDS", 150), 10, 4);
+    if (HasFatalFailure()) return;
+  }
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, ClusterCourses, testing::Range(11U, 21U));
 
 }  // namespace
 }  // namespace runnel::apps::test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "services/fleet/rules.h"
+#include "services/fleet/graphs/rules.h"
 #include "services/fleet/worker.h"
 #include "tests/services/fleet/counting_runner.h"
 #include "tests/services/fleet/memory_exchange.h"

@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 #include "services/fleet/exchange.h"
-#include "services/fleet/graph_record.h"
+#include "services/fleet/graphs/graph_record.h"
 #include "services/fleet/runner.h"
 
 namespace runnel::fleet {

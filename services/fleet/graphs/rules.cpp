@@ -1,4 +1,4 @@
-#include "services/fleet/rules.h"
+#include "services/fleet/graphs/rules.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

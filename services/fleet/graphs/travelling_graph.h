@@ -8,8 +8,8 @@
 
 #include "inference/model/loader.h"
 #include "pipeline/host/graph.h"
-#include "services/fleet/graph_record.h"
-#include "services/fleet/library.h"
+#include "services/fleet/graphs/graph_record.h"
+#include "services/fleet/graphs/library.h"
 
 namespace runnel::fleet {
 

@@ -1,4 +1,4 @@
-#include "services/fleet/library.h"
+#include "services/fleet/graphs/library.h"
 
 #include <algorithm>
 #include <utility>

@@ -12,10 +12,10 @@
 
 #include "base/status.h"
 #include "services/fleet/entry.h"
-#include "services/fleet/graph_record.h"
+#include "services/fleet/graphs/graph_record.h"
+#include "services/fleet/graphs/rules.h"
+#include "services/fleet/graphs/travelling_graph.h"
 #include "services/fleet/nats/jetstream.h"
-#include "services/fleet/rules.h"
-#include "services/fleet/travelling_graph.h"
 
 namespace runnel::fleet {
 

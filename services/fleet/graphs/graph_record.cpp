@@ -1,4 +1,4 @@
-#include "services/fleet/graph_record.h"
+#include "services/fleet/graphs/graph_record.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

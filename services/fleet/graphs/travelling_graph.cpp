@@ -1,4 +1,4 @@
-#include "services/fleet/travelling_graph.h"
+#include "services/fleet/graphs/travelling_graph.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "services/fleet/deployment.h"
+#include "services/fleet/graphs/deployment.h"
 
 #include <algorithm>
 #include <set>
