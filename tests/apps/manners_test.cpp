@@ -11,6 +11,7 @@ namespace runnel::apps::test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -117,7 +118,7 @@ TEST_F(ModelNames, ModelsListsWhatIsThere) {
     EXPECT_EQ(line["labels"].size(), 12U);
   }
   EXPECT_TRUE(found);
-  EXPECT_THAT(call_well({"models", "--names"}).out, HasSubstr("digits\nother\n"));
+  EXPECT_THAT(call_well({"models", "--names"}).out, AllOf(HasSubstr("digits\n"), HasSubstr("\nother\n")));
   EXPECT_THAT(call_well({"models", "available"}).out, HasSubstr("silero-vad"));
   refusal({"models", "get", "silero"}, "did you mean 'silero-vad'?");
 }
