@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
@@ -77,6 +78,8 @@ Status bring(fleet::JetStream& exchange, const fleet::WorkerOptions& options,
 // when the servers take this user no more.
 Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
   constexpr int kAtOnce = 1000;
+  constexpr fleet::Time kGather = std::chrono::milliseconds(10);
+  fleet::Time next = now();
   fleet::Time deadline{0};
   bool more = false;
   while (!worker.left()) {
@@ -100,6 +103,12 @@ Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time
       ++count;
     }
     more = worker.work(now());
+    // Chunks of many streams gather, so that they are stepped together.
+    next += kGather;
+    if (const fleet::Time left = next - now(); more || left.count() <= 0)
+      next = now();
+    else
+      std::this_thread::sleep_for(left);
     for (const std::string& line : worker.take_news()) say(line);
   }
   exchange.flush(1000);

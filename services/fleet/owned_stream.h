@@ -67,6 +67,8 @@ class OwnedStream {
   // A message of the stream's log. It waits until it is heard.
   void arrives(Message message);
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  // Whether next() can do anything.
+  [[nodiscard]] bool idle() const noexcept { return waiting_.empty() && !wanted_ && !coming_; }
   // The samples of the oldest chunk, to be heard by run() now, or nothing; after it call heard(). Chunks that
   // bring no samples are dealt with on the way. `broken`: is set to the reason when a chunk cannot be used;
   // it was counted.

@@ -143,7 +143,7 @@ void Worker::entry_seen(std::string_view name, const Message& message) {
   it.refused = false;
   shares_changed_ = true;
   if (it.owned != nullptr && entry->owner != options_.id) {
-    ++facts_.lost;
+    ++(it.handing_over && entry->owner.empty() ? facts_.handed_over : facts_.lost);
     drop(it);
   }
 }
@@ -441,7 +441,7 @@ bool Worker::hear() {
   std::vector<Runner*> runners;
   for (const auto& [feed, it] : feeds_) {
     if (it->place != Stream::Place::here || it->handing_over || it->save_due || it->broken || leaving_ ||
-        !it->mine)
+        !it->mine || it->owned->idle())
       continue;
     std::string why;
     Message apart;
