@@ -6,8 +6,8 @@
 
 A nats-server of this script's own keeps the messages, `runnel send` sends every stream at its own pace, and one `runnel work` hears all of them. The
 system's count of the worker's processor time in a window of so many seconds, in which all streams run, is divided by the sound of that window; so is
-that of `runnel serve`, as bench/serve_load measures it. Prints a table: processor time for a second of a stream, streams of one core, the ratio, and
-what goes over the network for each stream and second: bytes to and from the worker, and saved states, which are writes to the key-value store.
+that of `runnel serve`, as bench/serve_load measures it. Prints a table: processor time for a second of a stream (the server of messages, too),
+streams of one core, the ratio, and what goes over the network for each stream and second: bytes to and from the worker, and saved states, which are writes to the key-value store.
 """
 import argparse
 import array
@@ -66,7 +66,7 @@ def traffic(monitor, name):
 
 
 def fleet(call, program):
-    """Processor seconds for a second of a stream, bytes from and to the worker, saved states."""
+    """For a second of a stream: processor seconds of worker and server, bytes to and from the worker, saved states; and the bytes of a state."""
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
         tones(folder / "tones.wav", call.seconds + 40)
@@ -92,9 +92,11 @@ def fleet(call, program):
                     break
                 if time.monotonic() > end:
                     sys.exit(f"fleet_load.py: only {len(heard)} of {call.streams} streams are heard")
-            begin, before, bytes_before = time.monotonic(), processor_seconds(work), traffic(monitor, "bench")
+            def now():
+                return [time.monotonic(), processor_seconds(work), processor_seconds(nats), *traffic(monitor, "bench")]
+            before = now()
             time.sleep(call.seconds)
-            took, after, bytes_after = time.monotonic() - begin, processor_seconds(work), traffic(monitor, "bench")
+            took, worker, keeper, back, to = (after - one for after, one in zip(now(), before))
             for send in senders:
                 send.wait()
             work.terminate()
@@ -104,10 +106,10 @@ def fleet(call, program):
                 process.kill()
                 process.wait()
     sound = took * call.streams
-    if bytes_after[1] - bytes_before[1] < 0.9 * 2 * RATE * sound:
+    if to < 0.9 * 2 * RATE * sound:
         sys.exit("fleet_load.py: not all streams were sent in real time: fewer streams, or a machine that does nothing else")
-    return ((after - before) / sound, (bytes_after[0] - bytes_before[0]) / sound, (bytes_after[1] - bytes_before[1]) / sound,
-            summary["saves"] / (call.streams * (call.seconds + 40)), summary)
+    return {"worker": worker / sound, "server": keeper / sound, "to": to / sound, "back": back / sound,
+            "saves": summary["saves"] / (call.streams * (call.seconds + 40)), "state": summary["saved_bytes"] / max(summary["saves"], 1)}
 
 
 def serve(call, program):
@@ -130,14 +132,15 @@ def main():
     program = call.build / "runnel"
     served = serve(call, program)
     print(f"serve: {served}", file=sys.stderr)
-    worked, to, back, saves, summary = fleet(call, program)
-    print(json.dumps(summary), file=sys.stderr)
+    found = fleet(call, program)
     base = served["server_ms_per_audio_second"] / 1000
     print(f"{call.streams} streams of {call.model}, packets of 100 ms, a saved state every {call.save:g} s\n")
     print("| | processor time for a second | streams of a core |\n|---|---|---|")
     print(f"| `serve` | {1e6 * base:.0f} us | {1 / base:.0f} |")
-    print(f"| `work` | {1e6 * worked:.0f} us | {1 / worked:.0f} ({100 * base / worked:.0f} %) |\n")
-    print(f"For each stream and second: {back / 1000:.1f} kB to the worker, {to / 1000:.2f} kB from it, {saves:.2f} saved states.")
+    print(f"| `work` | {1e6 * found['worker']:.0f} us | {1 / found['worker']:.0f} ({100 * base / found['worker']:.0f} % of `serve`) |")
+    print(f"| nats-server | {1e6 * found['server']:.0f} us | {1 / found['server']:.0f} |\n")
+    print(f"For each stream and second: {found['to'] / 1000:.1f} kB to the worker, {found['back'] / 1000:.2f} kB from it, {found['saves']:.2f} saved states "
+          f"of {found['state'] / 1000:.1f} kB.")
 
 
 if __name__ == "__main__":
