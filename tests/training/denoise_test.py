@@ -22,7 +22,7 @@ import audio
 import features
 import stoi
 import train
-from model import Denoise, folded
+from model import Denoise, Taps, folded
 
 torch.set_num_threads(1)
 
@@ -107,6 +107,14 @@ class Network(unittest.TestCase):
         self.net.eval()
         self.x = torch.randn(2, 40, 9)
 
+    def test_the_derivative_of_the_delayed_sums(self):
+        random = torch.Generator().manual_seed(6)
+        parts = [torch.randn(*shape, generator=random, dtype=torch.double, requires_grad=True) for shape in ((3, 2, 9), (3, 3), (3,))]
+        x, weight, bias = parts
+        back = [torch.nn.functional.pad(x, (4 - 2 * j, 0))[:, :, :9] * weight[:, j, None, None] for j in range(3)]
+        self.assertTrue(torch.allclose(Taps.apply(x, weight, bias, 2), sum(back) + bias[:, None, None]))
+        self.assertTrue(torch.autograd.gradcheck(lambda *p: Taps.apply(*p, 2), parts))
+
     def test_it_does_not_look_ahead(self):
         other = self.x.clone()
         other[:, 25:] += 1
@@ -167,16 +175,50 @@ class HeldOut(unittest.TestCase):
 
 
 class Loss(unittest.TestCase):
-    def test_the_right_factors_have_the_least(self):
+    def setUp(self):
         with open(TRAINING / 'denoise/denoise.toml', 'rb') as f:
-            options = tomllib.load(f)['training']
-        random = torch.Generator().manual_seed(4)
-        clean = torch.complex(torch.randn(1, 20, 9, generator=random), torch.randn(1, 20, 9, generator=random))
-        right = torch.rand(9, 1, 20, generator=random) * 0.8 + 0.1
+            made = tomllib.load(f)
+        self.options, self.filters = made['training'], train.bands(made['front_end'])
+        self.random = torch.Generator().manual_seed(4)
+
+    def spectrum(self, frames=90):
+        return torch.complex(torch.randn(2, frames, 161, generator=self.random), torch.randn(2, frames, 161, generator=self.random))
+
+    def test_the_right_factors_have_the_least(self):
+        clean = self.spectrum()
+        right = torch.rand(161, 2, 90, generator=self.random) * 0.8 + 0.1
         noisy = clean / right.permute(1, 2, 0)
-        best = train.loss_of(right, noisy, clean, options)
+        best = train.loss_of(right, noisy, clean, self.options, self.filters)
         for factor in (0.5, 0.9, 1.1):
-            self.assertLess(best, train.loss_of(right * factor, noisy, clean, options))
+            self.assertLess(best, train.loss_of(right * factor, noisy, clean, self.options, self.filters))
+
+    def test_real_factors_give_the_errors_of_complex_spectra(self):
+        clean, noise = self.spectrum(), self.spectrum()
+        noisy = clean + noise
+        factors = torch.rand(161, 2, 90, generator=self.random) * 0.8 + 0.1
+        scale = clean.abs().square().mean((1, 2), keepdim=True).sqrt()
+        s, y = clean / scale, noisy / scale * factors.permute(1, 2, 0)
+        small = [x / x.abs().sqrt() for x in (s, y)]
+        compressed = 0.7 * (small[0].abs() - small[1].abs()).square().mean() + 0.3 * (small[0] - small[1]).abs().square().mean()
+        sdr = -10 * torch.log10((s - y).abs().square().mean((1, 2)) + 1e-3).mean()
+        expected = compressed - self.options['sdr_weight'] * sdr
+        found = train.loss_of(factors, noisy, clean, {**self.options, 'envelope_weight': 0.0}, self.filters)
+        self.assertAlmostEqual(found.item(), expected.item(), places=4)
+
+    def test_silence_does_not_outweigh(self):
+        clean, noise = self.spectrum(), self.spectrum()
+        clean[1] *= 0
+        factors = torch.full((161, 2, 90), 0.5, requires_grad=True)
+        loss = train.loss_of(factors, clean + noise, clean, self.options, self.filters)
+        loss.backward()
+        self.assertTrue(torch.isfinite(factors.grad).all())
+        self.assertLess(abs(loss.item()), 20)
+
+    def test_the_correlation_of_envelopes_falls_with_noise(self):
+        clean, noise = self.spectrum().abs().square().permute(2, 0, 1), self.spectrum().abs().square().permute(2, 0, 1)
+        values = [train.envelope_correlation(clean + part * noise, clean, self.filters).item() for part in (0, 0.1, 1, 10)]
+        self.assertAlmostEqual(values[0], 1, places=3)
+        self.assertEqual(values, sorted(values, reverse=True))
 
 
 if __name__ == '__main__':

@@ -33,6 +33,32 @@ class Dense(nn.Module):
         return (self.weight[:, :, 0] @ x.reshape(x.shape[0], -1) + self.bias[:, None]).view(-1, *x.shape[1:])
 
 
+class Taps(torch.autograd.Function):
+    """Sums of delayed channels times weights, with its derivative: several times as quick as what autograd makes of the parts."""
+
+    @staticmethod
+    def forward(context, x, weight, bias, dilation):
+        context.save_for_backward(x, weight)
+        context.dilation, count = dilation, weight.shape[1]
+        y = torch.addcmul(bias[:, None, None], x, weight[:, -1, None, None])
+        for j in range(count - 1):
+            back = (count - 1 - j) * dilation
+            y[:, :, back:].addcmul_(x[:, :, :-back], weight[:, j, None, None])
+        return y
+
+    @staticmethod
+    def backward(context, gradient):
+        x, weight = context.saved_tensors
+        count = weight.shape[1]
+        of_x, of_weight = gradient * weight[:, -1, None, None], torch.empty_like(weight)
+        of_weight[:, -1] = (gradient * x).sum((1, 2))
+        for j in range(count - 1):
+            back = (count - 1 - j) * context.dilation
+            of_x[:, :, :-back].addcmul_(gradient[:, :, back:], weight[:, j, None, None])
+            of_weight[:, j] = (gradient[:, :, back:] * x[:, :, :-back]).sum((1, 2))
+        return of_x, of_weight, gradient.sum((1, 2)), None
+
+
 class Depthwise(nn.Module):
     """A causal convolution of each channel. weight: [channels, kernel]."""
 
@@ -43,13 +69,7 @@ class Depthwise(nn.Module):
         self.dilation = dilation
 
     def forward(self, x):
-        kernel = self.weight.shape[1]
-        y = x.new_zeros(x.shape) + self.bias[:, None, None]
-        for j in range(kernel):
-            back = (kernel - 1 - j) * self.dilation
-            w = self.weight[:, j, None, None]
-            y = y + (F.pad(x[:, :, :x.shape[2] - back], (back, 0)) if back else x) * w
-        return y
+        return Taps.apply(x, self.weight, self.bias, self.dilation)
 
 
 class Block(nn.Module):

@@ -1,8 +1,9 @@
 """Trains the network on mixtures of the clips of render.py, from nothing or from the weights of an earlier call.
 
 usage: train.py WORK_FOLDER SECONDS
-The rate rises for a twentieth of the time and falls to zero by a cosine. SECONDS end the training sooner than the steps of denoise.toml do. Writes WORK_FOLDER/denoise.pt with the
-averaged weights (also while it runs), and prints the loss and the gain in SI-SDR on clips that were kept out."""
+The rate rises for a twentieth of the time and falls to zero by a cosine; from earlier weights on its peak is half. The training ends after SECONDS
+or the steps of denoise.toml. Writes WORK_FOLDER/denoise.pt with the averaged weights (while it runs: denoise.pt.part), and prints the loss and the
+gain in SI-SDR on clips that were kept out."""
 import sys
 import time
 import tomllib
@@ -68,19 +69,62 @@ class Mixtures:
         return mixed * level, x * level
 
 
-def loss_of(mask, noisy, clean, options):
-    """Compressed spectra by magnitude and by value (as e.g. Braun and Tashev, 2021), and the ratio of the clean spectrum to the error."""
-    found = noisy * mask.permute(1, 2, 0)
-    # Levels differ by clip; the loss does not.
-    scale = clean.abs().square().mean((1, 2), keepdim=True).sqrt().clamp(min=1e-5)
-    s, y, c = clean / scale, found / scale, options['compression']
-    s_size, y_size = s.abs().clamp(min=1e-4), (y.real.square() + y.imag.square() + 1e-8).sqrt()
-    s_small, y_small = s_size ** c, y_size ** c
-    by_size = (s_small - y_small).square().mean()
-    by_value = (torch.view_as_real(s) * (s_small / s_size)[..., None] - torch.view_as_real(y) * (y_small / y_size)[..., None]).square().sum(-1).mean()
-    error = torch.view_as_real(s - y).square().sum((1, 2, 3)) / s.shape[1]
-    sdr = -10 * torch.log10(error / s.shape[2] + 1e-3).mean()
-    return 0.7 * by_size + 0.3 * by_value - options['sdr_weight'] * sdr
+def bands(front_end):
+    """[bands, bins]: one-third octaves from 150 Hz, those of STOI."""
+    bins = np.arange(front_end['n_fft'] // 2 + 1) * 16000 / front_end['n_fft']
+    out = np.zeros((15, len(bins)), np.float32)
+    for i, centre in enumerate(150 * 2 ** (np.arange(15) / 3)):
+        low, high = (int(np.argmin(np.abs(bins - centre * 2 ** e))) for e in (-1 / 6, 1 / 6))
+        out[i, low:max(high, low + 1)] = 1
+    return torch.from_numpy(out)
+
+
+def envelope_correlation(found, clean, filters):
+    """Of powers [bins, clips, frames]: the mean of what STOI compares, on segments of 380 ms, here with frames of 10 ms; silence has no weight."""
+    def cut(x):
+        return (filters @ x.reshape(x.shape[0], -1)).view(-1, *x.shape[1:]).add(1e-8).sqrt().unfold(2, 38, 9)
+    with torch.no_grad():
+        level = clean.sum(0)
+        weight = (level > level.amax(1, keepdim=True) * 1e-4).float().unfold(1, 38, 9)
+        count = weight.sum(-1, keepdim=True).clamp(min=1)
+        x = cut(clean) * weight
+        x_size = x.square().sum(-1, keepdim=True).sqrt()
+        x_rest = (x - x.sum(-1, keepdim=True) / count) * weight
+        x_unit = x_rest / (x_rest.square().sum(-1, keepdim=True).sqrt() + 1e-6)
+    y = cut(found) * weight
+    y = torch.minimum(y * (x_size / ((y.square().sum(-1, keepdim=True) + 1e-10).sqrt())), x * (1 + 10 ** 0.75))
+    y_rest = (y - y.sum(-1, keepdim=True) / count) * weight
+    alike = (x_unit * y_rest).sum(-1) / (y_rest.square().sum(-1) + 1e-10).sqrt()
+    return (alike.mean(0) * count[..., 0]).sum() / count.sum()
+
+
+def loss_of(mask, noisy, clean, options, filters):
+    """Magnitudes and values of the spectra after a square root (as e.g. Braun and Tashev, 2021, with 0.3), the ratio of the clean spectrum to the
+    error in decibels, and the correlation of envelopes. mask: [bins, clips, frames]; spectra: [clips, frames, bins]. The factors are real, so
+    that all errors are those of real numbers: |s - m n|^2 = |s|^2 - 2 m Re(s n*) + m^2 |n|^2."""
+    with torch.no_grad():
+        # Levels differ by clip; the loss does not. A clip with hardly any speech must not outweigh the others.
+        scale, most = (x.abs().square().mean((1, 2), keepdim=True).sqrt() for x in (clean, noisy))
+        scale = torch.maximum(scale, 0.2 * most).clamp(min=1e-5)
+        s, n = (torch.view_as_real(x / scale).permute(3, 2, 0, 1).contiguous() for x in (clean, noisy))
+        s_power, n_power, both = s.square().sum(0), n.square().sum(0), (s * n).sum(0)
+        s_small, n_small = s_power.sqrt().sqrt(), n_power.sqrt().sqrt()
+        same = both / (s_small.square() * n_small.square()).clamp(min=1e-8)  # cosine between both
+        wanted = s_small * (0.7 + 0.3 * same)
+    y_small = n_small * mask.clamp(min=1e-6).sqrt()
+    compressed = (y_small * (y_small - 2 * wanted)).mean() + s_power.sqrt().mean()
+    y_power = mask.square() * n_power
+    error = (y_power - 2 * mask * both + s_power).mean((0, 2))
+    sdr = -10 * torch.log10(error.clamp(min=0) + 1e-3).mean()
+    return compressed - options['sdr_weight'] * sdr - options['envelope_weight'] * envelope_correlation(y_power, s_power, filters)
+
+
+def coloured(noisy, clean, random):
+    """The mixture with another colour of noise: half of the clips get a smooth response of some decibels."""
+    points = random.normal(0, 5, (len(noisy), 6)) * (random.random((len(noisy), 1)) < 0.5)
+    at = np.linspace(0, 5, noisy.shape[2])
+    response = torch.from_numpy(np.stack([10 ** (np.interp(at, np.arange(6), p) / 20) for p in points]).astype(np.float32))
+    return clean + (noisy - clean) * response[:, None]
 
 
 def main(work, seconds):
@@ -95,7 +139,7 @@ def main(work, seconds):
     net = Denoise(front_end['n_fft'] // 2 + 1, **made['model'])
     held_random = np.random.default_rng(5)
     held = mixtures.batch(np.arange(clips - KEPT_OUT, clips), np.arange(clips - KEPT_OUT, clips), held_random)
-    peak = options['peak_rate']
+    peak, filters = options['peak_rate'], bands(front_end)
     if again:
         net.load_state_dict(torch.load(work / 'denoise.pt'))
         peak /= 2
@@ -117,7 +161,7 @@ def main(work, seconds):
             noisy = spectra(held[0], front_end)
             clean = spectra(held[1], front_end)
             mask = judge(features(noisy, front_end))
-            loss = loss_of(mask, noisy, clean, options).item()
+            loss = loss_of(mask, noisy, clean, options, filters).item()
             n = held[0].shape[1]
             return loss, (si_sdr(samples(noisy * mask.permute(1, 2, 0), front_end, n), held[1]) - si_sdr(held[0], held[1]))[:22].median().item()
     step = 0
@@ -132,9 +176,10 @@ def main(work, seconds):
         net.train()
         with torch.no_grad():
             x, s = mixtures.batch(chosen, random.integers(0, clips - KEPT_OUT, len(chosen)), random)
-            noisy, clean = spectra(x, front_end), spectra(s, front_end)
+            clean = spectra(s, front_end)
+            noisy = coloured(spectra(x, front_end), clean, random)
             f = features(noisy, front_end)
-        loss = loss_of(net(f), noisy, clean, options)
+        loss = loss_of(net(f), noisy, clean, options, filters)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -142,13 +187,13 @@ def main(work, seconds):
         step += 1
         loss_sum += loss.item()
         with torch.no_grad():
-            keep = min(0.99, (1 + step) / (10 + step))
+            keep = min(0.998, (1 + step) / (10 + step))
             for name, value in net.state_dict().items():
                 if value.dtype.is_floating_point:
                     average[name].mul_(keep).add_(value, alpha=1 - keep)
-        if step % 200 == 0:
+        if step % 500 == 0:
             loss, gain = judged()
-            print(f'step {step} loss {loss_sum / 200:.4f} kept out {loss:.4f} {gain:.2f} dB, processor {time.process_time():.0f} s', flush=True)
+            print(f'step {step} loss {loss_sum / 500:.4f} kept out {loss:.4f} {gain:.2f} dB, processor {time.process_time():.0f} s', flush=True)
             loss_sum = 0.0
             torch.save(average, work / 'denoise.pt.part')
     torch.save(average, work / 'denoise.pt')

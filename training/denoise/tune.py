@@ -2,8 +2,8 @@
 
 usage: tune.py WORK_FOLDER
 
-SI-SDR and STOI less those of the mixture, at -5, 5 and 15 dB, and their means. The loss takes most care of what is quiet, so that a network
-that was trained briefly removes too much; denoise.toml has the values that were chosen."""
+SI-SDR and STOI less those of the mixture, at -5, 5 and 15 dB, and their means. The value of a pair is what the loss of train.py makes of both:
+a point of STOI is worth `envelope_weight` / `sdr_weight` / 100 decibels. denoise.toml has the pair of the highest value."""
 import sys
 from pathlib import Path
 
@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / 'kit'))
 
 import stoi
 
-PAIRS = ((1, 0), (0.6, 1), (0.6, 1.5), (0.5, 1.5), (0.4, 1.5), (0.4, 2))
+PAIRS = ((1, 0), (1, 0.4), (1, -0.4), (0.8, 0), (0.8, 0.4), (0.6, 0.5), (0.6, 1), (0.4, 1.5))
 
 
 def main(work):
@@ -29,6 +29,7 @@ def main(work):
     net.load_state_dict(torch.load(work / 'denoise.pt'))
     net.eval()
     chosen = np.arange(len(mixtures.speech) - train.KEPT_OUT, len(mixtures.speech))
+    worth = made['training']['envelope_weight'] / made['training']['sdr_weight'] / 100
     rows = {pair: [] for pair in PAIRS}
     for decibels in (-5, 5, 15):
         mixtures.snr = [decibels, decibels]
@@ -45,7 +46,8 @@ def main(work):
                 rows[scale, offset].append((gain, 100 * more))
                 print(f'{decibels} dB, scale {scale}, offset {offset}: {gain:+.2f} dB, STOI {100 * more:+.2f} points', flush=True)
     for (scale, offset), values in rows.items():
-        print(f'all, scale {scale}, offset {offset}: {np.mean(values, 0).round(2).tolist()}')
+        gain, more = np.mean(values, 0)
+        print(f'all, scale {scale}, offset {offset}: {gain:+.2f} dB, STOI {more:+.2f} points, value {gain + worth * more:.2f}')
 
 
 if __name__ == '__main__':
