@@ -1,6 +1,7 @@
-// The bundled digits by their name: they stream exactly, hear ten digits of a voice that the training never heard, also in
-// noise, hear nothing where no digit is, and compile for the Ethos-U (docs/accuracy.md). digits.wav: flite's voice awb says
-// zero to nine, with pauses of 0.45 s; commands.wav: espeak-ng, three phrases without digits.
+// The bundled digits by their name: they stream exactly, hear ten digits of a voice that the training never
+// heard, also in noise, hear nothing where no digit is, and compile for the Ethos-U (docs/accuracy.md).
+// digits.wav: flite's voice awb says zero to nine, with pauses of 0.45 s; commands.wav: espeak-ng, three
+// phrases without digits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,7 +86,8 @@ TEST_F(DigitsModel, HearsThemInNoise) {
     const std::string labels = heard_at(20, low);
     std::printf("%s noise, 20 dB: %s\n", low ? "low" : "white", labels.c_str());
     int right = 0;
-    for (const char digit : std::string("0123456789")) right += labels.find(digit) != std::string::npos ? 1 : 0;
+    for (const char digit : std::string("0123456789"))
+      right += labels.find(digit) != std::string::npos ? 1 : 0;
     EXPECT_GE(right, 7) << labels;
     EXPECT_LE(labels.size(), 11U) << labels;
   }
@@ -121,7 +123,8 @@ TEST_F(DigitsModel, IsListedWithItsCard) {
   for (const Json& model : json_lines(call_well({"models", "--json"}).out)) {
     if (model["name"] != "digits") continue;
     EXPECT_EQ(model["licence"], "Apache-2.0");
-    EXPECT_EQ(model["labels"], Json({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "silence", "unknown"}));
+    EXPECT_EQ(model["labels"],
+              Json({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "silence", "unknown"}));
     return;
   }
   ADD_FAILURE() << "digits is not listed";

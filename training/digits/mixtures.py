@@ -19,8 +19,8 @@ import material  # of the voice detector: its noises
 
 SILENCE, UNKNOWN = 10, 11
 HOP, WINDOW = 160, 400
-SHARES = {'fsdd': 3.0, 'an4': 3.0, 'speech_commands': 2.5, 'espeak': 1.3, 'flite': 1.0, 'festival': 0.5, 'pico': 0.8, 'rhvoice': 0.8}
-BANDLIMITED = {'fsdd', 'prompts'}  # recorded at 8 kHz
+SHARES = {'asterisk': 0.8, 'fsdd': 3.0, 'an4': 3.0, 'speech_commands': 2.5, 'espeak': 1.3, 'flite': 1.0, 'festival': 0.5, 'pico': 0.8, 'rhvoice': 0.8}
+BANDLIMITED = {'asterisk', 'fsdd', 'prompts'}  # recorded at 8 kHz
 
 
 def targets(frames, words):
@@ -76,6 +76,7 @@ class Material:
         talkers = [u for u in spoken if u.label == -1 and len(u.samples) > 16000]
         self.bank.plain = augment.Noises(random, talkers, seconds=20).kinds
         self.kinds = ['environment'] * 5 + ['music'] * 2 + ['tones'] + ['background'] * 5 + ['babble'] * 6 + ['engine', 'knocks', 'wind', 'alarm'] + list(self.bank.plain)
+        self.alone = ['environment'] * 5 + ['music'] * 5 + ['tones'] * 3 + ['background'] * 2 + list(material.noises.MADE) * 2 + list(augment.Noises(random, seconds=1).kinds)
         self.kinds = [k for k in self.kinds if k in self.bank.recorded or k in self.bank.plain or k in material.noises.MADE]
 
     def one(self, options):
@@ -134,7 +135,7 @@ class Material:
             x = augment.room(x, random)[:n]
         power = float(np.mean(x[spoken] ** 2)) if some else 1.0
         decibels = random.uniform(0, 25) if random.random() < 0.7 else random.uniform(25, 50)
-        _, noise = self.bank.of(self.one(self.kinds), n)
+        _, noise = self.bank.of(self.one(self.kinds if some else self.alone), n)
         x = x + noise * np.float32(np.sqrt(power) * 10 ** (-decibels / 20))
         _, hiss = self.bank.of('pink' if random.random() < 0.5 else 'white', n)
         x = x + hiss * np.float32(np.sqrt(power) * 10 ** (-random.uniform(25, 60) / 20))
@@ -146,7 +147,7 @@ class Material:
     def clip(self):
         """One second: (samples, label, words)."""
         kind, n = self.random.random(), audio.RATE
-        label, x, on = (SILENCE, None, None) if kind < 0.05 else self.unknown() if kind < 0.3 else self.digit()
+        label, x, on = (SILENCE, None, None) if kind < 0.08 else self.unknown() if kind < 0.34 else self.digit()
         y, spoken, words = np.zeros(n, np.float32), np.zeros(n, bool), []
         if x is not None:
             if len(x) > n:
@@ -164,6 +165,8 @@ class Material:
         y, spoken, words, at = np.zeros(n, np.float32), np.zeros(n, bool), [], int(random.uniform(0, 0.4) * audio.RATE)
         negative, long = random.random() < 0.45, random.random() < 0.6
         source = self.by_share(self.digits)
+        if random.random() < 0.1:  # no speech at all
+            at = n
         while at < n - 4000:
             label, x, on = self.unknown(long) if negative or random.random() < 0.35 else self.digit(source)
             if label == UNKNOWN:

@@ -131,6 +131,10 @@ def recorded(model, part):
     for u in spoken:
         if not set(u.text.split()) & (set(DIGITS) | UNCLEAR - {'letter_o', 'letter_i', 'letter_a'}):
             yield Spoken('an4', u.speaker, -1, np.asarray(u.samples, np.float32))
+    if part == 'train':
+        for u in sources.asterisk_numbers(speech['demonstration']):
+            if u.text in DIGITS:
+                yield Spoken('asterisk', 'allison', label_of(u.text), u.samples)
     for folder in speech['prompts'].get(part, []):
         for path in sorted(sources.need(root() / folder).rglob('*.wav')):
             if not {'silence', 'digits'} & set(path.parts) and 'tone' not in path.stem and 'beep' not in path.stem:
