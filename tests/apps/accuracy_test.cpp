@@ -32,8 +32,8 @@ class Accuracy : public testing::Test {
     return Json::parse(output.out, nullptr, false);
   }
   static void print(const char* name, const Json& result) {
-    std::printf("| %s | %d | %d | %.1f %% |\n", name, result["clips"].get<int>(), result["correct"].get<int>(),
-                100 * result["accuracy"].get<double>());
+    std::printf("| %s | %d | %d | %.1f %% |\n", name, result["clips"].get<int>(),
+                result["correct"].get<int>(), 100 * result["accuracy"].get<double>());
   }
   runnel::test::TemporaryFolder folder_;
 };
@@ -46,7 +46,7 @@ TEST_F(Accuracy, OfClips) {
   print("int8", int8);
   ASSERT_EQ(int8["clips"], 300);
   EXPECT_EQ(int8["undecided"], 0);
-  EXPECT_GE(int8["correct"].get<int>(), @CORRECT@);
+  EXPECT_GE(int8["correct"].get<int>(), 283);
 #ifdef RUNNEL_HAVE_ONNX
   // The same network in float32.
   const fs::path source = fs::path(RUNNEL_SOURCE_FOLDER) / "models/digits";
@@ -57,7 +57,8 @@ TEST_F(Accuracy, OfClips) {
              "detect mode=clip"});
   const Json floats = score("float.jsonl", "labels.csv");
   print("float", floats);
-  EXPECT_GE(int8["correct"].get<int>(), floats["correct"].get<int>() - 1) << "int8 costs half a point at most";
+  EXPECT_GE(int8["correct"].get<int>(), floats["correct"].get<int>() - 1)
+      << "int8 costs half a point at most";
 #endif
 }
 
@@ -98,12 +99,12 @@ TEST_F(Accuracy, OfStreams) {
     std::printf("| %s | %.0f | %d |\n", kind.c_str(), value.second, value.first);
 
   EXPECT_EQ(stitched["words"], 44);
-  EXPECT_GE(stitched["hits"].get<int>(), @HITS@);
+  EXPECT_GE(stitched["hits"].get<int>(), 38);
   EXPECT_EQ(stitched["wrong_labels"], 0);
   EXPECT_LE(stitched["false_accepts"].get<int>(), 1);
   EXPECT_EQ(stitched["audio_seconds"], 90.0);
   EXPECT_EQ(negatives["words"], 0);
-  EXPECT_LE(negatives["false_accepts"].get<int>(), @FALSE@);
+  EXPECT_LE(negatives["false_accepts"].get<int>(), 3);
   EXPECT_EQ(negatives["audio_seconds"], 600.0);
 }
 
