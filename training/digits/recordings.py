@@ -30,7 +30,7 @@ WORDS = ('water people because little before right money together between thing 
          'ship area half rock order fire south problem piece told knew pass since top whole king space heard best hour better during hundred remember '
          'step early hold west ground interest reach fast listen table travel less morning simple several toward war against pattern slow center love '
          'person serve appear road map rain rule govern pull cold notice voice energy hunt probable bed brother egg ride cell believe perhaps pick sudden '
-         'sight sit wait weight fix mix fun find fight fly file live hive heaven seventh sevens ninth nice mine line sign night sun run wont wander '
+         'sight sit wait weight fix mix fun find fight fly file live hive heaven seventh sevens ninth nice mine line sign night sun run wander '
          'hero sierra zebra furor floor door pour war fourth thread free tea true blue do who you new sick sink success next gate hate state height').split()
 
 
