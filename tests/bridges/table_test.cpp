@@ -127,7 +127,7 @@ TEST(Bridges, GiveTheSameEventsOfTones) {
 
 TEST(Bridges, GiveTheSameEventsOfTheStitchedRecording) {
   RUNNEL_NEEDS_DATA();
-  Table(runnel::test::data_folder() / "digits/stitched_90s.wav", "").go(40);
+  Table(runnel::test::data_folder() / "digits/stitched_90s.wav", "").go(36);
 }
 
 }  // namespace
