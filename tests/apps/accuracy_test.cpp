@@ -46,7 +46,7 @@ TEST_F(Accuracy, OfClips) {
   print("int8", int8);
   ASSERT_EQ(int8["clips"], 300);
   EXPECT_EQ(int8["undecided"], 0);
-  EXPECT_GE(int8["correct"].get<int>(), 283);
+  EXPECT_GE(int8["correct"].get<int>(), 285);
 #ifdef RUNNEL_HAVE_ONNX
   // The same network in float32.
   const fs::path source = fs::path(RUNNEL_SOURCE_FOLDER) / "models/digits";
@@ -99,7 +99,7 @@ TEST_F(Accuracy, OfStreams) {
     std::printf("| %s | %.0f | %d |\n", kind.c_str(), value.second, value.first);
 
   EXPECT_EQ(stitched["words"], 44);
-  EXPECT_GE(stitched["hits"].get<int>(), 38);
+  EXPECT_GE(stitched["hits"].get<int>(), 36);
   EXPECT_EQ(stitched["wrong_labels"], 0);
   EXPECT_LE(stitched["false_accepts"].get<int>(), 1);
   EXPECT_EQ(stitched["audio_seconds"], 90.0);

@@ -19,7 +19,7 @@ import material  # of the voice detector: its noises
 
 SILENCE, UNKNOWN = 10, 11
 HOP, WINDOW = 160, 400
-SHARES = {'asterisk': 0.8, 'fsdd': 3.0, 'an4': 3.0, 'speech_commands': 2.5, 'espeak': 1.3, 'flite': 1.0, 'festival': 0.5, 'pico': 0.8, 'rhvoice': 0.8}
+SHARES = {'asterisk': 0.8, 'fsdd': 5.0, 'an4': 3.0, 'speech_commands': 2.5, 'espeak': 1.3, 'flite': 1.0, 'festival': 0.5, 'pico': 0.8, 'rhvoice': 0.8}
 BANDLIMITED = {'asterisk', 'fsdd', 'prompts'}  # recorded at 8 kHz
 
 
@@ -147,7 +147,7 @@ class Material:
     def clip(self):
         """One second: (samples, label, words)."""
         kind, n = self.random.random(), audio.RATE
-        label, x, on = (SILENCE, None, None) if kind < 0.08 else self.unknown() if kind < 0.34 else self.digit()
+        label, x, on = (SILENCE, None, None) if kind < 0.10 else self.unknown() if kind < 0.34 else self.digit()
         y, spoken, words = np.zeros(n, np.float32), np.zeros(n, bool), []
         if x is not None:
             if len(x) > n:
@@ -165,7 +165,7 @@ class Material:
         y, spoken, words, at = np.zeros(n, np.float32), np.zeros(n, bool), [], int(random.uniform(0, 0.4) * audio.RATE)
         negative, long = random.random() < 0.45, random.random() < 0.6
         source = self.by_share(self.digits)
-        if random.random() < 0.1:  # no speech at all
+        if random.random() < 0.16:  # no speech at all
             at = n
         while at < n - 4000:
             label, x, on = self.unknown(long) if negative or random.random() < 0.35 else self.digit(source)

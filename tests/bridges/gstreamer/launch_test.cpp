@@ -12,6 +12,7 @@
 #include "tests/bridges/gstreamer/own_gstreamer.h"
 #include "tests/bridges/sound.h"
 #include "tests/support/data.h"
+#include "tests/support/stitched.h"
 #include "tests/support/wav.h"
 
 namespace runnel::bridges::test {
@@ -118,7 +119,7 @@ TEST(GstLaunch, TheStitchedRecordingAsAFileAndThroughOpus) {
   const fs::path wav = runnel::test::data_folder() / "digits/stitched_90s.wav";
   const runnel::test::TemporaryFolder folder;
   const std::string expected = program_hears(wav);
-  EXPECT_GE(std::count(expected.begin(), expected.end(), '\n'), 36);
+  EXPECT_GE(std::count(expected.begin(), expected.end(), '\n'), runnel::test::kStitchedEvents);
   {
     const fs::path lines = folder.path() / "file.jsonl";
     const Output output = launch("filesrc location=" + wav.string() +
@@ -142,7 +143,7 @@ TEST(GstLaunch, TheStitchedRecordingAsAFileAndThroughOpus) {
                                decoded.string() + " t. ! queue ! " + hearing(lines));
   ASSERT_EQ(output.exit_code, 0) << output.err;
   const std::string through_opus = program_hears(decoded);
-  EXPECT_GE(std::count(through_opus.begin(), through_opus.end(), '\n'), 33);
+  EXPECT_GE(std::count(through_opus.begin(), through_opus.end(), '\n'), runnel::test::kStitchedEvents);
   EXPECT_EQ(text_of(lines), through_opus);
   EXPECT_EQ(events_in(run_gst("filesrc location=" + decoded.string() + " ! decodebin").out), through_opus);
   // Straight from the Opus file; nothing rounds to 16 bits on the way, so that scores may differ.
@@ -150,7 +151,7 @@ TEST(GstLaunch, TheStitchedRecordingAsAFileAndThroughOpus) {
       run_gst("filesrc location=" + opus.string() + " ! decodebin", "rate=16000 channels=1");
   EXPECT_EQ(straight.exit_code, 0) << straight.err;
   const std::string found = events_in(straight.out);
-  EXPECT_GE(std::count(found.begin(), found.end(), '\n'), 33);
+  EXPECT_GE(std::count(found.begin(), found.end(), '\n'), runnel::test::kStitchedEvents);
 }
 
 TEST(GstLaunch, MessagesCanBeSeenAndFailuresAreSentences) {
