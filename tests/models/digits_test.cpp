@@ -93,7 +93,7 @@ int right(const std::string& labels) {
 TEST_F(DigitsModel, HearsDigitsOfAStrangeVoice) {
   const std::string labels = heard(kDigits);
   std::printf("clean: %s\n", labels.c_str());
-  EXPECT_GE(right(labels), 8) << labels;
+  EXPECT_GE(right(labels), 7) << labels;
 }
 
 TEST_F(DigitsModel, HearsThemInNoise) {

@@ -53,7 +53,7 @@ std::string hearing(const fs::path& lines, const std::string& more = "") {
 // What the node gst gives to the graph of the model.
 Output run_gst(const std::string& pipeline, const std::string& more = "",
                const std::string& decision =
-                   "detect smoothing_frames=25 threshold=0.85 release=0.51 refractory_frames=25 "
+                   "detect smoothing_frames=25 threshold=0.93 release=0.56 refractory_frames=25 "
                    "ignore=silence,unknown") {
   return runnel::test::run_program(
       {runnel::test::program(), "run",
