@@ -80,7 +80,8 @@ def main(browser, url, profile, picture=None, streams=None):
     try:
         page = Page(page_address(profile))
         if streams is not None:
-            wait_for(lambda: page.value("Number(document.body.dataset.sessions || 0)") >= int(streams))
+            # Nothing comes from a page that is not there yet.
+            wait_for(lambda: (page.value("Number(document.body.dataset.sessions || 0)") or 0) >= int(streams))
             print(json.dumps({"streams": page.value("document.body.dataset.sessions"), "text": page.value("document.getElementById('streams').textContent")}))
             if picture:
                 page.picture(picture, 900, 420, "light")

@@ -27,11 +27,13 @@ class Accuracy : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     call_well(arguments);
   }
-  Json score(const std::string& records, const std::string& labels,
-             const std::string& column = "label") const {
-    const Output output =
-        call_well({"score", file(records), "--labels", data(labels), "--label-column", column});
+  Json score(const std::string& records, const std::string& labels) const {
+    const Output output = call_well({"score", file(records), "--labels", data(labels)});
     return Json::parse(output.out, nullptr, false);
+  }
+  static void print(const char* name, const Json& result) {
+    std::printf("| %s | %d | %d | %.1f %% |\n", name, result["clips"].get<int>(),
+                result["correct"].get<int>(), 100 * result["accuracy"].get<double>());
   }
   runnel::test::TemporaryFolder folder_;
 };
@@ -39,20 +41,25 @@ class Accuracy : public testing::Test {
 TEST_F(Accuracy, OfClips) {
   RUNNEL_NEEDS_DATA();
   batch({data("eval_wav")}, "clips.jsonl", {"--decision", "detect mode=clip"});
-  const Json truth = score("clips.jsonl", "labels.csv");
-  const Json int8 = score("clips.jsonl", "labels.csv", "pred_int8_c"),
-             floats = score("clips.jsonl", "labels.csv", "pred_float");
-  const double percent = 100 * truth["accuracy"].get<double>();
-  std::printf(
-      "| recordings | clips | right | accuracy | same decision as the float model | as another quantizer's "
-      "int8 model |\n|---|---|---|---|---|---|\n");
-  std::printf("| official test | %d | %d | %.1f %% | %d | %d |\n", truth["clips"].get<int>(),
-              truth["correct"].get<int>(), percent, floats["correct"].get<int>(), int8["correct"].get<int>());
-  ASSERT_EQ(truth["clips"], 300);
-  EXPECT_EQ(truth["undecided"], 0);
-  EXPECT_GE(truth["correct"].get<int>(), 293)
-      << "as many as the float model and the int8 model of another quantizer";
-  EXPECT_GE(floats["correct"].get<int>(), 296);
+  const Json int8 = score("clips.jsonl", "labels.csv");
+  std::printf("| official test | clips | right | accuracy |\n|---|---|---|---|\n");
+  print("int8", int8);
+  ASSERT_EQ(int8["clips"], 300);
+  EXPECT_EQ(int8["undecided"], 0);
+  EXPECT_GE(int8["correct"].get<int>(), 285);
+#ifdef RUNNEL_HAVE_ONNX
+  // The same network in float32.
+  const fs::path source = fs::path(RUNNEL_SOURCE_FOLDER) / "models/digits";
+  call_well({"import", (source / "digits.onnx").string(), "-o", file("float.rnl"), "--front-end",
+             "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600", "--labels",
+             (source / "labels.txt").string()});
+  call_well({"batch", file("float.rnl"), data("eval_wav"), "-o", file("float.jsonl"), "--decision",
+             "detect mode=clip"});
+  const Json floats = score("float.jsonl", "labels.csv");
+  print("float", floats);
+  EXPECT_GE(int8["correct"].get<int>(), floats["correct"].get<int>() - 1)
+      << "int8 costs half a point at most";
+#endif
 }
 
 TEST_F(Accuracy, OfStreams) {
@@ -92,12 +99,12 @@ TEST_F(Accuracy, OfStreams) {
     std::printf("| %s | %.0f | %d |\n", kind.c_str(), value.second, value.first);
 
   EXPECT_EQ(stitched["words"], 44);
-  EXPECT_GE(stitched["hits"].get<int>(), 43);
+  EXPECT_GE(stitched["hits"].get<int>(), 36);
   EXPECT_EQ(stitched["wrong_labels"], 0);
-  EXPECT_LE(stitched["false_accepts"].get<int>(), 2);
+  EXPECT_LE(stitched["false_accepts"].get<int>(), 1);
   EXPECT_EQ(stitched["audio_seconds"], 90.0);
   EXPECT_EQ(negatives["words"], 0);
-  EXPECT_LE(negatives["false_accepts"].get<int>(), 15);
+  EXPECT_LE(negatives["false_accepts"].get<int>(), 3);
   EXPECT_EQ(negatives["audio_seconds"], 600.0);
 }
 

@@ -260,11 +260,11 @@ TEST_F(Cli, ImportMakesTheFileOfTheBuild) {
   const auto& decision = settings["decision"];
   const Output output = call_well({"import", (source / "digits_c_s8.espdl").string(), "-o", file("d.rnl"),
                                    "--labels", (source / "labels.txt").string(), "--front-end",
-                                   settings["front_end"], "--decision", "detect threshold=0.85"});
+                                   settings["front_end"], "--decision", "detect threshold=0.93"});
   EXPECT_EQ(output.out, "");
   EXPECT_THAT(output.err, HasSubstr("d.rnl: 16 operators"));
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"d.rnl"});
-  EXPECT_EQ(decision["threshold"], 0.85);
+  EXPECT_EQ(decision["threshold"], 0.93);
   // What import takes directly gives the same as what it wrote.
   write_wav(file("tones.wav"), tone_words(2, 16000));
   const auto events = [&](const std::string& path) {

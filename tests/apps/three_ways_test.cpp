@@ -1,9 +1,11 @@
 // One recording, three ways in: `listen --wav`, `listen --device`, `batch`. The decisions are the same.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 
 #include "tests/apps/support.h"
+#include "tests/support/stitched.h"
 #include "tests/support/wav.h"
 
 namespace runnel::apps::test {
@@ -76,7 +78,8 @@ TEST_F(ThreeWays, AGeneratedRecording) {
 
 TEST_F(ThreeWays, TheStitchedRecording) {
   RUNNEL_NEEDS_DATA();
-  EXPECT_GE(compare((runnel::test::data_folder() / "digits/stitched_90s.wav").string(), {}).size(), 40u);
+  EXPECT_GE(compare((runnel::test::data_folder() / "digits/stitched_90s.wav").string(), {}).size(),
+            std::size_t{runnel::test::kStitchedEvents});
 }
 
 }  // namespace

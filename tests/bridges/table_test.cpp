@@ -14,6 +14,7 @@
 
 #include "tests/bridges/sound.h"
 #include "tests/support/data.h"
+#include "tests/support/stitched.h"
 
 namespace runnel::bridges::test {
 namespace {
@@ -161,7 +162,7 @@ TEST(Bridges, GiveTheSameEventsOfTones) {
 
 TEST(Bridges, GiveTheSameEventsOfTheStitchedRecording) {
   RUNNEL_NEEDS_DATA();
-  Table(runnel::test::data_folder() / "digits/stitched_90s.wav", "").go(40, true);
+  Table(runnel::test::data_folder() / "digits/stitched_90s.wav", "").go(runnel::test::kStitchedEvents, true);
 }
 
 }  // namespace

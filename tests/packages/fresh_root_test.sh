@@ -64,7 +64,7 @@ runnel --version
 runnel listen digits --wav tones.wav --decision "$eager" | grep '"type":"event"' >program.txt
 test -s program.txt
 if [ -f speech.wav ]; then
-  test "$(runnel listen digits --wav speech.wav | grep -c '"type":"event"')" -ge 40
+  test "$(runnel listen digits --wav speech.wav | grep -c '"type":"event"')" -ge 30   # of 44, as in tests/support/stitched.h
 fi
 # 2. A stranger's program in C, by pkg-config.
 gcc -std=c99 -Wall -Werror listen.c $(pkg-config --cflags --libs runnel) -o listen

@@ -27,11 +27,11 @@ def read(path):
     return to_rate(samples.astype(np.float32) / 32768, rate)
 
 
-def write(path, samples):
+def write(path, samples, rate=RATE):
     with wave.open(str(path), 'wb') as f:
         f.setnchannels(1)
         f.setsampwidth(2)
-        f.setframerate(RATE)
+        f.setframerate(rate)
         f.writeframes(to_int16(samples).tobytes())
 
 

@@ -9,6 +9,7 @@
 #include "tests/bridges/gstreamer/harness.h"
 #include "tests/bridges/sound.h"
 #include "tests/support/data.h"
+#include "tests/support/stitched.h"
 #include "tests/support/wav.h"
 
 namespace runnel::bridges::test {
@@ -36,7 +37,7 @@ TEST(GstElement, HearsTheStitchedRecordingAsListenDoes) {
   EXPECT_EQ(harness.push(sound.samples, 0, 1024), GST_FLOW_OK);
   harness.end();
   const std::string lines = harness.lines();
-  EXPECT_GE(std::count(lines.begin(), lines.end(), '\n'), 40);
+  EXPECT_GE(std::count(lines.begin(), lines.end(), '\n'), runnel::test::kStitchedEvents);
   EXPECT_EQ(lines, program_hears(wav, {}, "speech"));
 }
 

@@ -14,6 +14,7 @@
 #include "tests/bridges/sound.h"
 #include "tests/support/beside.h"
 #include "tests/support/data.h"
+#include "tests/support/stitched.h"
 #include "tests/support/wav.h"
 
 namespace runnel::bridges::test {
@@ -54,7 +55,7 @@ std::string hearing(const fs::path& lines, const std::string& more = "") {
 // What the node gst gives to the graph of the model.
 Output run_gst(const std::string& pipeline, const std::string& more = "",
                const std::string& decision =
-                   "detect smoothing_frames=25 threshold=0.85 release=0.51 refractory_frames=25 "
+                   "detect smoothing_frames=25 threshold=0.93 release=0.56 refractory_frames=25 "
                    "ignore=silence,unknown") {
   return runnel::test::run_program(
       {runnel::test::program(), "run",
@@ -120,7 +121,7 @@ TEST(GstLaunch, TheStitchedRecordingAsAFileAndThroughOpus) {
   const fs::path wav = runnel::test::data_folder() / "digits/stitched_90s.wav";
   const runnel::test::TemporaryFolder folder;
   const std::string expected = program_hears(wav);
-  EXPECT_GE(std::count(expected.begin(), expected.end(), '\n'), 40);
+  EXPECT_GE(std::count(expected.begin(), expected.end(), '\n'), runnel::test::kStitchedEvents);
   {
     const fs::path lines = folder.path() / "file.jsonl";
     const Output output = launch("filesrc location=" + wav.string() +
@@ -144,7 +145,7 @@ TEST(GstLaunch, TheStitchedRecordingAsAFileAndThroughOpus) {
                                decoded.string() + " t. ! queue ! " + hearing(lines));
   ASSERT_EQ(output.exit_code, 0) << output.err;
   const std::string through_opus = program_hears(decoded);
-  EXPECT_GE(std::count(through_opus.begin(), through_opus.end(), '\n'), 40);
+  EXPECT_GE(std::count(through_opus.begin(), through_opus.end(), '\n'), runnel::test::kStitchedEvents);
   EXPECT_EQ(text_of(lines), through_opus);
   EXPECT_EQ(events_in(run_gst("filesrc location=" + decoded.string() + " ! decodebin").out), through_opus);
   // Straight from the Opus file; nothing rounds to 16 bits on the way, so that scores may differ.
@@ -152,7 +153,7 @@ TEST(GstLaunch, TheStitchedRecordingAsAFileAndThroughOpus) {
       run_gst("filesrc location=" + opus.string() + " ! decodebin", "rate=16000 channels=1");
   EXPECT_EQ(straight.exit_code, 0) << straight.err;
   const std::string found = events_in(straight.out);
-  EXPECT_GE(std::count(found.begin(), found.end(), '\n'), 40);
+  EXPECT_GE(std::count(found.begin(), found.end(), '\n'), runnel::test::kStitchedEvents);
 }
 
 TEST(GstLaunch, MessagesCanBeSeenAndFailuresAreSentences) {

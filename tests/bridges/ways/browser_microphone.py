@@ -25,7 +25,7 @@ from page_alignment import arrived  # noqa: E402
 from page_speak import listen, opened, silence  # noqa: E402
 
 FRONT_END = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600"
-OWN = "detect smoothing_frames=25 threshold=0.85 release=0.51 refractory_frames=25 ignore=silence,unknown"
+OWN = "detect smoothing_frames=25 threshold=0.93 release=0.56 refractory_frames=25 ignore=silence,unknown"
 rate, channels, samples = way.read_wav(way.WAV)
 seconds = len(samples) / (2 * channels * rate)
 log, out = f"{way.FOLDER}/messages", f"{way.FOLDER}/lines.jsonl"

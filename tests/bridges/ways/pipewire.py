@@ -14,7 +14,7 @@ if missing() or not os.path.exists(f"{way.BUILD}/lib/runnel/pipewire_sink.so"):
     way.skip(f"no {missing() or 'node pipewire'} (scripts/install.sh pipewire)")
 
 GRAPH = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 ! infer model=" + way.MODEL + " ! "
-OWN = "detect smoothing_frames=25 threshold=0.85 release=0.51 refractory_frames=25 ignore=silence,unknown"
+OWN = "detect smoothing_frames=25 threshold=0.93 release=0.56 refractory_frames=25 ignore=silence,unknown"
 CYCLE = 8192
 
 
