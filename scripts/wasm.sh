@@ -38,6 +38,7 @@ export NODE_PATH=/usr/share/nodejs       # of emscripten's own scripts, where no
 unset EM_CACHE                           # Debian's is complete
 
 package() {
+  rm -f "$work/desk.events"  # of another model, maybe
   "$runnel" embed "$model" -o "$work/digits" --name digits --build-system wasm --runnel "$root" ${RUNNEL_DECISION:+--decision "$RUNNEL_DECISION"}
   cmake -S "$work/digits" -B "$work/build" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/wasm32-emscripten.cmake" >"$work/configure.log" 2>&1 ||
     { tail -n 40 "$work/configure.log" >&2; die "digits cannot be configured"; }
