@@ -72,7 +72,7 @@ class ClusterTest : public WorkTest {
       sounds.push_back(different[i % kSounds]);
       subjects.push_back("audio.s" + std::to_string(seed) + '.' + std::to_string(i));
     }
-    std::vector<std::unique_ptr<WorkerProcess>> workers;
+    std::vector<std::unique_ptr<Background>> workers;
     for (int i = 0; i < workers_at_once; ++i) workers.push_back(worker());
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();

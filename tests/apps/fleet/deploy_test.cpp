@@ -65,7 +65,7 @@ TEST_F(DeployTest, EventsAreThoseOfTwoRunsCutAtTheSample) {
     }
     return true;
   };
-  std::vector<std::unique_ptr<WorkerProcess>> workers;
+  std::vector<std::unique_ptr<Background>> workers;
   for (int i = 0; i < 3; ++i) workers.push_back(worker());
   const std::size_t pieces = sounds[0].size() / kPiece;
   for (std::size_t piece = 0; piece < pieces; ++piece) {

@@ -1,11 +1,6 @@
 // Workers of a queue of recordings as processes, over a real server: killed, stopped, started, without the
 // server; the merged output is that of one machine.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,55 +9,15 @@
 #include <thread>
 
 #include "services/fleet/nats/jetstream_queue.h"
+#include "tests/apps/fleet/background.h"
 #include "tests/apps/support.h"
 #include "tests/services/fleet/nats/nats_server.h"
-
-extern char** environ;
 
 namespace runnel::apps::test {
 namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-// A worker as a process; what it says goes into a file.
-class QueueProcess {
- public:
-  QueueProcess(const std::vector<std::string>& arguments, const fs::path& log) {
-    std::vector<std::string> words = {std::getenv("RUNNEL_PROGRAM")};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    EXPECT_EQ(::posix_spawn(&process_, pointers[0], &files, nullptr, pointers.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&files);
-  }
-  ~QueueProcess() {
-    if (process_ > 0) end(SIGKILL);
-  }
-  QueueProcess(const QueueProcess&) = delete;
-  QueueProcess& operator=(const QueueProcess&) = delete;
-  void signal(int number) const { ::kill(process_, number); }
-  void end(int number) {
-    ::kill(process_, SIGCONT);
-    ::kill(process_, number);
-    wait();
-  }
-  // Its exit code once it has ended; -1 after a signal.
-  int wait() {
-    int status = 0;
-    ::waitpid(process_, &status, 0);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t process_ = -1;
-};
 
 class QueueTest : public testing::Test {
  protected:
@@ -149,10 +104,10 @@ TEST_F(QueueTest, MergedIsWhatOneMachineGivesWhoeverDies) {
             kRecordings);
 
   const auto start = [&](const std::string& output, const std::string& root) {
-    return std::make_unique<QueueProcess>(work_call("calls", output, {"--root", file(root), "--wait"}),
-                                          folder_.path() / (output + ".log"));
+    return std::make_unique<Background>(work_call("calls", output, {"--root", file(root), "--wait"}),
+                                        folder_.path() / (output + ".log"));
   };
-  std::vector<std::unique_ptr<QueueProcess>> workers;
+  std::vector<std::unique_ptr<Background>> workers;
   workers.push_back(start("a.jsonl", "here"));
   wait_until_done("calls", 2);
   workers[0]->end(SIGKILL);
@@ -224,7 +179,7 @@ TEST_F(QueueTest, WhatKillsWorkersIsSetApartByName) {
   const std::vector<std::string> root = {"--root", file("all")};
   for (int death = 1; death <= 3; ++death) {
     SCOPED_TRACE(death);
-    QueueProcess worker(work_call("calls", "a.jsonl", root), folder_.path() / "a.log");
+    Background worker(work_call("calls", "a.jsonl", root), folder_.path() / "a.log");
     // What came again is noted before it begins. The first time it is the last that is not done.
     const std::string begun = "\"tries\":" + std::to_string(death);
     const auto end = Clock::now() + std::chrono::seconds(60);

@@ -1,9 +1,5 @@
 // `runnel send` and the nodes of NATS over a real server: restarted, killed, not there.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <fstream>
@@ -13,51 +9,17 @@
 
 #include "services/fleet/chunk.h"
 #include "services/fleet/nats/jetstream.h"
+#include "tests/apps/fleet/background.h"
 #include "tests/apps/support.h"
 #include "tests/services/fleet/nats/nats_server.h"
 #ifdef RUNNEL_HAVE_MQTT
 #include <mosquitto.h>
 #endif
 
-extern char** environ;
-
 namespace runnel::apps::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The program in the background; what it says goes into a file.
-class Background {
- public:
-  Background(const std::vector<std::string>& arguments, const fs::path& log) {
-    std::vector<std::string> words = {std::getenv("RUNNEL_PROGRAM")};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    EXPECT_EQ(::posix_spawn(&process_, pointers[0], &files, nullptr, pointers.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&files);
-  }
-  ~Background() { end(SIGKILL); }
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
-  // Its exit code; -1 after SIGKILL. 0: waits for its own end.
-  int end(int number) {
-    if (process_ <= 0) return -1;
-    if (number != 0) ::kill(process_, number);
-    int status = 0;
-    ::waitpid(process_, &status, 0);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t process_ = -1;
-};
 
 class SendTest : public testing::Test {
  protected:
@@ -184,7 +146,7 @@ TEST_F(SendTest, NothingIsLostOverRestarts) {
   sender = std::make_unique<Background>(arguments, folder_.path() / "log");  // the server is not there
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   ASSERT_TRUE(server_->restart());
-  EXPECT_EQ(sender->end(0), 0) << read_text(folder_.path() / "log");
+  EXPECT_EQ(sender->wait(), 0) << read_text(folder_.path() / "log");
   EXPECT_FALSE(fs::exists(file("spool"))) << "all is stored";
   EXPECT_NE(read_text(folder_.path() / "log").find("samples wait in"), std::string::npos);
   std::int64_t next = 0;

@@ -1,12 +1,7 @@
 // Workers as processes over a real server, and what is sent to them.
 #pragma once
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,50 +12,14 @@
 
 #include "services/fleet/chunk.h"
 #include "services/fleet/nats/jetstream.h"
+#include "tests/apps/fleet/background.h"
 #include "tests/apps/support.h"
 #include "tests/services/fleet/nats/nats_server.h"
-
-extern char** environ;
 
 namespace runnel::apps::test {
 
 using fleet::Answer;
 using fleet::Happening;
-
-// A worker as a process; its lines go into a file.
-class WorkerProcess {
- public:
-  WorkerProcess(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
-    std::vector<std::string> words = {std::getenv("RUNNEL_PROGRAM")};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    EXPECT_EQ(::posix_spawn(&process_, pointers[0], &files, nullptr, pointers.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&files);
-  }
-  ~WorkerProcess() { end(SIGKILL); }
-  WorkerProcess(const WorkerProcess&) = delete;
-  WorkerProcess& operator=(const WorkerProcess&) = delete;
-  void signal(int number) const { ::kill(process_, number); }
-  // Its exit code; -1 after SIGKILL.
-  int end(int number) {
-    if (process_ <= 0) return -1;
-    ::kill(process_, SIGCONT);
-    ::kill(process_, number);
-    int status = 0;
-    ::waitpid(process_, &status, 0);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t process_ = -1;
-};
 
 // Streams of recordings, sent over the server, and what comes of them.
 class WorkTest : public testing::Test {
@@ -94,8 +53,8 @@ class WorkTest : public testing::Test {
       ASSERT_TRUE(status.ok()) << status.text();
     }
   }
-  std::unique_ptr<WorkerProcess> worker() {
-    return std::make_unique<WorkerProcess>(
+  std::unique_ptr<Background> worker() {
+    return std::make_unique<Background>(
         std::vector<std::string>{"work", model(), "--nats", url(), "--decision", kEager, "--save", "0.5"},
         folder_.path() / ("worker" + std::to_string(++workers_)));
   }

@@ -14,7 +14,7 @@ TEST_F(WorkTest, EveryEventOnceWhileWorkersAndTheServerDie) {
                 sounds[i].end());
     subjects.push_back("audio.room." + std::to_string(i));
   }
-  std::vector<std::unique_ptr<WorkerProcess>> workers;
+  std::vector<std::unique_ptr<Background>> workers;
   for (int i = 0; i < 3; ++i) workers.push_back(worker());
   std::mt19937 random(1);
   const std::size_t pieces = sounds[0].size() / kPiece;
