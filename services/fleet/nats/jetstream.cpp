@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kCondition = "Nats-Expected-Last-Subject-Sequence";
 constexpr std::uint64_t kWrongLastSequence = 10071, kNoMessage = 10037, kNoStream = 10059;
-constexpr milliseconds kHeartbeat{2000}, kSilence{5000};
+constexpr milliseconds kHeartbeat{2000}, kSilence{5000}, kFirstCheck{3000}, kRarestCheck{60000};
 
 std::uint64_t number_in(std::string_view text) {
   std::uint64_t value = 0;
@@ -154,7 +154,7 @@ void JetStream::fail(std::uint64_t number, std::string why) {
   if (at == requests_.end()) return;
   const Kind kind = at->second.kind;
   requests_.erase(at);
-  if (kind == Kind::other) return;  // look_after() tries again
+  if (kind == Kind::other || kind == Kind::check) return;  // look_after() tries again
   Answer answer;
   answer.request = number;
   answer.why = std::move(why);
@@ -207,7 +207,8 @@ void JetStream::start(std::uint64_t number, Feed& feed) {
   wire_->unlisten(tokens_of(number, feed.generation));
   ++feed.generation;
   feed.delivered = 0;
-  feed.heard = Clock::now();
+  feed.heard = feed.checked = Clock::now();
+  feed.patience = kFirstCheck;
   if (!feed.consumer.empty())
     ask(Kind::other, "$JS.API.CONSUMER.DELETE." + feed.stream + '.' + feed.consumer, {}, {});
   feed.consumer = name_ + '-' + std::to_string(number) + '-' + std::to_string(feed.generation);
@@ -278,8 +279,21 @@ void JetStream::look_after() {
   }
   const bool again = wire_->connections() != seen_connections_;
   seen_connections_ = wire_->connections();
-  for (auto& [number, feed] : feeds_)
-    if (again || now - feed.heard > kSilence) start(number, feed);
+  for (auto& [number, feed] : feeds_) {
+    if (again || now - feed.heard > kSilence)
+      start(number, feed);
+    else if (now - feed.checked > feed.patience)
+      check(number, feed, now);
+  }
+}
+
+void JetStream::check(std::uint64_t number, Feed& feed, std::chrono::steady_clock::time_point now) {
+  feed.checked = now;
+  feed.patience = std::min(2 * feed.patience, kRarestCheck);
+  const Json body = {{"last_by_subj", feed.filter}};
+  Request& request = requests_[ask(Kind::check, "$JS.API.STREAM.MSG.GET." + feed.stream, {}, body.dump())];
+  request.feed = number;
+  request.generation = feed.generation;
 }
 
 bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, WireMessage& message,
@@ -310,6 +324,8 @@ bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, Wi
   }
   feed.delivered = delivered;
   feed.next = sequence + 1;
+  feed.checked = feed.heard;
+  feed.patience = kFirstCheck;
   Delivery delivery{
       number, {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
   unpack(delivery.message);
@@ -323,7 +339,7 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
   Answer answer;
   answer.request = number;
   if (message.status == 503) {
-    const bool untold = at->second.kind == Kind::other;
+    const bool untold = at->second.kind == Kind::other || at->second.kind == Kind::check;
     answer.why = at->second.kind == Kind::direct
                      ? "no stream of a server gives its last message of this subject (allow_direct)"
                      : "no server stores this subject";
@@ -381,12 +397,20 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
       }
       break;
     }
+    case Kind::check: {
+      const auto feed = feeds_.find(at->second.feed);
+      const auto found = body.is_object() ? body.find("message") : body.end();
+      if (feed != feeds_.end() && feed->second.generation == at->second.generation && found != body.end() &&
+          found->is_object() && found->value("seq", std::uint64_t{0}) >= feed->second.next)
+        start(feed->first, feed->second);
+      break;
+    }
     case Kind::direct:
     case Kind::other:
       break;
   }
   requests_.erase(at);
-  if (kind == Kind::other) return false;
+  if (kind == Kind::other || kind == Kind::check) return false;
   if (answer.outcome == Answer::Outcome::failed)
     answer.why = error.empty() ? "an answer without what was asked" : error;
   out = std::move(answer);

@@ -71,12 +71,13 @@ class JetStream final : public Exchange {
   [[nodiscard]] bool closed() const noexcept { return wire_->closed(); }
 
  private:
-  enum class Kind : std::uint8_t { append, last, direct, list, other };
+  enum class Kind : std::uint8_t { append, last, direct, list, check, other };
   struct Request {
     Kind kind = Kind::other;
     std::chrono::steady_clock::time_point deadline;
     std::string filter;
-    std::vector<std::string> subjects;  // list: pages so far
+    std::vector<std::string> subjects;       // list: pages so far
+    std::uint64_t feed = 0, generation = 0;  // check
   };
   struct Feed {
     std::string filter, stream, consumer;
@@ -85,12 +86,17 @@ class JetStream final : public Exchange {
     std::uint64_t delivered = 0;   // by this consumer
     bool watch = false;
     std::chrono::steady_clock::time_point heard;  // anything, heartbeats too
+    // A consumer whose server fell behind sends heartbeats and no messages: after a while without any, the
+    // last message of the log is asked for.
+    std::chrono::steady_clock::time_point checked;  // a message came, or the log was asked
+    std::chrono::milliseconds patience{0};          // until the next time
   };
   std::uint64_t ask(Kind kind, std::string_view subject, const Headers& headers, std::string_view data,
                     std::string_view filter = {});
   void fail(std::uint64_t request, std::string why);
   std::uint64_t feed_of(std::string_view filter, std::uint64_t from, bool watch);
   void start(std::uint64_t number, Feed& feed);
+  void check(std::uint64_t number, Feed& feed, std::chrono::steady_clock::time_point now);
   [[nodiscard]] const LogStream* log_of(std::string_view subject) const;
   [[nodiscard]] const std::string* stream_of(std::string_view subject) const;
   void page(std::uint64_t number, const std::string& filter, std::size_t offset);

@@ -75,7 +75,9 @@ class WorkTest : public testing::Test {
             std::size_t first, std::size_t count) {
     std::set<std::size_t> missing;
     for (std::size_t i = 0; i < subjects.size(); ++i) missing.insert(i);
-    for (int tries = 0; tries < 100 && !missing.empty(); ++tries) {
+    for (int tries = 0; tries < 600 && !missing.empty(); ++tries) {
+      // A server says at once that it has no leader.
+      if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       std::map<std::uint64_t, std::size_t> requests;
       for (const std::size_t i : missing) {
         fleet::Chunk chunk;

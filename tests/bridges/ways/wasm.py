@@ -1,12 +1,12 @@
-"""The package of runnel embed --build-system wasm in Node.js (docs/wasm.md), made for this model and decision. With RUNNEL_WASM_WORK, a folder of
-scripts/wasm.sh, only what is new there is built."""
+"""The package of runnel embed --build-system wasm in Node.js (docs/wasm.md), made for this model and decision. In the folder of
+the other tests of WebAssembly, where only what is new is built (RUNNEL_WASM_WORK: another one of scripts/wasm.sh)."""
 import os
 import subprocess
 
 import way
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-work = os.environ.get("RUNNEL_WASM_WORK") or f"{way.FOLDER}/wasm"
+work = os.environ.get("RUNNEL_WASM_WORK") or f"{way.BUILD}/wasm-work"
 environment = os.environ | {"RUNNEL_PROGRAM": way.RUNNEL, "RUNNEL_MODEL": way.MODEL, "RUNNEL_DECISION": way.DECISION, "RUNNEL_RECORDING": way.WAV,
                             "RUNNEL_WASM_WORK": work, "RUNNEL_JOBS": "1"}
 made = subprocess.run([f"{HERE}/../../../scripts/wasm.sh", "package"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
