@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace runnel::fleet {
@@ -9,6 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::milliseconds kAgain{200};
 constexpr std::string_view kLeaving = "Runnel-Leaving";
 
 std::string text_in(const Message& message) {
@@ -17,22 +19,29 @@ std::string text_in(const Message& message) {
 
 }  // namespace
 
-Result<Answer> Deployment::ask(std::uint64_t request) {
+// Servers that choose a leader fail for a while.
+Result<Answer> Deployment::ask(const std::function<std::uint64_t()>& begin) {
   const Clock::time_point end = Clock::now() + kPatience;
-  Happening what;
+  std::string why = "no answer within 10 s";
   while (Clock::now() < end) {
-    if (!exchange_.next(what, 50)) continue;
-    auto* const answer = std::get_if<Answer>(&what);
-    if (answer == nullptr || answer->request != request) continue;
-    if (answer->outcome == Answer::Outcome::failed) return Status(Code::io_error) << answer->why;
-    return std::move(*answer);
+    const std::uint64_t request = begin();
+    Happening what;
+    while (Clock::now() < end) {
+      if (!exchange_.next(what, 50)) continue;
+      auto* const answer = std::get_if<Answer>(&what);
+      if (answer == nullptr || answer->request != request) continue;
+      if (answer->outcome != Answer::Outcome::failed) return std::move(*answer);
+      why = answer->why;
+      break;
+    }
+    std::this_thread::sleep_for(kAgain);
   }
-  return Status(Code::io_error, "no answer within 10 s");
+  return Status(Code::io_error) << why;
 }
 
 // Only where there is nothing yet: what a name stands for does not change.
 Status Deployment::put(std::string_view subject, std::string_view data) {
-  return ask(exchange_.append(subject, 0, {}, data)).status();
+  return ask([&] { return exchange_.append(subject, 0, {}, data); }).status();
 }
 
 Status Deployment::publish(const TravellingGraph& graph) {
@@ -50,20 +59,20 @@ Status Deployment::publish(const TravellingGraph& graph) {
 }
 
 Result<GraphRecord> Deployment::record(std::uint32_t identity) {
-  RUNNEL_ASSIGN(const Answer answer, ask(exchange_.last(record_subject(bucket_, identity))));
+  RUNNEL_ASSIGN(const Answer answer, ask([&] { return exchange_.last(record_subject(bucket_, identity)); }));
   if (!answer.message)
     return Status(Code::not_found) << "graph " << digits_of(identity) << " is not in the bucket";
   return read_graph_record(text_in(*answer.message));
 }
 
 Result<Rules> Deployment::rules() {
-  RUNNEL_ASSIGN(const Answer answer, ask(exchange_.last(rules_subject(bucket_))));
+  RUNNEL_ASSIGN(const Answer answer, ask([&] { return exchange_.last(rules_subject(bucket_)); }));
   return answer.message ? read_rules(text_in(*answer.message)) : Rules();
 }
 
 Status Deployment::change(const std::function<Status(Rules&)>& change) {
   for (int tries = 0; tries < 20; ++tries) {
-    RUNNEL_ASSIGN(const Answer answer, ask(exchange_.last(rules_subject(bucket_))));
+    RUNNEL_ASSIGN(const Answer answer, ask([&] { return exchange_.last(rules_subject(bucket_)); }));
     Rules rules;
     if (answer.message) {
       RUNNEL_ASSIGN(rules, read_rules(text_in(*answer.message)));
@@ -71,14 +80,14 @@ Status Deployment::change(const std::function<Status(Rules&)>& change) {
     RUNNEL_TRY(change(rules));
     const std::uint64_t after = answer.message ? answer.message->sequence : 0;
     RUNNEL_ASSIGN(const Answer stored,
-                  ask(exchange_.append(rules_subject(bucket_), after, {}, text_of(rules))));
+                  ask([&] { return exchange_.append(rules_subject(bucket_), after, {}, text_of(rules)); }));
     if (stored.outcome == Answer::Outcome::done) return {};
   }
   return Status(Code::io_error, "the rules were changed by others all the time");
 }
 
 Result<FleetView> Deployment::look(std::chrono::milliseconds listen) {
-  RUNNEL_ASSIGN(const Answer all, ask(exchange_.list(bucket_ + ".s.>")));
+  RUNNEL_ASSIGN(const Answer all, ask([&] { return exchange_.list(bucket_ + ".s.>"); }));
   const std::string entries = bucket_ + ".s.", beats = bucket_ + ".w.";
   std::set<std::string, std::less<>> missing(all.subjects.begin(), all.subjects.end());
   FleetView out;

@@ -41,7 +41,7 @@ class Deployment {
   Result<FleetView> look(std::chrono::milliseconds listen);
 
  private:
-  Result<Answer> ask(std::uint64_t request);
+  Result<Answer> ask(const std::function<std::uint64_t()>& begin);
   Status put(std::string_view subject, std::string_view data);
 
   JetStream& exchange_;

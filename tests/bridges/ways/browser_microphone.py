@@ -63,4 +63,6 @@ original = [record for record in map(json.loads, way.output_of(call).splitlines(
 missing, whole = arrived(original, heard, way.WAV, way.HEARD)
 if missing:
     raise SystemExit(f"{missing} have arrived whole, and are not among {heard}")
+if whole == 0:
+    way.skip("the machine was too busy for sound in real time: nothing of the recording arrived whole")
 way.note(f"{whole} of the recording's {len(original)} events arrived whole, and are there")
