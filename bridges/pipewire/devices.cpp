@@ -7,6 +7,11 @@
 #include <string>
 #include <string_view>
 
+#ifdef __clang__
+// PipeWire's macros are statements that have a value.
+#pragma clang diagnostic ignored "-Wgnu-statement-expression-from-macro-expansion"
+#endif
+
 namespace runnel::pipewire {
 namespace {
 

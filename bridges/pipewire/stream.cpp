@@ -9,6 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#ifdef __clang__
+// PipeWire's macros are statements that have a value.
+#pragma clang diagnostic ignored "-Wgnu-statement-expression-from-macro-expansion"
+#endif
+
 namespace runnel::pipewire {
 
 void begin() {
