@@ -204,7 +204,7 @@ Status Driver::start(std::span<const std::byte> payload, std::span<const std::sp
   device_.write(kQueueSize, static_cast<std::uint32_t>(commands.size()));
   device_.write(kQueueConfig, options_.queue_port);
   device_.write(kRegionConfig, ports);
-  interrupted_.store(false, std::memory_order_release);
+  interrupted_.store(0, std::memory_order_release);
   running_ = true;
   device_.write(kCommand, (device_.read(kCommand) & kKeptCommands) | device_command::kRun);
   return {};
@@ -216,7 +216,7 @@ void Driver::handle_interrupt() noexcept {
       is_u85() ? reported_ >> device_status::kHistory << device_command::kClearHistory : 0;
   device_.write(kCommand,
                 (device_.read(kCommand) & kKeptCommands) | device_command::kClearInterrupt | history);
-  interrupted_.store(true, std::memory_order_release);
+  interrupted_.store(1, std::memory_order_release);
 }
 
 Status Driver::finish() noexcept {

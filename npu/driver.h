@@ -72,8 +72,8 @@ class Driver {
   Status fits(std::span<const std::byte> payload) noexcept;
 
   // Exclusive until release(); false while another holds it.
-  [[nodiscard]] bool reserve() noexcept { return !reserved_.exchange(true, std::memory_order_acquire); }
-  void release() noexcept { reserved_.store(false, std::memory_order_release); }
+  [[nodiscard]] bool reserve() noexcept { return reserved_.exchange(1, std::memory_order_acquire) == 0; }
+  void release() noexcept { reserved_.store(0, std::memory_order_release); }
 
   // Starts a driver payload (COP1) with the memories of its regions 0, 1, ...; the device writes where the
   // stream says, whatever the spans' type. All must stay valid until the run ends; the payload is at a
@@ -93,7 +93,9 @@ class Driver {
   [[nodiscard]] bool running() const noexcept { return running_; }
   // Clears the interrupt and keeps the device's report.
   void handle_interrupt() noexcept;
-  [[nodiscard]] bool interrupted() const noexcept { return interrupted_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool interrupted() const noexcept {
+    return interrupted_.load(std::memory_order_acquire) != 0;
+  }
 
   // Of this driver's runs, while the counters count what they count from the start (count()).
   [[nodiscard]] const DriverTotals& totals() const noexcept { return totals_; }
@@ -143,7 +145,8 @@ class Driver {
   std::span<const std::byte> memories_[kBaseAddresses];
   void* user_ = nullptr;
   bool running_ = false;
-  std::atomic<bool> reserved_{false}, interrupted_{false};
+  // Words of 0 or 1: RISC-V swaps no bytes, and a function for that is in no library of a board.
+  std::atomic<std::uint32_t> reserved_{0}, interrupted_{0};
   std::uint32_t reported_ = 0;  // the status at the interrupt
   Driver* next_ = nullptr;
 };

@@ -61,7 +61,7 @@ outputs() {
   done
   local front="wav path=sound.wav ! fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600" digits=$root/build/models/digits/digits.rnl
   "$@" run "$front ! infer model=$digits ! npy path=$folder/logits.npy" >/dev/null || return 1
-  "$@" run "$front ! infer model=$digits ! detect smoothing_frames=3 threshold=0.3 release=0.2 refractory_frames=5 ! jsonl" >"$folder/lines" || return 1
+  "$@" run "$front ! infer model=$digits ! detect smoothing_frames=3 threshold=0.1 release=0.05 refractory_frames=5 ! jsonl" >"$folder/lines" || return 1
   grep '"type":"event"' "$folder/lines" >"$folder/events.jsonl" || return 1   # the summary has times of this machine
   rm "$folder/lines"
   "$@" check "$digits" >"$folder/check.json" || return 1

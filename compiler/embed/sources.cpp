@@ -161,6 +161,7 @@ std::string program_source(const EmbeddedProgram& p) {
   std::set<std::string> headers;
   if (!p.npu.empty()) headers = {"embed/npu/npu_link.h", "npu/delegate.h"};
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
+  if (p.passes) headers.insert("pipeline/nodes/model/passed_frames.h");
   if (p.counters) headers.insert("embed/measure/timed_infer.h");
   if (p.cores > 1) headers.insert("embed/cores/cores_infer.h");
   if (p.counters && p.in_partition) headers.insert("inference/model/model_sum.h");

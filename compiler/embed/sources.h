@@ -52,6 +52,7 @@ struct EmbeddedProgram {
   std::string npu;        // that computes parts of the model; empty: none
   bool counters = false;  // the node of the inference has times by operator (embed/measure)
   int cores = 1;          // that its heavy operators are split for (embed/cores)
+  bool passes = false;    // a part of the frames passes by the model
   std::uint32_t model_sum = 0;
   bool measured = false;  // memory_bytes is what the board took, not a bound
   // The model lies in a partition of its own: a profile is written instead of a program with a model.

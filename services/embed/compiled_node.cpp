@@ -24,7 +24,7 @@ Status compile_node(const Model& model, const std::vector<pipeline::NodeText>& c
     if (member.name == "chunk") options.chunk = std::atoll(member.value.c_str());
     if (member.name == "dequantize") options.dequantize = member.value == "true";
   }
-  if (dry.features.beside > 0) options.dequantize = true;  // as the interpreting node
+  if (program.passes) options.dequantize = true;  // as the interpreting node
   options.given = dry.features.dtype;
   options.given_exponent = dry.features.exponent;
   if (model.pipeline() != nullptr && model.pipeline()->labels() != nullptr) {
@@ -42,8 +42,11 @@ Status compile_node(const Model& model, const std::vector<pipeline::NodeText>& c
   program.model = std::move(compiled.constants);
   program.compiled = true;
   HeapMemory memory;
-  DryModel dry_model{
-      .gives = dry.output, .search = dry.search, .counters = program.counters, .cores = program.cores};
+  DryModel dry_model{.gives = dry.output,
+                     .search = dry.search,
+                     .counters = program.counters,
+                     .cores = program.cores,
+                     .passes = program.passes};
   // The results of the first run are invalid now.
   const std::vector<std::string_view> labels(options.labels.begin(), options.labels.end());
   dry_model.gives.labels = labels;

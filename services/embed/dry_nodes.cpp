@@ -11,6 +11,7 @@
 #include "pipeline/nodes/decode/ctc.h"
 #include "pipeline/nodes/decode/transducer.h"
 #include "pipeline/nodes/model/model_stream.h"
+#include "pipeline/nodes/model/passed_frames.h"
 #include "pipeline/nodes/nodes.h"
 #include "pipeline/nodes/spectrum/fbank.h"
 #include "pipeline/nodes/spectrum/microfrontend.h"
@@ -33,9 +34,10 @@ class DryCompiled : public pipeline::Node {
     shape.down = out.down;
     const auto& outputs = in_use->compiled->tables().outputs;
     while (outputs[static_cast<std::size_t>(shape.position)] != in_use->output) ++shape.position;
-    RUNNEL_TRY(pipeline::pass_by(context, *in_use->compiled, shape, in_use->compiled->block(), passed_));
+    pipeline::Bypass* bypass = nullptr;
+    RUNNEL_TRY(make_bypass(context, *in_use->compiled, shape, in_use->compiled->block(), bypass));
     RUNNEL_ASSIGN(const Session session, pipeline::ModelStream::make_session(context, *in_use->compiled));
-    stream_.start(context, session, shape, {}, {}, &passed_);
+    stream_.start(context, session, shape, {}, {}, bypass);
     context.output = in_use->gives;
     return {};
   }
@@ -46,17 +48,23 @@ class DryCompiled : public pipeline::Node {
     return {};
   }
 
+ protected:
+  virtual Status make_bypass(const pipeline::NodeContext&, const Prepared&, const pipeline::ModelStreamShape&,
+                             std::int64_t, pipeline::Bypass*&) noexcept {
+    return {};
+  }
+
  private:
   [[maybe_unused]] const void* model_ = nullptr;  // a pointer as in RomInfer
   pipeline::ModelStream stream_;
-  pipeline::PassedFrames passed_;
 };
 
-// The same for Timed<RomInfer>.
-class DryTimed final : public DryCompiled {
+// The same for Timed nodes.
+template <class Base>
+class DryTimed final : public Base {
  public:
   Status prepare(pipeline::NodeContext& context) noexcept override {
-    RUNNEL_TRY(DryCompiled::prepare(context));
+    RUNNEL_TRY(Base::prepare(context));
     return times_.prepare(context.memory, *in_use->compiled);
   }
 
@@ -64,29 +72,31 @@ class DryTimed final : public DryCompiled {
   embed::OperatorTimes times_;
 };
 
-// The node of an interpreted model.
-pipeline::Node* dry_infer(const pipeline::NodeType& type, Memory& memory) {
-  const auto with_cores = [](auto* const node) {
-    if (node != nullptr) node->cores = in_use->cores;
-    return node;
-  };
-  if (in_use->cores > 1 && in_use->counters)
-    return with_cores(embed::place<embed::Timed<embed::CoresInfer>>(memory));
-  if (in_use->cores > 1) return with_cores(embed::place<embed::CoresInfer>(memory));
-  if (in_use->counters) return embed::place<embed::Timed<pipeline::Infer>>(memory);
-  return type.make(memory);
+// The node of the inference: `Base`, or what is made of it (extend_infer()).
+template <class Base, template <class> class TimedBase>
+pipeline::Node* place_infer(Memory& memory) {
+  using Passing = pipeline::PassingBy<Base>;
+  if (in_use->counters && in_use->passes) return embed::place<TimedBase<Passing>>(memory);
+  if (in_use->counters) return embed::place<TimedBase<Base>>(memory);
+  if (in_use->passes) return embed::place<Passing>(memory);
+  return embed::place<Base>(memory);
+}
+
+pipeline::Node* dry_infer(Memory& memory) {
+  if (in_use->compiled != nullptr) return place_infer<DryCompiled, DryTimed>(memory);
+  if (in_use->cores == 1) return place_infer<pipeline::Infer, embed::Timed>(memory);
+  pipeline::Node* const node = place_infer<embed::CoresInfer, embed::Timed>(memory);
+  if (node != nullptr) static_cast<embed::CoresInfer*>(node)->cores = in_use->cores;
+  return node;
 }
 
 Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline::NodeText& text,
                                  Memory& memory) {
   const bool constant = text.type == "fbank" || text.type == "microfrontend";
-  if (text.type == "infer" && in_use->compiled != nullptr) {
-    if (in_use->counters) return embed::place<DryTimed>(memory);
-    return embed::place<DryCompiled>(memory);
-  }
-  pipeline::Node* const node =
-      text.type == "infer" ? dry_infer(type, memory) : type.make(constant ? in_use->constants : memory);
-  if (node == nullptr) return node;
+  const bool infer = text.type == "infer";
+  pipeline::Node* const node = infer ? dry_infer(memory) : type.make(constant ? in_use->constants : memory);
+  // A compiled model has no parameters.
+  if (node == nullptr || (infer && in_use->compiled != nullptr)) return node;
   for (const pipeline::Parameter& parameter : type.parameters) {
     for (const pipeline::ParameterText& given : text.parameters) {
       if (given.key != parameter.name) continue;

@@ -25,6 +25,7 @@ struct DryNodes {
   const decoding::SearchTables* search = nullptr;  // of the decoder of speech
   bool counters = false;
   int cores = 1;
+  bool passes = true;
   // What make_dry_nodes() has made: the nodes in order, and what is constant in the program. Constants are in
   // a memory of their own, which does not count.
   std::vector<const pipeline::Node*> made;

@@ -30,6 +30,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   parts.search = model.search;
   parts.counters = model.counters;
   parts.cores = model.cores;
+  parts.passes = model.passes;
   const DryNodesInUse held(parts);
   runnel_program dry;
   dry.name = program.name.c_str();

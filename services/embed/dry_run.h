@@ -23,6 +23,7 @@ struct DryModel {
   const decoding::SearchTables* search = nullptr;  // of the decoder of speech
   bool counters = false;                           // room for what runnel_measure() takes
   int cores = 1;
+  bool passes = true;  // room for what may pass by the model
 };
 
 struct DryRun {

@@ -184,10 +184,11 @@ std::vector<std::string> program_labels(const Model& model, const pipeline::Node
   return labels;
 }
 
-// Finds the type of the samples and the hop, unless the request has them, and the memory.
+// Finds the type of the samples, the hop, unless the request has them, whether anything passes by the model,
+// and the memory.
 Result<DryRun> settle(const EmbedRequest& request, const std::vector<pipeline::NodeText>& chain,
                       const decoding::SearchTables* search, compiler::EmbeddedProgram& program) {
-  const DryModel interpreted{.search = search, .counters = program.counters, .cores = program.cores};
+  DryModel interpreted{.search = search, .counters = program.counters, .cores = program.cores};
   program.hop = request.hop > 0 ? request.hop : 16;
   auto dry = dry_run(program, chain, program.fast_bytes, interpreted);
   if (!dry.ok() && request.samples.empty() && program.sample_type == "int16" &&
@@ -195,8 +196,9 @@ Result<DryRun> settle(const EmbedRequest& request, const std::vector<pipeline::N
     program.sample_type = "float32";
     dry = dry_run(program, chain, program.fast_bytes, interpreted);
   }
-  if (dry.ok() && request.hop == 0) {
-    program.hop = dry->hop;
+  if (dry.ok()) {
+    if (request.hop == 0) program.hop = dry->hop;
+    program.passes = interpreted.passes = dry->features.beside > 0;
     dry = dry_run(program, chain, program.fast_bytes, interpreted);
   }
   return dry;
@@ -215,6 +217,10 @@ void extend_infer(compiler::EmbeddedProgram& program) {
     node.definitions += "using embed::CoresInfer;\n";
     node.class_name = "CoresInfer";
     node.members.push_back({"cores", std::to_string(program.cores)});
+  }
+  if (program.passes) {
+    node.definitions += fmt::format("using PassingInfer = PassingBy<{}>;\n", node.class_name);
+    node.class_name = "PassingInfer";
   }
   if (program.counters) {
     node.definitions += fmt::format("using TimedInfer = embed::Timed<{}>;\n", node.class_name);

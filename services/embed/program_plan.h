@@ -32,7 +32,8 @@ struct ProgramPlan {
 // Errors: those of embed_model() before it writes. One call at a time (turn()); `request.say` is set.
 Result<ProgramPlan> plan_program(const EmbedRequest& request, compiler::LoadOptions load);
 
-// What --counters and --cores make of the node of the inference: one that measures operators, or splits them.
+// What --counters, --cores and frames of which a part passes by the model make of the node of the inference:
+// one that measures operators, splits them, or keeps these parts.
 void extend_infer(compiler::EmbeddedProgram& program);
 
 // The functions of runnel.h have one text of a failure, and NPUs one list, for the whole program: held by who

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "inference/model/loader.h"
+#include "pipeline/nodes/model/passed_frames.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -35,7 +36,7 @@ const NodeType Infer::type = {
     .input = {Kind::frames | Kind::audio, "float32, or the model's own integers"},
     .output = {static_cast<Kinds>(Kind::frames), "the model's type, or float32"},
     .parameters = kParameters,
-    .make = make_node<Infer>,
+    .make = make_node<PassingBy<Infer>>,
 };
 
 Status Infer::choose_output(const Model& loaded, const ModelUsage& usage) noexcept {
@@ -77,6 +78,12 @@ Result<Session> Infer::make_session(NodeContext& context) noexcept {
   return ModelStream::make_session(context, *prepared_);
 }
 
+Status Infer::make_bypass(const NodeContext& context, const Prepared&, const ModelStreamShape&, std::int64_t,
+                          Bypass*&) noexcept {
+  if (context.input.beside == 0) return {};
+  return Status(Code::unsupported, "frames of which a part passes by the model");
+}
+
 Result<SteppedSession> Infer::make_stepped(NodeContext& context, const ModelUsage& usage) noexcept {
   return SteppedSession::make(*prepared_, usage, context.memory);
 }
@@ -114,7 +121,7 @@ void Infer::start_like(NodeContext& context, const Session& session, ModelStream
   ModelStreamShape shape = shape_;
   shape.out_frames = session.prepared().placement(output_tensor()).frames;
   const std::int64_t most = context.max_output;  // that of the smaller blocks
-  to.start(context, session, shape, input_.converter(), output_values_.converter(), &passed_);
+  to.start(context, session, shape, input_.converter(), output_values_.converter(), stream_.bypass());
   context.max_output = most;
 }
 
@@ -141,9 +148,10 @@ Status Infer::prepare_stream(NodeContext& context, const Model& loaded) noexcept
   shape_ = shape_of(loaded, context, to);
   shape_.in = FrameLayout::of(prepared_->shape(from), in.time_axis, loaded.tensor(from).dtype);
   shape_.in_values = in_values;
-  RUNNEL_TRY(pass_by(context, *prepared_, shape_, std::max(prepared_->block(), larger), passed_));
+  Bypass* bypass = nullptr;
+  RUNNEL_TRY(make_bypass(context, *prepared_, shape_, std::max(prepared_->block(), larger), bypass));
   RUNNEL_ASSIGN(const Session session, make_session(context));
-  stream_.start(context, session, shape_, input_.converter(), output_values_.converter(), &passed_);
+  stream_.start(context, session, shape_, input_.converter(), output_values_.converter(), bypass);
   return {};
 }
 

@@ -58,6 +58,11 @@ class Infer : public Node {
   virtual Result<Session> make_session(NodeContext& context) noexcept;
   // The same for a model that runs in steps, windows or clips.
   virtual Result<SteppedSession> make_stepped(NodeContext& context, const ModelUsage& usage) noexcept;
+  // Sets `made`, which is null, to what takes the part of frames that passes by the model: PassingBy
+  // (passed_frames.h) has one. No Result, which would take stack while the session is made.
+  virtual Status make_bypass(const NodeContext& context, const Prepared& prepared,
+                             const ModelStreamShape& shape, std::int64_t largest_block,
+                             Bypass*& made) noexcept;
   // Frames of a larger block that the program also runs, whenever as many frames have arrived at once
   // (nodes/host/model/larger_block.h); 0: none. `block`: frames of the block that always runs.
   [[nodiscard]] virtual std::int64_t larger_block(const NodeContext&, std::int64_t block) const noexcept {
@@ -73,7 +78,9 @@ class Infer : public Node {
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
   // Bytes of an input frame.
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes + passed_.bytes(); }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept {
+    return stepped_ ? shape_.in_bytes : stream_.frame_bytes();
+  }
   // The layout of frames of a model that runs as a stream.
   [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
 
@@ -96,7 +103,6 @@ class Infer : public Node {
 
   const Prepared* prepared_ = nullptr;
   ModelStream stream_;  // stream
-  PassedFrames passed_;
   std::optional<SteppedSession> stepped_;
   InputValues input_;
   OutputValues output_values_;

@@ -29,12 +29,12 @@ Result<Session> ModelStream::make_session(NodeContext& context, const Prepared& 
 }
 
 void ModelStream::start(NodeContext& context, const Session& session, const ModelStreamShape& shape,
-                        ValueConverter in, ValueConverter out, PassedFrames* passed) noexcept {
+                        ValueConverter in, ValueConverter out, Bypass* bypass) noexcept {
   session_ = session;
   shape_ = shape;
   in_ = in;
   out_ = out;
-  passed_ = passed != nullptr && passed->bytes() > 0 ? passed : nullptr;
+  bypass_ = bypass;
   // A frame keeps the span of the input frame at its position: the context of a model is not part of an
   // event's span.
   context.output.clock = context.input.clock.every(shape.up, shape.down);
@@ -52,7 +52,7 @@ std::int64_t ModelStream::reset(std::int64_t first) noexcept {
   session_.reset();
   pending_ = 0;
   heard_ = ended_ = false;
-  if (passed_ != nullptr) passed_->reset();
+  if (bypass_ != nullptr) bypass_->reset();
   return grid_ = first_on_grid(shape_, first, skip_);
 }
 
@@ -73,15 +73,10 @@ void ModelStream::convert(const std::byte* frames, std::int64_t count, std::int6
 }
 
 void ModelStream::store(const std::byte* frames, std::int64_t count) noexcept {
-  if (passed_ == nullptr) {
+  if (bypass_ == nullptr)
     convert(frames, count, pending_);
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) {
-      passed_->store(frames);
-      convert(frames + passed_->bytes(), 1, pending_ + i);
-      frames += passed_->bytes() + shape_.in_bytes;
-    }
-  }
+  else
+    bypass_->store(*this, frames, count);
   pending_ += count;
   heard_ = true;
 }
@@ -94,39 +89,9 @@ void ModelStream::run(Output& out) noexcept {
 void ModelStream::collect(Output& out) noexcept {
   pending_ = 0;
   OutputFrames frames = session_.output(shape_.position);
-  if (passed_ == nullptr) {
-    frames.first += grid_;
-    copy_out(shape_, out_, frames, out);
-    return;
-  }
-  if (frames.count > 0 && out.count == 0) out.first = frames.first + grid_;
-  const std::size_t bytes = passed_->bytes() + shape_.out_bytes;
-  for (std::int64_t i = 0; i < frames.count; ++i) {
-    std::byte* const to = out.data + static_cast<std::size_t>(out.count + i) * bytes;
-    std::memcpy(to, passed_->part(frames.first + i), passed_->bytes());
-    OutputFrames one = frames;
-    one.offset = frames.offset + i;
-    one.count = 1;
-    Output single;
-    single.data = to + passed_->bytes();
-    single.capacity = 1;
-    copy_out(shape_, out_, one, single);
-  }
-  out.count += frames.count;
-}
-
-Status pass_by(const NodeContext& context, const Prepared& prepared, const ModelStreamShape& shape,
-               std::int64_t largest_block, PassedFrames& passed) noexcept {
-  const std::int32_t values = context.input.beside;
-  if (values == 0) return {};
-  if (shape.up != shape.down) {
-    return Status(Code::unsupported) << "the first " << values << " values of the frames of "
-                                     << context.input_label
-                                     << " pass by the model, which has another frame rate: expected one "
-                                        "frame of output for each of the input";
-  }
-  const int tensor = prepared.tables().outputs[static_cast<std::size_t>(shape.position)];
-  return passed.prepare(context.memory, values, prepared.placement(tensor).delay + largest_block);
+  if (bypass_ != nullptr) return bypass_->collect(*this, frames, out);
+  frames.first += grid_;
+  copy_out(shape_, out_, frames, out);
 }
 
 void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
@@ -157,9 +122,7 @@ void ModelStream::process(const Block& in, Output& out) noexcept {
   const std::int64_t block = session_.prepared().block();
   while (done < in.count) {
     const std::int64_t count = std::min(block - pending_, in.count - done);
-    store(in.data + static_cast<std::size_t>(done) *
-                        (shape_.in_bytes + (passed_ == nullptr ? 0 : passed_->bytes())),
-          count);
+    store(in.data + static_cast<std::size_t>(done) * frame_bytes(), count);
     done += count;
     if (pending_ == block) run(out);
   }
@@ -185,7 +148,7 @@ std::size_t ModelStream::waiting_bytes() const noexcept {
 }
 
 std::size_t ModelStream::saved_bytes() const noexcept {
-  return sizeof(SavedCounters) + waiting_bytes() + (passed_ == nullptr ? 0 : passed_->saved_bytes()) +
+  return sizeof(SavedCounters) + waiting_bytes() + (bypass_ == nullptr ? 0 : bypass_->saved_bytes()) +
          session_.saved_bytes();
 }
 
@@ -212,10 +175,7 @@ Status ModelStream::save(std::span<std::byte> to) noexcept {
   std::memset(frames, 0, waiting);
   // Asking for the input would begin a block, whose size is not known yet.
   if (pending_ > 0) copy_waiting(session_.input(0).data(), frames);
-  if (passed_ != nullptr) {
-    counters.stored = passed_->stored();
-    passed_->save(frames + waiting_bytes());
-  }
+  if (bypass_ != nullptr) counters.stored = bypass_->save(frames + waiting_bytes());
   counters.crc32c = crc32c(std::as_bytes(std::span(&counters, 1)).first(offsetof(SavedCounters, crc32c)),
                            crc32c({frames, waiting}));
   std::memcpy(to.data(), &counters, sizeof(counters));
@@ -235,14 +195,14 @@ Status ModelStream::restore(std::span<const std::byte> from) noexcept {
   if (counters.crc32c != sum)
     return Status(Code::invalid_data, "the saved stream is damaged: its checksum does not match");
   if (counters.skip < 0 || counters.pending < 0 || counters.pending >= session_.prepared().block() ||
-      counters.grid < 0 || counters.stored < counters.pending * (passed_ == nullptr ? 0 : 1))
+      counters.grid < 0 || counters.stored < counters.pending * (bypass_ == nullptr ? 0 : 1))
     return Status(Code::invalid_data, "the saved stream has impossible counters");
   RUNNEL_TRY(session_.restore(from.subspan(sizeof(counters) + bytes)));
   skip_ = counters.skip;
   grid_ = counters.grid;
   pending_ = counters.pending;
   if (pending_ > 0) copy_waiting(frames.data(), session_.input(0).data());
-  if (passed_ != nullptr) passed_->restore(counters.stored, frames.data() + waiting_bytes());
+  if (bypass_ != nullptr) bypass_->restore(counters.stored, frames.data() + waiting_bytes());
   heard_ = counters.heard != 0;
   ended_ = counters.ended != 0;
   return {};

@@ -8,7 +8,7 @@
 #include "inference/session.h"
 #include "pipeline/block.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/model/passed_frames.h"
+#include "pipeline/nodes/model/bypass.h"
 
 namespace runnel::pipeline {
 
@@ -33,10 +33,10 @@ class ModelStream {
   // Makes its own session, with workspace and state in the memories that `prepared` specifies. Error:
   // out_of_memory.
   static Result<Session> make_session(NodeContext& context, const Prepared& prepared) noexcept;
-  // Sets clock and max_output of `context`. `passed`: prepared, outlives this; used if something passes by
-  // the model, whose output then has as many frames as its input.
+  // Sets clock and max_output of `context`. `bypass`: prepared, outlives this, takes what passes by the
+  // model, whose output then has as many frames as its input; null: nothing does.
   void start(NodeContext& context, const Session& session, const ModelStreamShape& shape, ValueConverter in,
-             ValueConverter out, PassedFrames* passed = nullptr) noexcept;
+             ValueConverter out, Bypass* bypass = nullptr) noexcept;
   // As in Node.
   std::int64_t reset(std::int64_t first) noexcept;
   void process(const Block& in, Output& out) noexcept;
@@ -53,13 +53,18 @@ class ModelStream {
 
   // Drops input frames after a reset: at most `count`; returns how many.
   std::int64_t skip(std::int64_t count) noexcept;
-  // Appends frames to the block that the session will run next; they fit.
+  // Appends frames of frame_bytes() to the block that the session will run next; they fit.
   void store(const std::byte* frames, std::int64_t count) noexcept;
   // Fetches the results of a block that has run.
   void collect(Output& out) noexcept;
   // Runs a copy of this session, which has another workspace, from now on.
   void use(const Session& session) noexcept { session_ = session; }
   [[nodiscard]] const Session& session() const noexcept { return session_; }
+  // Of an input frame in the pipeline.
+  [[nodiscard]] std::size_t frame_bytes() const noexcept {
+    return shape_.in_bytes + (bypass_ == nullptr ? 0 : bypass_->bytes());
+  }
+  [[nodiscard]] Bypass* bypass() const noexcept { return bypass_; }
   // Frames that wait for a full block.
   [[nodiscard]] std::int64_t pending() const noexcept { return pending_; }
   // Frames of this stream have been run by another one, over the same state in blocks of another size.
@@ -72,30 +77,34 @@ class ModelStream {
     session_.moved();
   }
 
+  // For Bypass.
+
+  // The part of frames that the model takes: dense ones, to a place in the block.
+  void convert(const std::byte* frames, std::int64_t count, std::int64_t place) noexcept;
+  [[nodiscard]] const ModelStreamShape& shape() const noexcept { return shape_; }
+  [[nodiscard]] const ValueConverter& output_converter() const noexcept { return out_; }
+  // Index of the output frame that the session numbers 0.
+  [[nodiscard]] std::int64_t grid() const noexcept { return grid_; }
+
  private:
   void run(Output& out) noexcept;
   // From one block of the input to another: the frames that wait.
   void copy_waiting(const std::byte* from, std::byte* to) const noexcept;
   [[nodiscard]] std::size_t waiting_bytes() const noexcept;
-  void convert(const std::byte* frames, std::int64_t count, std::int64_t place) noexcept;
 
   Session session_;
   ModelStreamShape shape_;
   ValueConverter in_, out_;
-  PassedFrames* passed_ = nullptr;  // null: nothing passes by the model
-  std::int64_t skip_ = 0;           // input frames left to drop
-  std::int64_t grid_ = 0;           // index of the output frame that the session numbers 0
-  std::int64_t pending_ = 0;        // frames in the session's input, waiting for a full block
+  Bypass* bypass_ = nullptr;  // null: nothing passes by the model
+  std::int64_t skip_ = 0;     // input frames left to drop
+  std::int64_t grid_ = 0;
+  std::int64_t pending_ = 0;  // frames in the session's input, waiting for a full block
   bool heard_ = false, ended_ = false;
 };
 
 // Appends the frames of a run, whose block is `frames.block`, to `out`.
 void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
               Output& out) noexcept;
-// What a node that runs a model in a stream lets pass by it, of float32 frames. Errors: unsupported for a
-// model whose output has another rate; out_of_memory.
-Status pass_by(const NodeContext& context, const Prepared& prepared, const ModelStreamShape& shape,
-               std::int64_t largest_block, PassedFrames& passed) noexcept;
 // The first output frame at or after input frame `first`; `skip`: input frames before it.
 std::int64_t first_on_grid(const ModelStreamShape& shape, std::int64_t first, std::int64_t& skip) noexcept;
 

@@ -69,15 +69,21 @@ void dequantize_int16(const void* self, const std::byte* from, std::int64_t valu
 Status RomInfer::prepare(NodeContext& context) noexcept {
   const CompiledModel& m = *model;
   RUNNEL_TRY(check(m, context));
-  RUNNEL_TRY(pass_by(context, m.prepared, m.shape, m.prepared.block(), passed_));
+  Bypass* bypass = nullptr;
+  RUNNEL_TRY(make_bypass(context, m.prepared, m.shape, m.prepared.block(), bypass));
   RUNNEL_ASSIGN(const Session session, ModelStream::make_session(context, m.prepared));
-  stream_.start(context, session, m.shape, m.input, m.output, &passed_);
+  stream_.start(context, session, m.shape, m.input, m.output, bypass);
   context.output.kind = Kind::frames;
   context.output.dtype = m.gives;
   context.output.exponent = m.gives == DType::float32 ? 0 : m.out_exponent;
   context.output.codes = false;
   context.output.channels = context.input.beside + static_cast<std::int32_t>(m.shape.out_values);
   context.output.labels = m.labels;
+  return {};
+}
+
+Status RomInfer::make_bypass(const NodeContext&, const Prepared&, const ModelStreamShape&, std::int64_t,
+                             Bypass*&) noexcept {
   return {};
 }
 

@@ -62,11 +62,15 @@ class RomInfer : public Node {
   // For nodes that run the model in their own way.
   [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
   [[nodiscard]] const Prepared& prepared() const noexcept { return model->prepared; }
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return model->shape.in_bytes + passed_.bytes(); }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return stream_.frame_bytes(); }
+  // Sets `made`, which is null, to what takes the part of frames that passes by the model: PassingBy
+  // (passed_frames.h) has one. No Result, which would take stack while the session is made.
+  virtual Status make_bypass(const NodeContext& context, const Prepared& prepared,
+                             const ModelStreamShape& shape, std::int64_t largest_block,
+                             Bypass*& made) noexcept;
 
  private:
   ModelStream stream_;
-  PassedFrames passed_;
 };
 
 }  // namespace runnel::pipeline

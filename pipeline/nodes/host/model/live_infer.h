@@ -4,12 +4,13 @@
 
 #include "pipeline/nodes/host/model/larger_block.h"
 #include "pipeline/nodes/model/infer.h"
+#include "pipeline/nodes/model/passed_frames.h"
 
 namespace runnel::pipeline {
 
 // While skipping, it drops its input and gives zeros instead of output frames, so that indices continue and
 // no event is made. Afterwards the model is reset and restarts on its grid.
-class LiveInfer : public Infer {
+class LiveInfer : public PassingBy<Infer> {
  public:
   static const NodeType type;
 

@@ -5,6 +5,7 @@
 #include "pipeline/host/shared_sessions.h"
 #include "pipeline/nodes/host/model/larger_block.h"
 #include "pipeline/nodes/model/infer.h"
+#include "pipeline/nodes/model/passed_frames.h"
 
 namespace runnel::pipeline {
 
@@ -18,7 +19,7 @@ namespace runnel::pipeline {
 //
 // gives the output of `infer`, bit for bit. A model that runs in steps, windows or clips takes its frames as
 // they come; those that follow a run that is due wait for it.
-class SharedInfer final : public Infer {
+class SharedInfer final : public PassingBy<Infer> {
  public:
   static const NodeType type;
 

@@ -186,7 +186,7 @@ TEST_F(PassedFrames, AreSavedAndRestored) {
     return context;
   };
   HeapMemory memory, other;
-  pipeline::Infer node, copy;
+  PassingBy<pipeline::Infer> node, copy;
   NodeContext context = context_of(memory), second = context_of(other);
   make(node, context);
   make(copy, second);
