@@ -1,5 +1,7 @@
 #include "embed/gate.h"
 
+#include "base/float_of.h"
+
 namespace runnel::embed {
 namespace {
 
@@ -12,8 +14,8 @@ float of_int16(const std::int16_t* x, std::size_t frames, std::size_t step) noex
     squares += static_cast<std::uint32_t>(value * value);
   }
   const auto count = static_cast<float>(frames);
-  const float mean = static_cast<float>(sum) / count;
-  return static_cast<float>(squares) / count - mean * mean;
+  const float mean = float_of(sum) / count;
+  return float_of(squares) / count - mean * mean;
 }
 
 float of_floats(const float* x, std::size_t frames, std::size_t step) noexcept {

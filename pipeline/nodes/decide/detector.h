@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/exact_single.h"
+#include "base/float_of.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/decide/deferral.h"
 
@@ -308,7 +309,7 @@ std::int64_t Detector<Self, Defers>::begin_of_event(std::int64_t frame, std::int
 
 template <class Self, class Defers>
 float Detector<Self, Defers>::smoothed(std::int32_t label) const noexcept {
-  return static_cast<float>(sums_[label]) / static_cast<float>(facts().weight()) / static_cast<float>(kOne);
+  return float_of(sums_[label]) / static_cast<float>(facts().weight()) / static_cast<float>(kOne);
 }
 
 template <class Self, class Defers>

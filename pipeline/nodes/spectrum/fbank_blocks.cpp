@@ -1,5 +1,6 @@
 #include "pipeline/nodes/spectrum/fbank_blocks.h"
 
+#include "base/float_of.h"
 #include "pipeline/shared_work.h"
 
 namespace runnel::pipeline {
@@ -9,7 +10,7 @@ template class FbankBlocksOf<features::Fbank>;
 Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
                          NodeContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, who);
-  if (static_cast<float>(context.input.clock.rate()) == options.sample_frequency) return {};
+  if (float_of(context.input.clock.rate()) == options.sample_frequency) return {};
   return wants_rate(context, who, static_cast<std::int32_t>(options.sample_frequency));
 }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "base/float_of.h"
+
 namespace runnel::pipeline {
 
 Status MicrofrontendBlocks::take_input(const features::MicrofrontendOptions& options, const Choices& choices,
                                        NodeContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, choices.who);
-  if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
+  if (float_of(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, choices.who, static_cast<std::int64_t>(options.sample_frequency));
   }
   out_type_ = choices.gives;

@@ -22,7 +22,7 @@ for module, purpose in (("websocket", "browser"), ("numpy", "python")):
         way.skip(f"no python3-{module} (scripts/install.sh {purpose})")
 
 from page_alignment import arrived  # noqa: E402
-from page_speak import listen, opened, silence  # noqa: E402
+from page_speak import listen, opened, silence, urgent  # noqa: E402
 
 FRONT_END = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600"
 OWN = "detect smoothing_frames=25 threshold=0.93 release=0.56 refractory_frames=25 ignore=silence,unknown"
@@ -32,7 +32,8 @@ log, out = f"{way.FOLDER}/messages", f"{way.FOLDER}/lines.jsonl"
 with open(out, "wb") as lines, open(log, "wb") as messages:
     # Zeros where something was lost, here and in the recording of what arrived.
     run = subprocess.Popen([way.RUNNEL, "run", f"browser name=mic ! {FRONT_END} ! infer model={way.MODEL} ! {way.DECISION or OWN} ! jsonl\n"
-                            f"mic. ! wav path={way.HEARD} encoding=float32", "--on-gap", "zeros", "--http", "127.0.0.1:0"], stdout=lines, stderr=messages)
+                            f"mic. ! wav path={way.HEARD} encoding=float32", "--on-gap", "zeros", "--http", "127.0.0.1:0"], stdout=lines, stderr=messages,
+                           preexec_fn=urgent)
 
 
 def url():

@@ -33,6 +33,11 @@ Wide nearest(Wide value, int shift, Tie tie) {
   return 0;
 }
 
+TEST(Requantize, PowersOfTwoAreThoseOfTheLibrary) {
+  for (int exponent = -400; exponent <= 400; ++exponent)
+    EXPECT_EQ(power_of_two(exponent), std::ldexp(1.0F, exponent)) << exponent;
+}
+
 std::vector<std::int64_t> interesting(int shift) {
   std::vector<std::int64_t> values{
       0, 1, -1, 127, -128, 0x7fffffff, -0x7fffffff - 1, 0x7fffffffffffffff, -0x7fffffffffffffff - 1};
