@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/call/last_words.h"
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -34,6 +36,7 @@ bool names(int argc, char** argv, std::string_view verb) {
 
 int main(int argc, char** argv) {
   using runnel::apps::CommandLine;
+  runnel::apps::prepare_last_words();
   CommandLine command_line(
       "runnel",
       "runnel runs trained audio and sensor models on streams: live, over recordings, in firmware.");
@@ -83,6 +86,9 @@ int main(int argc, char** argv) {
         runnel::apps::say(parsed.complaint);
         return 2;
     }
+  } catch (const std::bad_alloc&) {
+    if (flush_output()) runnel::apps::say("more memory is needed than there is");
+    return 1;
   } catch (const std::exception& error) {
     // Long answers meet a full disk before they are complete.
     if (flush_output()) runnel::apps::say(error.what());

@@ -151,7 +151,8 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
   std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s,\"http\":%s%s}\n",
               pipeline::json_string(server->address().text()).c_str(), metrics.c_str(),
               web == nullptr ? "null" : pipeline::json_string(web->origin()).c_str(), wyoming.c_str());
-  std::fflush(stdout);
+  // Nobody would know where to connect to.
+  if (std::fflush(stdout) != 0) return Status(Code::io_error, "stdout cannot be written");
   Status of_home;
   std::thread at_home;
   if (home != nullptr) at_home = std::thread([&] { of_home = home->run(); });

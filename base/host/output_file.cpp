@@ -1,6 +1,11 @@
 #include "base/host/output_file.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -8,6 +13,34 @@
 namespace runnel {
 namespace fs = std::filesystem;
 namespace {
+
+// Names of the partial files of this process, for remove_unfinished_files().
+enum class Place : int { free, filling, taken };
+
+struct Entry {
+  std::atomic<Place> place{Place::free};
+  char path[PATH_MAX];
+};
+
+// More files than a verb writes at once.
+constinit std::array<Entry, 64> entries{};
+
+// Where the table is full or the name too long, -1, and the file would stay.
+int note_unfinished(const std::string& path) noexcept {
+  if (path.size() >= PATH_MAX) return -1;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Place expected = Place::free;
+    if (!entries[i].place.compare_exchange_strong(expected, Place::filling)) continue;
+    std::memcpy(entries[i].path, path.c_str(), path.size() + 1);
+    entries[i].place.store(Place::taken);
+    return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void forget_unfinished(int place) noexcept {
+  if (place >= 0) entries[static_cast<std::size_t>(place)].place.store(Place::free);
+}
 
 // /dev/stdout, a pipe: nothing that a finished file can replace.
 bool is_device(const fs::path& path) {
@@ -24,16 +57,20 @@ void remove_partial(const fs::path& path) {
 }  // namespace
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, nullptr)),
+      unfinished_(std::exchange(other.unfinished_, -1)) {}
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(file_, other.file_);
+  std::swap(unfinished_, other.unfinished_);
   return *this;
 }
 OutputFile::~OutputFile() {
   if (file_ == nullptr) return;
   std::fclose(file_);
   remove_partial(path_);
+  forget_unfinished(unfinished_);
 }
 
 fs::path OutputFile::partial(const fs::path& path) {
@@ -68,6 +105,7 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
     return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
   file.file_ = std::fopen(partial(file.path_).c_str(), "wb");
   if (file.file_ == nullptr) return file.failed("create");
+  if (!is_device(file.path_)) file.unfinished_ = note_unfinished(partial(file.path_).string());
   return file;
 }
 
@@ -84,6 +122,12 @@ Status OutputFile::write_at(long position, std::span<const std::byte> bytes) {
 }
 
 Status OutputFile::commit() {
+  const Status status = finish();
+  forget_unfinished(std::exchange(unfinished_, -1));
+  return status;
+}
+
+Status OutputFile::finish() {
   std::FILE* const file = std::exchange(file_, nullptr);
   if (std::fflush(file) != 0 || std::ferror(file) != 0) {
     const Status status = failed("write");
@@ -105,6 +149,12 @@ Status OutputFile::commit() {
     return Status(Code::io_error) << path_.string() << ": cannot rename into place: " << reason;
   }
   return {};
+}
+
+void remove_unfinished_files() noexcept {
+  for (Entry& entry : entries) {
+    if (entry.place.load() == Place::taken) ::unlink(entry.path);
+  }
 }
 
 Status write_file(const fs::path& path, std::span<const std::byte> bytes) {

@@ -41,9 +41,15 @@ class OutputFile {
 
  private:
   Status failed(std::string_view what) const;
+  Status finish();
   std::filesystem::path path_;
   std::FILE* file_ = nullptr;
+  int unfinished_ = -1;  // place of the partial file in the table of remove_unfinished_files()
 };
+
+// Removes the partial files of this process, for signal handlers and the end of a process in which nothing
+// else is sure to work: allocates nothing, takes no lock.
+void remove_unfinished_files() noexcept;
 
 // Writes a whole file.
 Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);

@@ -107,10 +107,6 @@ const NodeType WavSource::type = {
     .make = make_node<WavSource>,
 };
 
-WavSource::~WavSource() {
-  if (file_ != nullptr) sf_close(file_);
-}
-
 Status WavSource::open(SF_INFO& info) noexcept {
   std::error_code error;
   if (!std::filesystem::exists(name_, error))
@@ -141,13 +137,15 @@ Status WavSource::open(SF_INFO& info) noexcept {
   const SF_INFO given = info;
   {
     const std::shared_lock lock(opening);
-    file_ = sf_open(name_.c_str(), SFM_READ, &info);
+    file_ = input_.open(name_, info);
   }
+  if (input_.error() != 0) return cannot_be_read();
   if (file_ == nullptr) {
     // The library keeps the reason in a global variable: open the file again under a lock.
     const std::unique_lock lock(opening);
     info = given;
-    file_ = sf_open(name_.c_str(), SFM_READ, &info);
+    file_ = input_.open(name_, info);
+    if (input_.error() != 0) return cannot_be_read();
     if (file_ == nullptr) {
       std::string_view reason = sf_strerror(nullptr);
       while (!reason.empty() && (reason.back() == '.' || reason.back() == '\n')) reason.remove_suffix(1);
@@ -159,6 +157,10 @@ Status WavSource::open(SF_INFO& info) noexcept {
                                       << " Hz, expected at least 1 of each";
   }
   return {};
+}
+
+Status WavSource::cannot_be_read() const noexcept {
+  return Status(Code::io_error) << name_ << ": cannot be read: " << std::strerror(input_.error());
 }
 
 // Seeks to the start of the piece and finds its end.
@@ -215,6 +217,7 @@ Status WavSource::prepare(NodeContext& context) noexcept {
   if (words_ == nullptr && floats_ == nullptr) return out_of_memory("the samples of a piece");
 
   RUNNEL_TRY(seek(info));
+  if (input_.error() != 0) return cannot_be_read();
   if (truncated != "accept") {
     char log[16384] = {};
     sf_command(file_, SFC_GET_LOG_INFO, log, sizeof log);
@@ -259,7 +262,7 @@ std::int64_t WavSource::read_samples(float* to, std::int64_t frames) noexcept {
       const std::int64_t most = end_ < 0 ? piece_ : std::min(piece_, end_ - position_ - done);
       left_ = words_ != nullptr ? sf_readf_short(file_, words_, most) : sf_readf_float(file_, floats_, most);
       left_ = std::max<std::int64_t>(left_, 0);
-      error_ = sf_error(file_);
+      error_ = input_.error() != 0 ? SF_ERR_SYSTEM : sf_error(file_);
       at_ = 0;
       if (left_ == 0) break;
     }

@@ -1,11 +1,10 @@
 // Recordings: WAV, FLAC, OGG, AIFF and all other formats that libsndfile reads.
 #pragma once
 
-#include <sndfile.h>
-
 #include <string>
 
 #include "pipeline/node.h"
+#include "pipeline/nodes/host/file/recording_file.h"
 
 namespace runnel::pipeline {
 
@@ -24,7 +23,6 @@ class WavSource final : public Node {
   double offset = 0, duration = 0;      // seconds; duration 0: to the end
   double tail = 0;                      // seconds
 
-  ~WavSource() override;
   Status prepare(NodeContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
@@ -37,14 +35,16 @@ class WavSource final : public Node {
 
  private:
   Status open(SF_INFO& info) noexcept;
+  [[nodiscard]] Status cannot_be_read() const noexcept;
   Status seek(const SF_INFO& info) noexcept;
   Status read(Output& out) noexcept;
   std::int64_t read_samples(float* to, std::int64_t frames) noexcept;
   Status check_finite(float* samples, std::int64_t frames) noexcept;
   Status check_complete() noexcept;
 
-  SNDFILE* file_ = nullptr;
-  std::string name_;  // path with a final zero
+  RecordingFile input_;
+  SNDFILE* file_ = nullptr;  // its
+  std::string name_;         // path with a final zero
   int channels_ = 1;
   // A piece of the file, read with one call however small the blocks are: frames [at_, at_ + left_) of the
   // array that is not null. Samples of 16 bits are stored as in the file, others as floats.
