@@ -84,7 +84,10 @@ function(runnel_rvv_sources target)
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${RUNNEL_RVV_FLAGS};$<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>")
     return()
   endif()
-  string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
+  set(config RELEASE)   # of generators that choose at build time, too
+  if(CMAKE_BUILD_TYPE)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
+  endif()
   separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS_${config}}")
   # Not every loop in place can become vectors.
   list(APPEND flags -std=c++20 -fPIC -Wall -Wextra -Wpedantic -Wshadow -Wno-pass-failed -ffp-contract=off)

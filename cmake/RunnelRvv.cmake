@@ -7,7 +7,14 @@
 
 set(RUNNEL_HAVE_RVV OFF)
 set(RUNNEL_RVV_FLAGS -march=rv64gcv)
-if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "riscv64" OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR RUNNEL_RVV STREQUAL "OFF")
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "riscv64" OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT RUNNEL_HOST)
+  if(RUNNEL_RVV STREQUAL "ON")
+    message(FATAL_ERROR "RUNNEL_RVV=ON is for host builds on 64-bit RISC-V with Linux, found ${CMAKE_SYSTEM_PROCESSOR} with ${CMAKE_SYSTEM_NAME}. "
+                        "Use RUNNEL_RVV=AUTO")
+  endif()
+  return()
+endif()
+if(RUNNEL_RVV STREQUAL "OFF")
   return()
 endif()
 

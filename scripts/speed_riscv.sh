@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$work/count.so"
 address() { riscv64-linux-gnu-nm "$program" | awk -v name="$1" '$3 == name && !found { found = 1; print "0x" $1 }'; }
 plugin=$work/count.so,begin=$(address begin_stretch),end=$(address end_stretch)
-processors=(rv64 rv64,v=true,vext_spec=v1.0,vlen=128 rv64,v=true,vext_spec=v1.0,vlen=256)
+processors=(rv64 "rv64,v=true,vext_spec=v1.0,vlen=128" "rv64,v=true,vext_spec=v1.0,vlen=256")
 
 # least NAME PROCESSOR: instructions of a step, less those of an empty stretch (the return and the call of the two marks). Without vectors
 # the portable step is the only one, and has no name of its own.
