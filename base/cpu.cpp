@@ -55,8 +55,9 @@ Isa best_isa() noexcept {
 #elif defined(__wasm_simd128__)
   return Isa::simd128;
 #elif defined(RUNNEL_RVV)
-  // The kernel sets the bit of the letter V for version 1.0 only: the drafts that some older processors have
-  // never got it.
+  // Linux sets the bit of the letter V for version 1.0 only (since 6.5). Some vendors' older kernels set it
+  // for drafts, whose instructions are others: such machines need a build without these kernels
+  // (RUNNEL_RVV=OFF).
   return (getauxval(AT_HWCAP) & (1ul << ('V' - 'A'))) != 0 ? Isa::rvv : Isa::generic;
 #else
   return Isa::generic;
