@@ -81,7 +81,7 @@ endfunction()
 function(runnel_rvv_sources target)
   if(RUNNEL_COMPILER_KNOWS_RVV)
     target_sources(${target} PRIVATE ${ARGN})
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${RUNNEL_RVV_FLAGS};$<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${RUNNEL_RVV_FLAGS};$<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>;$<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>")
     return()
   endif()
   set(config RELEASE)   # of generators that choose at build time, too
