@@ -151,10 +151,11 @@ void add_bench(Verb verb, int& exit_code) {
               "Streams stepped together, of models for streams or steps; times are per stream")
       .range(1, 100000);
   verb.option("--seconds", call->seconds, "Seconds to measure").positive();
-  verb.option("--isa", call->isa,
-              "Instructions to use: generic, avx2, avx512, avx512vnni, amx, neon, neondot, neoni8mm; all "
-              "compute the same bits (default: the "
-              "best of this machine)");
+  verb.option(
+      "--isa", call->isa,
+      "Instructions to use: generic, avx2, avx512, avx512vnni, amx, neon, neondot, neoni8mm, rvv; all "
+      "compute the same bits (default: the "
+      "best of this machine)");
   verb.option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors").positive();
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

@@ -7,6 +7,9 @@
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
+#if defined(RUNNEL_RVV)
+#include <sys/auxv.h>
+#endif
 
 namespace runnel {
 namespace {
@@ -51,6 +54,11 @@ Isa best_isa() noexcept {
   return Isa::neon;
 #elif defined(__wasm_simd128__)
   return Isa::simd128;
+#elif defined(RUNNEL_RVV)
+  // Linux sets the bit of the letter V for version 1.0 only (since 6.5). Some vendors' older kernels set it
+  // for drafts, whose instructions are others: such machines need a build without these kernels
+  // (RUNNEL_RVV=OFF).
+  return (getauxval(AT_HWCAP) & (1ul << ('V' - 'A'))) != 0 ? Isa::rvv : Isa::generic;
 #else
   return Isa::generic;
 #endif
@@ -58,7 +66,9 @@ Isa best_isa() noexcept {
 
 bool runs_here(Isa isa) noexcept {
   const Isa best = best_isa();
-  const auto family = [](Isa level) { return level == Isa::simd128 ? 2 : level >= Isa::neon ? 1 : 0; };
+  const auto family = [](Isa level) {
+    return level == Isa::rvv ? 3 : level == Isa::simd128 ? 2 : level >= Isa::neon ? 1 : 0;
+  };
   return isa <= Isa::generic || (isa <= best && family(isa) == family(best));
 }
 
@@ -84,6 +94,8 @@ std::string_view name_of(Isa isa) noexcept {
       return "neoni8mm";
     case Isa::simd128:
       return "simd128";
+    case Isa::rvv:
+      return "rvv";
   }
   return "unknown";
 }

@@ -19,20 +19,23 @@ enum class Isa : std::uint8_t {
   neondot,     // and dot products of bytes (FEAT_DotProd: Cortex-A55, A76 and later)
   neoni8mm,    // and products of matrices of bytes (FEAT_I8MM: Cortex-A510, A710 and later)
   simd128,     // WebAssembly with 128-bit vectors
+  rvv,         // 64-bit RISC-V with vectors of 128 bits or more (V 1.0), in builds that have kernels for it
 };
+inline constexpr Isa kLastIsa = Isa::rvv;
 
 // The best level of this machine (detected once), never below generic.
 Isa best_isa() noexcept;
-// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm", "simd128".
+// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm", "simd128",
+// "rvv".
 std::string_view name_of(Isa isa) noexcept;
 
 // Whether this machine executes code of that level.
 bool runs_here(Isa isa) noexcept;
 
 // The level whose kernels run where there are none for matrices of bytes: at most avx512, or neon,
-// or simd128.
+// or simd128, or rvv.
 constexpr Isa vector_level(Isa isa) noexcept {
-  if (isa == Isa::simd128) return isa;
+  if (isa >= Isa::simd128) return isa;
   if (isa >= Isa::neon) return Isa::neon;
   return isa < Isa::avx512 ? isa : Isa::avx512;
 }

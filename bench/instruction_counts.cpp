@@ -7,6 +7,9 @@
 //
 // scripts/speed_arm.sh makes a table of all. Counts are no cycles, but the same on every run and every
 // machine.
+//
+// With RUNNEL_KERNEL_COUNTS this is the program kernel_counts: the same without networks, and without the
+// libraries that these need.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -17,16 +20,18 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "bench/networks.h"
-#include "compiler/write/writer.h"
 #include "features/fbank/fbank.h"
-#include "inference/host/engine.h"
 #include "kernels/conv/conv.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/matmul.h"
 #include "kernels/transformer/fixed_attention.h"
 #include "kernels/transformer/fixed_layer_norm.h"
 #include "kernels/transformer/integer_products.h"
+#if !defined(RUNNEL_KERNEL_COUNTS)
+#include "bench/networks.h"
+#include "compiler/write/writer.h"
+#include "inference/host/engine.h"
+#endif
 #if defined(RUNNEL_BENCH_XNNPACK)
 #include "bench/xnnpack_networks.h"
 #endif
@@ -193,6 +198,7 @@ Case attention(Isa isa) {
           }};
 }
 
+#if !defined(RUNNEL_KERNEL_COUNTS)
 Case network(const M1& m1, int frames) {
   return {"m1/" + std::to_string(frames), m1.macs_per_frame() * frames, [&m1, frames] {
             const compiler::WrittenModel written = need(compiler::write_model(m1.graph(frames)));
@@ -209,6 +215,7 @@ Case network(const M1& m1, int frames) {
             };
           }};
 }
+#endif
 #if defined(RUNNEL_BENCH_XNNPACK)
 Case xnnpack(const M1& m1, int frames) {
   return {"xnnpack m1/" + std::to_string(frames), m1.macs_per_frame() * frames, [&m1, frames] {
@@ -260,7 +267,6 @@ Case kaldi() {
 }  // namespace
 
 int main_of(int count, char** arguments) {
-  const M1 m1;
   std::vector<Case> cases;
   for (const int frames : {1, 4, 16}) cases.push_back(layer("pointwise 64x64", 1, 1, false, frames));
   for (const int frames : {1, 4, 16}) cases.push_back(layer("3x3 64x64", 3, 3, false, frames));
@@ -268,7 +274,10 @@ int main_of(int count, char** arguments) {
   for (const int frames : {1, 4, 16}) cases.push_back(layer("pointwise 128x64", 1, 1, false, frames, 128));
   for (const int frames : {1, 4, 16}) cases.push_back(layer("3x3 128x64", 3, 3, false, frames, 128));
   for (const int frames : {1, 4, 16}) cases.push_back(layer("depthwise 9 of 64", 1, 9, true, frames));
+#if !defined(RUNNEL_KERNEL_COUNTS)
+  const M1 m1;
   for (const int frames : {1, 4}) cases.push_back(network(m1, frames));
+#endif
   for (const Isa isa : {best_isa(), Isa::generic}) {
     cases.push_back(product(isa));
     cases.push_back(table(isa));

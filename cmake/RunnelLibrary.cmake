@@ -76,3 +76,38 @@ endif()
     add_dependencies(thread_tests ${name})
   endif()
 endfunction()
+
+# runnel_rvv_sources(TARGET SOURCES ...): files with RISC-V's vectors (cmake/RunnelRvv.cmake), of the folder of the caller.
+function(runnel_rvv_sources target)
+  if(RUNNEL_COMPILER_KNOWS_RVV)
+    target_sources(${target} PRIVATE ${ARGN})
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${RUNNEL_RVV_FLAGS};$<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>;$<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>")
+    return()
+  endif()
+  set(config RELEASE)   # of generators that choose at build time, too
+  if(CMAKE_BUILD_TYPE)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
+  endif()
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS_${config}}")
+  # Not every loop in place can become vectors.
+  list(APPEND flags -std=c++20 -fPIC -Wall -Wextra -Wpedantic -Wshadow -Wno-pass-failed -ffp-contract=off)
+  if(RUNNEL_WERROR)
+    list(APPEND flags -Werror)
+  endif()
+  foreach(source IN LISTS ARGN)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/rvv/${source}.o)
+    get_filename_component(folder ${object} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${RUNNEL_RVV_COMPILER} ${RUNNEL_RVV_OTHER_FLAGS} ${RUNNEL_RVV_FLAGS} ${flags}
+              -I ${PROJECT_SOURCE_DIR} -I ${PROJECT_BINARY_DIR}/generated -MD -MF ${object}.d -MT ${object}
+              -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${RUNNEL_RVV_COMPILER}
+      DEPFILE ${object}.d
+      COMMENT "Building ${source} with RISC-V's vectors" VERBATIM)
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    target_sources(${target} PRIVATE ${object})
+    set_property(GLOBAL APPEND PROPERTY RUNNEL_RVV_OBJECTS ${object})   # TARGET_OBJECTS has none of these
+  endforeach()
+endfunction()

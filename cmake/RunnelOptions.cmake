@@ -34,6 +34,8 @@ set(RUNNEL_PIPEWIRE AUTO CACHE STRING "The node pipewire, with PipeWire 0.3.44 o
 set_property(CACHE RUNNEL_PIPEWIRE PROPERTY STRINGS AUTO ON OFF)
 set(RUNNEL_NATS AUTO CACHE STRING "Fleets of workers over NATS, with libnats 3 or later: ON, OFF or AUTO (when found)")
 set_property(CACHE RUNNEL_NATS PROPERTY STRINGS AUTO ON OFF)
+set(RUNNEL_RVV AUTO CACHE STRING "Kernels for RISC-V's vectors, on 64-bit RISC-V with Linux: ON, OFF or AUTO (when a compiler knows them)")
+set_property(CACHE RUNNEL_RVV PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_HTTPLIB PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)

@@ -14,6 +14,8 @@ const Int8Rows* int8_rows([[maybe_unused]] Isa isa) noexcept {
   if (isa >= Isa::neon) return &int8_rows_neon();
 #elif defined(RUNNEL_KERNELS_SIMD128)
   if (isa == Isa::simd128) return &int8_rows_simd128();
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv) return &int8_rows_rvv();
 #endif
   return nullptr;
 }

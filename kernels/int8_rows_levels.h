@@ -11,5 +11,6 @@ const Int8Rows& int8_rows_avx512vnni() noexcept;
 const Int8Rows& int8_rows_neon() noexcept;
 const Int8Rows& int8_rows_neondot() noexcept;
 const Int8Rows& int8_rows_simd128() noexcept;
+const Int8Rows& int8_rows_rvv() noexcept;
 
 }  // namespace runnel::kernels

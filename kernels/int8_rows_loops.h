@@ -2,8 +2,11 @@
 // compiled for that level's instructions; everything is in an unnamed namespace: no copy reaches other files.
 #pragma once
 
+#include "kernels/elementwise/truncated.h"
 #include "kernels/int8_rows.h"
+#if !defined(__riscv_vector)  // which has products of its own (rvv/int8_rows_rvv.cpp)
 #include "kernels/packed_bytes_loops.h"
+#endif
 
 namespace runnel::kernels {
 namespace {
@@ -39,7 +42,7 @@ float quantize(std::size_t count, const float* x, std::int8_t* q) noexcept {
     // The largest float below one half, with the sign of the value: added to it, truncation rounds to
     // nearest with ties away from zero.
     value += __builtin_copysignf(0x1.fffffep-2f, value);
-    q[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(value));
+    q[i] = static_cast<std::int8_t>(truncated(value));
   }
   return largest / 127.0f;
 }
@@ -61,7 +64,9 @@ void scale_back(std::int64_t rows, std::int64_t channels, float scale, const flo
   }
 }
 
+#if !defined(__riscv_vector)
 constexpr Int8Rows kRows{dot, quantize, widen, scale_back, products};
+#endif
 
 }  // namespace
 }  // namespace runnel::kernels

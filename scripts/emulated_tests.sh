@@ -9,6 +9,8 @@
 #   tests             programs of tests below `build`, each with the tests that take too long in an emulator (GoogleTest's patterns,
 #                     with colons between them; "-" for none)
 #   with_program      1: the program is built and compared, too
+#   also              may be left out: "PROCESSOR PROGRAM PATTERNS" of more processors for single programs of `tests`
+#   check_build       may be left out: a function that fails, and says why, where the build is not the one to run
 
 # Exit code 77, with the reason, where a tool or the network is missing.
 ready() {
@@ -120,18 +122,21 @@ compare() {
 }
 
 run_all() {
-  local work processor one log failed=0
+  local work processor program filter one log failed=0
+  if declare -F check_build >/dev/null; then check_build || return 1; fi
   work=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$work'" EXIT
   if [[ $with_program -eq 1 ]]; then (compare "$work") || failed=1; fi
   export build sysroot architecture
   export -f one_program
-  for processor in "${processors[@]}"; do
-    for one in "${tests[@]}"; do
-      log=${one% *}
-      printf '%s\0%s\0%s\0%s\0' "$processor" "${one% *}" "${one#* }" "$work/$processor-${log##*/}.log"
+  {
+    for processor in "${processors[@]}"; do
+      for one in "${tests[@]}"; do echo "$processor $one"; done
     done
+    for one in ${also[@]+"${also[@]}"}; do echo "$one"; done
+  } | while read -r processor program filter; do
+    printf '%s\0%s\0%s\0%s\0' "$processor" "$program" "$filter" "$work/$processor-${program##*/}.log"
   done | xargs -0 -n 4 -P "$jobs" bash -c 'one_program "$@"' one_program
   for log in "$work"/*.log; do
     one=$(basename "$log" .log)

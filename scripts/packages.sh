@@ -20,7 +20,7 @@ packages_for() {
     firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" \
                    "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc" ;;
     arm) echo "g++-aarch64-linux-gnu qemu-user" ;;
-    riscv) echo "g++-riscv64-linux-gnu qemu-user" ;;
+    riscv) echo "g++-riscv64-linux-gnu clang-16 qemu-user" ;;
     libcxx) echo "clang-16" ;;  # the library itself: scripts/libcxx_sysroot.sh
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium python3-websocket" ;;

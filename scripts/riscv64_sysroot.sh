@@ -11,7 +11,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/scripts/sysroot.sh"
 
 folder=${1:-$root/build-riscv64-sysroot}
-wanted=(libc6-dev libstdc++6 libsndfile1-dev libasound2-dev libfftw3-dev libfmt-dev libsodium-dev libpng-dev)
+wanted=(libc6-dev libstdc++6 libsndfile1-dev libasound2-dev libfftw3-dev libfmt-dev libsodium-dev libpng-dev libbenchmark-dev)
 mark=$folder/.complete
 [[ -f $mark && $(cat "$mark") == "${wanted[*]}" ]] && exit 0
 

@@ -14,6 +14,10 @@ const Kernels& kernels_for(Isa isa) noexcept {
     case Isa::amx:
       return kKernelsAvx512;
 #endif
+#if defined(RUNNEL_KERNELS_RVV)
+    case Isa::rvv:
+      return kKernelsRvv;
+#endif
     default:
       break;
   }

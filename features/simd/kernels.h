@@ -105,5 +105,8 @@ inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;  // one tab
 #ifdef __x86_64__
 extern const Kernels kKernelsAvx2, kKernelsAvx512;
 #endif
+#if defined(__riscv) && __riscv_xlen == 64
+extern const Kernels kKernelsRvv;
+#endif
 
 }  // namespace runnel::features

@@ -24,6 +24,8 @@ enum class Rounding : std::uint8_t {
 // what no earlier turn wrote. Without it compilers check for overlaps and take the scalar loop then.
 #if defined(__GNUC__) && !defined(__clang__)
 #define RUNNEL_IN_PLACE_LOOP _Pragma("GCC ivdep")
+#elif defined(__riscv_vector)
+#define RUNNEL_IN_PLACE_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define RUNNEL_IN_PLACE_LOOP  // Clang warns where it does not succeed
 #endif

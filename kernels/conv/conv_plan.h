@@ -25,9 +25,10 @@ struct Wide {
 // Plan of a convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise).
 //
 // Kernels compute output channels in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32
-// for AVX2, 16 for AArch64 and WebAssembly). Lanes of a whole group are in the order that packing
-// instructions undo: lane l of vector v holds channel 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last
-// group has as many vectors as it needs; fewer than 4 are in plain order.
+// for AVX2, 16 for AArch64 and WebAssembly; for RISC-V a quarter of the bits of a register: 32 for 128).
+// Lanes of a whole group are in the order that packing instructions undo: lane l of vector v holds channel 16
+// * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors as it needs; fewer than 4 are
+// in plain order.
 struct alignas(64) ConvPlan {
   // All that a single position needs (conv_single.h), in one cache line: a stream of single frames visits
   // many plans per step.
@@ -77,7 +78,9 @@ struct alignas(64) ConvPlan {
   // Rows, depthwise only: [group][tap][lane]. Paired weights: a vector of masks, then one of weights. An
   // input is xored with its mask: 0x80 gives x + 128; 0x7f, for one of a pair of weights of equal sign, gives
   // 127 - x, used with the negated weight. Eights, dense only: [group][run][two quads][vector][lane][8
-  // inputs]; the second quad of the last two of an odd number is zero.
+  // inputs]; the second quad of the last two of an odd number is zero. Columns: int16, dense [group][run][4 *
+  // quads inputs][vector][lane], depthwise [group][tap][vector][lane], with lanes in plain order and no more
+  // vectors than the last group's channels need.
 
   // One entry per lane.
   const std::int32_t* mask;  // half_even, tflite_double: the bits that are shifted out
@@ -117,7 +120,7 @@ struct VectorConv {
   VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
 // Layout of weights in memory: see ConvPlan.
-enum class WeightForm : std::uint8_t { bytes, rows, wide, paired, eights };
+enum class WeightForm : std::uint8_t { bytes, rows, wide, paired, eights, columns };
 // For signed inputs. bytes: dense only; paired: no pair of weights is -128 and -128.
 const VectorConv& vector_conv_avx2(WeightForm form) noexcept;
 const VectorConv& vector_conv_avx512() noexcept;
@@ -134,8 +137,11 @@ const VectorConv& vector_conv_neoni8mm(WeightForm form, bool weights_pair) noexc
 // WebAssembly. Weights are wide.
 const VectorConv& vector_conv_simd128() noexcept;
 
-// Puts the fastest vector kernel of at most `isa` (avx2, neon, simd128 or more) into `conv`, or leaves `conv`
-// unchanged when none fits. `largest` bounds every accumulator.
+// RISC-V's vectors, as long as this processor's. Weights are columns.
+const VectorConv& vector_conv_rvv() noexcept;
+
+// Puts the fastest vector kernel of at most `isa` (avx2, neon, simd128, rvv or more) into `conv`, or leaves
+// `conv` unchanged when none fits. `largest` bounds every accumulator.
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
 
 // Sets the sizes of a plan and what follows from them for positions.

@@ -220,7 +220,8 @@ Status prepare_int8(const ConvSpec& spec, Isa isa, Memory& memory, std::int64_t 
   }
   if (largest >= (std::int64_t{1} << 31)) return {};
   bind_plain<run_generic_int8>(conv);
-#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON) || defined(RUNNEL_KERNELS_SIMD128)
+#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON) || defined(RUNNEL_KERNELS_SIMD128) || \
+    defined(RUNNEL_KERNELS_RVV)
   if (isa >= Isa::avx2) RUNNEL_TRY(prepare_vector_conv(isa, largest, memory, conv));
 #endif
   static_cast<void>(isa);
@@ -305,7 +306,8 @@ KernelChoice kernel_choice(const Conv& conv) noexcept {
     return {choice.isa, conv.spec.groups > 1 ? "depthwise, few channels apart" : "dense, few channels apart"};
   }
 #endif
-#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON) || defined(RUNNEL_KERNELS_SIMD128)
+#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON) || defined(RUNNEL_KERNELS_SIMD128) || \
+    defined(RUNNEL_KERNELS_RVV)
   if (const auto* const plan = static_cast<const ConvPlan*>(conv.extra); plan != nullptr) {
     const bool depthwise = conv.spec.groups > 1;
     if (plan->wide != nullptr) return {plan->isa, depthwise ? "depthwise int16" : "dense int16"};

@@ -4,6 +4,9 @@
 
 #include "base/checked.h"
 #include "kernels/conv/conv_plan.h"
+#if defined(RUNNEL_KERNELS_RVV)
+#include "kernels/conv/rvv/conv_rvv.h"
+#endif
 
 namespace runnel::kernels {
 namespace {
@@ -14,6 +17,13 @@ int turned(const std::int8_t* pair) noexcept {
   return pair[1] == -128 ? 0 : 1;
 }
 
+// Whether lanes are channels in their order, whatever their number.
+#if defined(RUNNEL_KERNELS_RVV)
+constexpr bool kPlainOrder = true;
+#else
+constexpr bool kPlainOrder = false;
+#endif
+
 struct Packing {
   const ConvSpec& spec;
   const ConvPlan& plan;
@@ -21,23 +31,25 @@ struct Packing {
   std::int64_t run_bytes;  // of a window's piece
   WeightForm form;
   bool offset_input;   // the kernel adds 128 to each input to make it unsigned
-  std::int32_t lanes;  // int32 lanes of a vector: 4, 8 or 16
+  std::int32_t lanes;  // int32 lanes of a vector: 4, 8 or 16; RISC-V: a quarter of a group's
   [[nodiscard]] std::int32_t group() const noexcept { return 4 * lanes; }
   // Vectors of the group that starts at `first`.
   [[nodiscard]] std::int32_t vectors(std::int32_t first) const noexcept {
     const std::int32_t rest = spec.out_channels - first;
-    return depthwise || rest >= group() ? 4 : (rest + lanes - 1) / lanes;
+    return (depthwise && !kPlainOrder) || rest >= group() ? 4 : (rest + lanes - 1) / lanes;
   }
   // The channel of a lane, or -1.
   [[nodiscard]] std::int32_t channel(std::int32_t first, std::int32_t vector,
                                      std::int32_t lane) const noexcept {
+    const bool packed_order = !kPlainOrder && vectors(first) == 4;
     const std::int32_t channel =
-        first + (vectors(first) == 4 ? 16 * (lane / 4) + 4 * vector + lane % 4 : vector * lanes + lane);
+        first + (packed_order ? 16 * (lane / 4) + 4 * vector + lane % 4 : vector * lanes + lane);
     if (channel < spec.out_channels) return channel;
     return channel < plan.together * spec.out_channels ? channel % spec.out_channels : -1;
   }
   [[nodiscard]] std::int64_t vector_bytes() const noexcept {
-    return std::int64_t{lanes} * (form == WeightForm::wide || form == WeightForm::paired ? 8 : 4);
+    const bool twice = form == WeightForm::wide || form == WeightForm::paired || form == WeightForm::columns;
+    return std::int64_t{lanes} * (twice ? 8 : 4);
   }
   // Quads of a run (depthwise: of a channel) for which there are weights.
   [[nodiscard]] std::int64_t packed_quads() const noexcept {
@@ -112,6 +124,11 @@ void pack(const Packing& packing, std::int8_t* out) noexcept {
                         four, 4);
           } else if (packing.form == WeightForm::rows) {
             for (int tap = 0; tap < 4; ++tap) to[(tap * vectors + vector) * packing.lanes + lane] = four[tap];
+          } else if (packing.form == WeightForm::columns) {
+            for (int i = 0; i < 4; ++i) {
+              const std::int16_t weight = four[i];
+              std::memcpy(to + ((i * vectors + vector) * packing.lanes + lane) * 2, &weight, sizeof weight);
+            }
           } else {
             packing.place(to + vector * packing.vector_bytes(), lane, four);
           }
@@ -269,6 +286,13 @@ WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_inpu
 }
 bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
 const VectorConv& level_of(const Packing& /*packing*/, Isa /*isa*/) noexcept { return vector_conv_simd128(); }
+#elif defined(RUNNEL_KERNELS_RVV)
+std::int32_t lanes_of(Isa /*isa*/) noexcept { return conv_group_rvv() / 4; }
+WeightForm form_of(const Packing& /*packing*/, Isa /*isa*/, bool /*unsigned_input*/) noexcept {
+  return WeightForm::columns;
+}
+bool adds_128(Isa /*isa*/, bool /*unsigned_input*/) noexcept { return false; }
+const VectorConv& level_of(const Packing& /*packing*/, Isa /*isa*/) noexcept { return vector_conv_rvv(); }
 #elif defined(RUNNEL_KERNELS_NEON)
 // No two weights of a channel are -128 and -128 in the same place of two quads that kernels take together, or
 // in two such taps.
@@ -489,7 +513,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
                   lanes_of(isa)};
   packing.form = form_of(packing, isa, unsigned_input);
   // finish_scalar() knows one position at a time.
-  plan->together = depthwise && plan->finish != Finish::scalar && spec.stride_width == 1
+  plan->together = depthwise && !kPlainOrder && plan->finish != Finish::scalar && spec.stride_width == 1
                        ? std::max(packing.group() / spec.out_channels, 1)
                        : 1;
   const std::int64_t padded = choose_padding(spec, *plan);

@@ -51,6 +51,8 @@ AffinePairs affine_pairs_for([[maybe_unused]] const AffinePairSpec& spec, [[mayb
     return isa >= Isa::avx512 ? affine_pairs_avx512() : affine_pairs_avx2();
 #elif defined(RUNNEL_KERNELS_NEON)
   if (isa >= Isa::neon && affine_pair_in_32_bits(spec)) return affine_pairs_neon();
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv && affine_pair_in_32_bits(spec)) return affine_pairs_rvv();
 #endif
   return affine_pairs;
 }
@@ -61,6 +63,8 @@ AffineConversions affine_conversions_for([[maybe_unused]] DType type, [[maybe_un
     return isa >= Isa::avx512 ? affine_conversions_avx512() : affine_conversions_avx2();
 #elif defined(RUNNEL_KERNELS_NEON)
   if (isa >= Isa::neon && type != DType::int32) return affine_conversions_neon();
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv && type != DType::int32) return affine_conversions_rvv();
 #endif
   return {affine_quantize, affine_dequantize, Isa::reference};
 }

@@ -270,7 +270,7 @@ void quantize_typed(const Affine& y, std::size_t count, const float* x, T* to) n
       // The largest float below one half: added to it, truncation rounds ties away from zero.
       value += __builtin_copysignf(0x1.fffffep-2f, value);
     }
-    std::int32_t integer = static_cast<std::int32_t>(value) + zero;
+    std::int32_t integer = truncated(value) + zero;
     integer = integer < kLow ? kLow : integer;
     integer = integer > kHigh ? kHigh : integer;
     to[i] = static_cast<T>(integer);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/elementwise/elementwise_levels.h"
+#include "kernels/elementwise/truncated.h"
 
 #ifdef __AVX2__
 #include "base/float_lanes.h"
@@ -217,9 +218,9 @@ struct RoundFloat {
     value = value == value ? value : 0.0f;
     value = value > 65536.0f ? 65536.0f : value < -65536.0f ? -65536.0f : value;
     // 1.5 * 2^23: adding it leaves no fraction bits, so the addition itself rounds to nearest even.
-    if (even) return static_cast<std::int32_t>((value + 12582912.0f) - 12582912.0f);
+    if (even) return truncated((value + 12582912.0f) - 12582912.0f);
     const float up = value + 0.5f;
-    const auto whole = static_cast<std::int32_t>(up);
+    const std::int32_t whole = truncated(up);
     return whole - (static_cast<float>(whole) > up ? 1 : 0);
   }
 };

@@ -138,6 +138,9 @@ const Elementwise& elementwise(Isa isa) noexcept {
     case Isa::neondot:
     case Isa::neoni8mm:
       return elementwise_neon();
+#elif defined(RUNNEL_KERNELS_RVV)
+    case Isa::rvv:
+      return elementwise_rvv();
 #endif
     default:
       return elementwise_generic();

@@ -31,7 +31,17 @@ struct Multiplier32 {
   }
 };
 
-#if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
+#if defined(__riscv_vector)
+// (a * b + add) >> shift of every lane, in 64 bits, of which the low half is the result.
+[[gnu::always_inline]] inline IntLanes scaled_product(IntLanes a, IntLanes b, std::int64_t add,
+                                                      int shift) noexcept {
+  typedef std::int64_t Wide __attribute__((vector_size(kIntLanes * 8)));
+  return __builtin_convertvector(
+      (__builtin_convertvector(a, Wide) * __builtin_convertvector(b, Wide) + add) >> shift, IntLanes);
+}
+#endif
+
+#if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__) || defined(__riscv_vector)
 #define RUNNEL_MULTIPLIER_LANES
 // Multiplier32<true> of vectors: compilers would multiply 64 by 64 bits.
 struct MultiplierLanes {
@@ -39,6 +49,8 @@ struct MultiplierLanes {
   using Register = __m512i;
 #elif defined(__AVX2__)
   using Register = __m256i;
+#elif defined(__riscv_vector)
+  using Register = IntLanes;
 #else
   using Register = int32x4_t;
 #endif
@@ -65,6 +77,8 @@ struct MultiplierLanes {
                    odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(in, 32), by), nudge);
     return reinterpret_cast<I>(
         _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa));
+#elif defined(__riscv_vector)
+    return scaled_product(in, value - I{}, std::int64_t{1} << 30, 31);
 #else
     return reinterpret_cast<I>(vqrdmulhq_n_s32(in, value));  // saturates only -2^31 times itself
 #endif

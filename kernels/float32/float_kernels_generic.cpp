@@ -12,6 +12,8 @@ const FloatKernels& float_kernels(Isa isa) noexcept {
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx512) return kFloatAvx512;
   if (isa == Isa::avx2) return kFloatAvx2;
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv) return kFloatRvv;
 #endif
   static_cast<void>(isa);
   return kFloatGeneric;

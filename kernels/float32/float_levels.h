@@ -5,6 +5,6 @@
 
 namespace runnel::kernels {
 
-extern const FloatKernels kFloatGeneric, kFloatAvx2, kFloatAvx512;
+extern const FloatKernels kFloatGeneric, kFloatAvx2, kFloatAvx512, kFloatRvv;
 
 }  // namespace runnel::kernels

@@ -79,6 +79,8 @@ const FixedAttentionSums& fixed_attention_sums([[maybe_unused]] Isa isa) noexcep
   if (isa >= Isa::avx2) return fixed_attention_sums_avx2();
 #elif defined(RUNNEL_KERNELS_NEON)
   if (isa >= Isa::neon) return fixed_attention_sums_neon();
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv) return fixed_attention_sums_rvv();
 #endif
   return kPlain;
 }

@@ -7,5 +7,6 @@ namespace runnel::kernels {
 
 const FixedAttentionSums& fixed_attention_sums_avx2() noexcept;
 const FixedAttentionSums& fixed_attention_sums_neon() noexcept;
+const FixedAttentionSums& fixed_attention_sums_rvv() noexcept;
 
 }  // namespace runnel::kernels

@@ -27,7 +27,7 @@ void normalize(const FixedLayerNormSpec& spec, const T* x, U* y) noexcept {
   }
 }
 
-#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON)
+#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON) || defined(RUNNEL_KERNELS_RVV)
 // Everything stays within 32 bits, and results before the last shift below 2^30.
 bool in_32_bits(const FixedLayerNormSpec& spec) noexcept {
   if (spec.result.shift < 0 || spec.result.shift > 31) return false;
@@ -91,6 +91,8 @@ FixedLayerNorm fixed_layer_norm_for([[maybe_unused]] const FixedLayerNormSpec& s
     return isa >= Isa::avx512 ? fixed_layer_norm_avx512() : fixed_layer_norm_avx2();
 #elif defined(RUNNEL_KERNELS_NEON)
   if (isa >= Isa::neon && in_32_bits(spec)) return fixed_layer_norm_neon();
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv && in_32_bits(spec)) return fixed_layer_norm_rvv();
 #endif
   return fixed_layer_norm;
 }

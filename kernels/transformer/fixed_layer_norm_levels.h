@@ -8,5 +8,6 @@ namespace runnel::kernels {
 FixedLayerNorm fixed_layer_norm_avx2() noexcept;
 FixedLayerNorm fixed_layer_norm_avx512() noexcept;
 FixedLayerNorm fixed_layer_norm_neon() noexcept;
+FixedLayerNorm fixed_layer_norm_rvv() noexcept;
 
 }  // namespace runnel::kernels

@@ -18,6 +18,9 @@ using Register = MultiplierLanes::Register;
 // (a * b + half) >> shift of every lane, where the result fits into 32 bits: of the product the low half of
 // the shifted 64 bits is used, for which a logical shift does. 1 <= shift <= 32.
 [[gnu::always_inline]] inline I scaled(I a, I b, std::int64_t half, int shift) noexcept {
+#if defined(__riscv_vector)
+  return scaled_product(a, b, half, shift);
+#else
   const auto x = reinterpret_cast<Register>(a), y = reinterpret_cast<Register>(b);
 #if defined(__aarch64__)
   const int64x2_t by = vdupq_n_s64(-shift), nudge = vdupq_n_s64(half);
@@ -42,6 +45,7 @@ using Register = MultiplierLanes::Register;
                                       nudge),
                      by);
   return reinterpret_cast<I>(_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa));
+#endif
 #endif
 }
 

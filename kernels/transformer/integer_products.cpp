@@ -3,7 +3,7 @@
 namespace runnel::kernels {
 namespace {
 
-#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON)
+#if defined(RUNNEL_KERNELS_X86) || defined(RUNNEL_KERNELS_NEON) || defined(RUNNEL_KERNELS_RVV)
 bool serves_bytes(const MatmulSpec& spec) noexcept {
   if (spec.inner > 32768) return false;  // 255 * 255 * inner < 2^31
   if (!spec.affine)                      // 128 * 128 * inner < 2^30 leaves room for half a step
@@ -26,6 +26,10 @@ MatmulVectors matmul_vectors([[maybe_unused]] const MatmulSpec& spec, [[maybe_un
   if (isa >= Isa::neon && spec.dtype == DType::int8 && serves_bytes(spec)) return byte_products_neon;
   if (isa >= Isa::neon && spec.dtype == DType::int16 && spec.a_zero == 0 && spec.b_zero == 0)
     return word_products_neon;
+#elif defined(RUNNEL_KERNELS_RVV)
+  if (isa == Isa::rvv && spec.dtype == DType::int8 && serves_bytes(spec)) return byte_products_rvv;
+  if (isa == Isa::rvv && spec.dtype == DType::int16 && spec.a_zero == 0 && spec.b_zero == 0)
+    return word_products_rvv;
 #endif
   return nullptr;
 }

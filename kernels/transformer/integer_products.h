@@ -21,5 +21,7 @@ void byte_products_neon(const MatmulSpec& spec, const void* a, const void* b, vo
                         void* scratch) noexcept;
 void word_products_neon(const MatmulSpec& spec, const void* a, const void* b, void* y,
                         void* scratch) noexcept;
+void byte_products_rvv(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept;
+void word_products_rvv(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept;
 
 }  // namespace runnel::kernels

@@ -18,7 +18,7 @@ struct ConvCase {
   // Levels that this machine runs, without the reference.
   static std::vector<Isa> levels() {
     std::vector<Isa> levels;
-    for (int level = 1; level <= static_cast<int>(Isa::simd128); ++level) {
+    for (int level = 1; level <= static_cast<int>(kLastIsa); ++level) {
       if (runs_here(static_cast<Isa>(level))) levels.push_back(static_cast<Isa>(level));
     }
     return levels;

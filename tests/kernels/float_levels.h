@@ -10,7 +10,7 @@ namespace runnel::kernels {
 // Levels that this machine can run; VNNI and tiles are for integers only.
 inline std::vector<Isa> float_levels() {
   std::vector<Isa> levels;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512, Isa::rvv}) {
     if (runs_here(isa)) levels.push_back(isa);
   }
   return levels;

@@ -92,7 +92,11 @@ Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept
     bound->distance_head_stride = table.shape[1] == 1 ? 0 : table.shape[2];
     RUNNEL_TRY(context.read_constant(input_index(op, kDistances), &bound->distances));
   }
-  context.chose_kernel({context.isa() >= Isa::avx2 ? Isa::avx2 : Isa::generic, "pairs of 16-bit products"});
+  const Isa isa = context.isa();
+  context.chose_kernel({isa < Isa::avx2   ? Isa::generic
+                        : isa < Isa::neon ? Isa::avx2
+                                          : vector_level(isa),
+                        "pairs of 16-bit products"});
   context.request_scratch(spec.scratch_bytes(bound->most_keys));
   return static_cast<const BoundOperator*>(bound);
 }

@@ -178,7 +178,9 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   }
   if (out.dtype != DType::float32) {
     spec.vectors = kernels::matmul_vectors(spec, context.isa());
-    if (spec.vectors != nullptr) context.chose_kernel({Isa::avx2, "pairs of 16-bit products"});
+    if (spec.vectors != nullptr)
+      context.chose_kernel(
+          {context.isa() < Isa::neon ? Isa::avx2 : vector_level(context.isa()), "pairs of 16-bit products"});
   }
   context.request_scratch(kernels::matmul_scratch(spec));
   const std::size_t element = size_of(out.dtype);
