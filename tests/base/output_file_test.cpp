@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/support/data.h"
 
@@ -69,6 +70,31 @@ TEST(OutputFile, FullDevicesAreAnErrorAndLinksStayLinks) {
   ASSERT_TRUE(write_file(link, bytes_of("behind")).ok());
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(content(file), "behind");
+}
+
+// What a program does that has to end at once.
+TEST(OutputFile, UnfinishedFilesAreRemovedAndFinishedOnesStay) {
+  const test::TemporaryFolder folder;
+  const fs::path whole = folder.path() / "whole", half = folder.path() / "half";
+  ASSERT_TRUE(write_file(whole, bytes_of("abc")).ok());
+  std::vector<OutputFile> open;
+  // More than the table of names has room for.
+  for (int i = 0; i < 100; ++i) {
+    auto one = OutputFile::create(half.string() + std::to_string(i));
+    ASSERT_TRUE(one.ok()) << one.status().text();
+    open.push_back(std::move(one).value());
+  }
+  remove_unfinished_files();
+  EXPECT_TRUE(fs::exists(whole));
+  int left = 0;
+  for (int i = 0; i < 100; ++i) left += fs::exists(half.string() + std::to_string(i) + ".part") ? 1 : 0;
+  EXPECT_EQ(left, 100 - 64);
+  // Those that a destructor has removed have given their places to others.
+  open.clear();
+  auto next = OutputFile::create(half);
+  ASSERT_TRUE(next.ok()) << next.status().text();
+  remove_unfinished_files();
+  EXPECT_FALSE(fs::exists(half.string() + ".part"));
 }
 
 }  // namespace
