@@ -1,5 +1,6 @@
 // runnel work: one of the workers of a fleet, which share streams over NATS.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -50,6 +51,30 @@ Json facts_of(const fleet::WorkerFacts& facts) {
             {"gaps", facts.chunks.gaps},
             {"lost_samples", facts.chunks.lost},
             {"set_apart", facts.chunks.set_apart}}}};
+}
+
+std::atomic<bool> report_requested = false;
+
+// SIGUSR1: what it does with each of its streams, a line each on standard error.
+void report(const fleet::JetStream& exchange, const fleet::Worker& worker) {
+  for (const fleet::StreamFacts& facts : worker.stream_facts())
+    say(Json({{"stream", facts.name},
+              {"place", facts.place},
+              {"owner", facts.owner},
+              {"sequence", facts.sequence},
+              {"version", facts.version},
+              {"covered", facts.covered},
+              {"events", facts.events},
+              {"waiting", facts.waiting},
+              {"mine", facts.mine},
+              {"refused", facts.refused},
+              {"saving", facts.saving},
+              {"handing_over", facts.handing_over},
+              {"settled", facts.settled},
+              {"broken", facts.broken},
+              {"feed", exchange.describe(facts.feed)}})
+            .dump());
+  say(facts_of(worker.facts()).dump());
 }
 
 fleet::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -110,6 +135,7 @@ Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time
     else
       std::this_thread::sleep_for(left);
     for (const std::string& line : worker.take_news()) say(line);
+    if (report_requested.exchange(false)) report(exchange, worker);
   }
   exchange.flush(1000);
   return {};
@@ -153,6 +179,7 @@ Status run_work(const WorkCall& call) {
   fleet::Worker worker(exchange, *runner, worker_options,
                        fleet::runner_maker(options, static_cast<std::size_t>(call.most_streams)));
   catch_signals();
+  std::signal(SIGUSR1, [](int) { report_requested = true; });
   std::printf(
       "%s\n",
       Json({{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}}).dump().c_str());
