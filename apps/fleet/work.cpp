@@ -4,8 +4,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
@@ -99,6 +101,19 @@ Status bring(fleet::JetStream& exchange, const fleet::WorkerOptions& options,
   return {};
 }
 
+// Servers of a cluster that choose a leader answer later: what is better then is tried again, for a minute.
+Status patiently(const std::function<Status()>& what) {
+  constexpr fleet::Time kPatience = std::chrono::minutes(1), kAgain = std::chrono::milliseconds(500);
+  const fleet::Time end = now() + kPatience;
+  bool said = false;
+  for (;;) {
+    Status status = what();
+    if (status.code() != Code::io_error || now() > end || stop_requested) return status;
+    if (!std::exchange(said, true)) say(std::string(status.text()) + "; it is tried again for a minute");
+    std::this_thread::sleep_for(kAgain);
+  }
+}
+
 // Runs until it has handed all streams over after a signal. Errors: io_error when some were not in time, or
 // when the servers take this user no more.
 Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
@@ -163,22 +178,24 @@ Status run_work(const WorkCall& call) {
   fleet::Wire::Settings nats = call.nats;
   nats.name = worker_options.id;
   RUNNEL_TRY(exchange.open(nats));
+  catch_signals();
   using Wanted = fleet::JetStream::Wanted;
-  RUNNEL_TRY(exchange.use(Wanted{call.streams, call.input, call.replicas, call.keep, false}));
-  RUNNEL_TRY(exchange.use(Wanted{call.events + ".>", call.events_stream, call.replicas, 0, false}));
-  // One for all fleets of a server: their subjects have one beginning.
-  RUNNEL_TRY(exchange.use(Wanted{"apart.>", "RUNNEL_APART", call.replicas, 7, false}));
-  RUNNEL_TRY(exchange.use(Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}));
+  for (const Wanted& wanted :
+       {Wanted{call.streams, call.input, call.replicas, call.keep, false},
+        Wanted{call.events + ".>", call.events_stream, call.replicas, 0, false},
+        // One for all fleets of a server: their subjects have one beginning.
+        Wanted{"apart.>", "RUNNEL_APART", call.replicas, 7, false},
+        Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}})
+    RUNNEL_TRY(patiently([&] { return exchange.use(wanted); }));
   const bool open = call.flags.key_file.empty();
   if (packed.needs.empty() && open)
-    RUNNEL_TRY(bring(exchange, worker_options, packed));
+    RUNNEL_TRY(patiently([&] { return bring(exchange, worker_options, packed); }));
   else
     say("this worker's graph stays with it: " +
         (open ? packed.needs
               : std::string("with --key-file, because graphs of a fleet lie open in its bucket")));
   fleet::Worker worker(exchange, *runner, worker_options,
                        fleet::runner_maker(options, static_cast<std::size_t>(call.most_streams)));
-  catch_signals();
   std::signal(SIGUSR1, [](int) { report_requested = true; });
   std::printf(
       "%s\n",

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 
 #include "services/fleet/entry.h"
 #include "tests/apps/fleet/link.h"
+#include "tests/apps/fleet/replicas.h"
 #include "tests/apps/fleet/work_support.h"
 
 namespace runnel::apps::test {
@@ -131,6 +133,8 @@ class ClusterTest : public WorkTest {
     using std::chrono::milliseconds;
     std::mt19937 random(seed);
     Troubles had;
+    Replicas replicas;
+    EXPECT_TRUE(replicas.open(url()).ok());
     int away = -1, kind = static_cast<int>(seed);
     Clock::time_point next = Clock::now() + milliseconds(1000), mended;
     const auto come_back = [&] {
@@ -145,8 +149,11 @@ class ClusterTest : public WorkTest {
       next = Clock::now() + milliseconds(1000 + random() % 1500);
       const std::size_t server = random() % kServers, one = random() % workers.size();
       ++kind;
-      if (kind % 4 != 0 && away >= 0) continue;  // two of three servers are needed
-      switch (kind % 4) {
+      // Of three copies one may fail: the next server does when the last one has caught up.
+      if (kind % 3 != 0 &&
+          (away >= 0 || !replicas.current({"RUNNEL_INPUT", "RUNNEL_EVENTS", "KV_runnel"}, kServers - 1)))
+        continue;
+      switch (kind % 3) {
         case 0:
           workers[one]->end(SIGKILL);
           workers[one] = worker();
@@ -156,17 +163,16 @@ class ClusterTest : public WorkTest {
           EXPECT_TRUE(servers_[server]->restart());
           ++had.restarted;
           break;
-        case 2:
-          away = static_cast<int>(server);
-          servers_[server]->stop();
-          mended = Clock::now() + milliseconds(1000 + random() % 7000);
-          ++had.stopped;
-          break;
         default:
           away = static_cast<int>(server);
-          cut(away, true);
-          mended = Clock::now() + milliseconds(1000 + random() % 12000);
-          ++had.cut;
+          if (had.stopped <= had.cut) {
+            servers_[server]->stop();
+            ++had.stopped;
+          } else {
+            cut(away, true);
+            ++had.cut;
+          }
+          mended = Clock::now() + milliseconds(1000 + random() % 9000);
       }
     }
     come_back();
@@ -262,6 +268,59 @@ class ClusterTest : public WorkTest {
 
 TEST_F(ClusterTest, EveryEventOnceWhileWorkersAndServersDie) { course(1, 12, 120, 10, 3); }
 
+// Many messages at once that shall all follow the same one. The servers' own condition lets several pass;
+// that is printed, because it is a matter of luck.
+TEST_F(ClusterTest, OnlyOneMessageFollowsAnother) {
+  constexpr int kRounds = 40, kAtOnce = 4;
+  std::vector<std::unique_ptr<fleet::JetStream>> clients;
+  for (int i = 0; i < kAtOnce; ++i) {
+    auto wire = fleet::make_wire();
+    ASSERT_TRUE(wire.ok()) << wire.status().text();
+    clients.push_back(std::make_unique<fleet::JetStream>(*std::move(wire)));
+    fleet::Wire::Settings settings;
+    settings.urls = servers_[static_cast<std::size_t>(i % kServers)]->url();
+    settings.name = "one of many";
+    ASSERT_TRUE(clients.back()->open(settings).ok());
+    use(*clients.back(), {"events.>", "RUNNEL_EVENTS", 0, 0, false});
+  }
+  const auto round = [&](const std::string& subject, std::uint64_t after, bool named, std::uint64_t& newest) {
+    std::vector<std::uint64_t> requests;
+    for (int i = 0; i < kAtOnce; ++i) {
+      fleet::Headers headers;
+      if (named) headers.emplace_back(fleet::kMessageId, subject + std::to_string(after) + std::to_string(i));
+      requests.push_back(clients[static_cast<std::size_t>(i)]->append(subject, after, headers, "x"));
+    }
+    int done = 0;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      Happening what;
+      const Answer* one = nullptr;
+      while (one == nullptr && clients[i]->next(what, 20000)) {
+        one = std::get_if<Answer>(&what);
+        if (one != nullptr && one->request != requests[i]) one = nullptr;
+      }
+      if (one != nullptr && one->outcome == Answer::Outcome::done) ++done;
+    }
+    // Some may have failed, on a busy machine: what the log ends with is asked.
+    const Answer last = answer(exchange_->last(subject));
+    if (last.message) newest = std::max(newest, last.message->sequence);
+    return done;
+  };
+  int doubled = 0, stored = 0;
+  for (const bool named : {false, true}) {
+    const std::string subject = named ? "events.named" : "events.exact";
+    std::uint64_t newest = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      const int done = round(subject, newest, named, newest);
+      if (named && done > 1) ++doubled;
+      if (named) continue;
+      EXPECT_LE(done, 1) << "round " << i;
+      stored += done;
+    }
+  }
+  EXPECT_GT(stored, 0);
+  std::printf("conditions alone let more than one message pass in %d of %d rounds\n", doubled, kRounds);
+}
+
 // Who owns the streams, as the bucket shows it.
 class Owners {
  public:
@@ -339,7 +398,7 @@ TEST_F(ClusterTest, StreamsHaveANewOwnerSoon) {
   settings.urls = url();
   settings.name = "watcher";
   ASSERT_TRUE(other.open(settings).ok());
-  ASSERT_TRUE(other.use({"$KV.runnel.>", "KV_runnel", 0, 0, true}).ok());
+  use(other, {"$KV.runnel.>", "KV_runnel", 0, 0, true});
   Owners owners(other);
   std::atomic<bool> enough = false;
   std::thread sender([&] {
