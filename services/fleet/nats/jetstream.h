@@ -10,10 +10,10 @@
 //             2.9). When a message is stored, the same on every server, they compare its Nats-Msg-Id. So a
 //             message with a condition has an id, that of its caller or one made of subject and condition:
 //             only one can follow a message. "Duplicate" then means that another one was there before:
-//             outdated. Ids are kept for two minutes; no message is under way for so long. Servers of 2.9
-//             that refuse a message only when they store it, and are then killed, may number what follows
-//             differently from the others until they notice: callers ask first where a refusal is likely, and
-//             compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
+//             outdated. Ids are kept for two minutes; no message is under way for so long. Copies of 2.9 were
+//             seen to number the same messages differently after servers had been killed, which by their
+//             source comes of messages that are refused when they are stored: callers ask first where that is
+//             likely, and compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
 //   last      STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, believes
 //   for
 //             some seconds that it still leads, and one that was just chosen may not have read all yet. So an
