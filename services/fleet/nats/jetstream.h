@@ -14,10 +14,9 @@
 //             seen to number the same messages differently after servers had been killed, which by their
 //             source comes of messages that are refused when they are stored: callers ask first where that is
 //             likely, and compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
-//   last      STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, believes
-//   for
-//             some seconds that it still leads, and one that was just chosen may not have read all yet. So an
-//             answer may be older than what this client saw before, and callers compare sequences (older.h).
+//   last      STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, thinks
+//             for some seconds that it still leads, and a new one may not have read all yet. So an answer may
+//             be older than what this client saw before: callers compare (older.h).
 //   direct    After know(): any server of the log answers. For senders only, whose next message has the
 //             sequence for its condition: if it is old, the message is refused and they ask again.
 //   list      STREAM.INFO, as last(): subjects may be missing for a while. It is asked again every second.
