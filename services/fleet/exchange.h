@@ -20,6 +20,10 @@ namespace runnel::fleet {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+// A message with a header of this name has a name of its own, and is stored once: within two minutes another
+// one of the same name is not. With a condition, that one is outdated; without, it is done.
+constexpr std::string_view kMessageId = "Nats-Msg-Id";
+
 // The value of a header; null: there is none.
 const std::string* find(const Headers& headers, std::string_view name) noexcept;
 

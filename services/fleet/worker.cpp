@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kLeaving = "Runnel-Leaving";
 constexpr Time kQuiet = std::chrono::minutes(1);
 constexpr Time kPauseAfterFailure = std::chrono::milliseconds(200),
-               kPauseAfterRefusal = std::chrono::seconds(1);
+               kPauseAfterRefusal = std::chrono::seconds(1), kPauseWhenBroken = std::chrono::seconds(30);
 
 // Streams of one graph are stepped together.
 void hear_together(std::vector<Runner::Turn>& turns, const std::vector<Runner*>& runners) {
@@ -45,17 +45,21 @@ struct Worker::Stream {
   std::string name;
   Place place = Place::elsewhere;
   bool listed = false;         // has a log
-  std::uint64_t sequence = 0;  // of the newest entry known
+  std::uint64_t sequence = 0;  // of the newest entry known, by the server that said so: for conditions
+  std::uint64_t version = 0;   // its own number: says which of two is newer
   Entry entry;
   bool mine = false;     // by the last sharing
   bool refused = false;  // this entry cannot be used here
   Time not_before{0};    // after a failure
+  Older older;           // answers about the entry
 
   std::unique_ptr<OwnedStream> owned;
-  std::vector<std::byte> data;  // of the entry that is claimed
+  Entry claim;                  // under way: what is known of the entry may change meanwhile
+  std::vector<std::byte> data;  // of the claim
   std::uint64_t feed = 0;
   bool saving = false, handing_over = false, save_due = false, broken = false;
-  Entry save;  // under way
+  Time mended{0};  // broken: when it is tried again
+  Entry save;      // under way
   // By the rules:
   std::uint32_t wanted = 0;
   std::optional<std::int64_t> wanted_at;
@@ -118,26 +122,34 @@ void Worker::delivered(Message message, std::uint64_t feed) {
   }
   const std::string_view subject = message.subject;
   const std::string beats = options_.bucket + ".w.", entries = options_.bucket + ".s.";
+  // A feed that begins anew may repeat: what was seen before says nothing about now.
+  const bool repeated = message.sequence <= watched_;
+  watched_ = std::max(watched_, message.sequence);
   if (subject.starts_with(beats)) {
+    if (repeated) return;
     const std::vector<std::string> before = beats_.living();
     beats_.heard(subject.substr(beats.size()), find(message.headers, kLeaving) != nullptr);
     if (before != beats_.living()) shares_changed_ = true;
   } else if (subject.starts_with(entries)) {
     entry_seen(subject.substr(entries.size()), message);
-  } else if (subject == rules_subject(options_.bucket)) {
+  } else if (subject == rules_subject(options_.bucket) && message.sequence > rules_sequence_) {
+    rules_sequence_ = message.sequence;
     rules_due_ = true;
   }
 }
 
 void Worker::entry_seen(std::string_view name, const Message& message) {
   Stream& it = stream(name);
-  if (message.sequence <= it.sequence) return;
   const auto entry = read_entry(message.headers);
   if (!entry.ok()) {
     trouble("entry",
             std::string(name) + ": an entry that cannot be read: " + std::string(entry.status().text()));
     return;
   }
+  // Entries without a version are those of a fleet that was begun by an older runnel.
+  const bool numbered = entry->version != 0 || it.version != 0;
+  if (numbered ? entry->version <= it.version : message.sequence <= it.sequence) return;
+  it.version = entry->version;
   it.sequence = message.sequence;
   it.entry = *entry;
   it.refused = false;
@@ -156,11 +168,14 @@ void Worker::apply_rules(Stream& it) const {
 
 void Worker::rules_read(const Answer& answer) {
   rules_asked_ = false;
-  if (answer.outcome != Answer::Outcome::done) {
+  const std::uint64_t found = answer.message ? answer.message->sequence : 0;
+  if (answer.outcome != Answer::Outcome::done || older_rules_.distrusted(found, rules_sequence_, now_)) {
     rules_due_ = true;
+    next_rules_ = now_ + kPauseAfterFailure;
     return;
   }
   rules_known_ = true;
+  rules_sequence_ = found;
   if (!answer.message) return;
   const std::vector<std::byte>& data = answer.message->data;
   auto rules = read_rules({reinterpret_cast<const char*>(data.data()), data.size()});
@@ -264,10 +279,11 @@ void Worker::read(Stream& it, const Answer& answer) {
     it.place = Stream::Place::elsewhere;
     --claims_;
   };
-  if (answer.outcome != Answer::Outcome::done) {
+  const auto again = [&] {
     it.not_before = now_ + kPauseAfterFailure;
-    return back();
-  }
+    back();
+  };
+  if (answer.outcome != Answer::Outcome::done) return again();
   Entry entry;
   it.data.clear();
   if (answer.message) {
@@ -280,7 +296,9 @@ void Worker::read(Stream& it, const Answer& answer) {
     entry = *parsed;
     it.data = answer.message->data;
   }
+  if (it.older.distrusted(entry.version, it.version, now_)) return again();
   it.sequence = answer.message ? answer.message->sequence : 0;
+  it.version = entry.version;
   it.entry = entry;
   if (!entry.owner.empty() && entry.owner != options_.id && beats_.lives(entry.owner)) {
     shares_changed_ = true;
@@ -307,29 +325,43 @@ void Worker::read(Stream& it, const Answer& answer) {
   }
   entry.owner = options_.id;
   it.entry = entry;
+  ++entry.version;
+  it.claim = entry;
   it.place = Stream::Place::claiming;
-  ask(exchange_.append(entry_subject(it.name), it.sequence, headers_of(entry),
-                       {reinterpret_cast<const char*>(it.data.data()), it.data.size()}),
-      Kind::claim, it.name);
+  ask(write(it, it.claim, it.data), Kind::claim, it.name);
+}
+
+// After the one that is known, and only one such.
+std::uint64_t Worker::write(const Stream& it, const Entry& entry, const std::vector<std::byte>& data) {
+  const std::string subject = entry_subject(it.name);
+  Headers headers = headers_of(entry);
+  headers.emplace_back(kMessageId, subject + ' ' + std::to_string(entry.version));
+  return exchange_.append(subject, it.sequence, headers,
+                          {reinterpret_cast<const char*>(data.data()), data.size()});
 }
 
 void Worker::claimed(Stream& it, const Answer& answer) {
   if (it.place != Stream::Place::claiming) return;
-  if (answer.outcome != Answer::Outcome::done) {
+  // Answers and the watch come by different ways: it may have shown already what came behind this claim.
+  const bool passed = answer.outcome == Answer::Outcome::done && it.version > it.claim.version;
+  if (answer.outcome != Answer::Outcome::done || passed) {
     // What counts is in the watch, or comes with the next reading.
     it.place = Stream::Place::elsewhere;
     it.not_before = now_ + (answer.outcome == Answer::Outcome::failed ? kPauseAfterFailure : Time(0));
     --claims_;
     return;
   }
-  it.sequence = std::max(it.sequence, answer.sequence);
+  it.sequence = answer.sequence;
+  it.version = it.claim.version;
+  it.entry = it.claim;
   it.owned = std::make_unique<OwnedStream>(it.name, library_, options_.limits);
-  const Status status = it.owned->resume(it.entry, it.data);
+  const Status status = it.owned->resume(it.claim, it.data);
   it.data = {};
   if (!status.ok()) {
     trouble("resume", std::string(status.text()));
     ++facts_.refused;
-    it.refused = true;
+    // Its entry names this worker, so nobody else tries.
+    it.not_before = now_ + kPauseWhenBroken;
     it.owned = nullptr;
     it.place = Stream::Place::elsewhere;
     --claims_;
@@ -363,10 +395,7 @@ void Worker::event_answered(Stream& it, const Answer& answer) {
   if (answer.outcome == Answer::Outcome::done) {
     ++facts_.events;
     const std::uint64_t before = it.owned->entry().change.count;
-    if (const Status status = it.owned->appended(answer.sequence); !status.ok()) {
-      trouble("run", it.name + ": " + std::string(status.text()));
-      it.broken = true;
-    }
+    if (const Status status = it.owned->appended(answer.sequence); !status.ok()) broke(it, status);
     facts_.changed += it.owned->entry().change.count - before;
     return;
   }
@@ -384,15 +413,14 @@ void Worker::save(Stream& it, Time now, bool hand_over) {
     return;
   }
   entry->owner = hand_over ? "" : options_.id;
+  entry->version = it.version + 1;
   it.save = *entry;
   it.saved_covered = entry->covered;
   it.saving = true;
   it.handing_over = hand_over;
   ++facts_.saves;
   facts_.saved_bytes += data.size();
-  ask(exchange_.append(entry_subject(it.name), it.sequence, headers_of(*entry),
-                       {reinterpret_cast<const char*>(data.data()), data.size()}),
-      Kind::save, it.name);
+  ask(write(it, *entry, data), Kind::save, it.name);
 }
 
 void Worker::save_answered(Stream& it, const Answer& answer) {
@@ -400,7 +428,8 @@ void Worker::save_answered(Stream& it, const Answer& answer) {
   switch (answer.outcome) {
     case Answer::Outcome::done:
       it.saving = false;
-      it.sequence = std::max(it.sequence, answer.sequence);
+      it.sequence = answer.sequence;
+      it.version = std::max(it.version, it.save.version);
       it.owned->saved(it.save);
       if (!it.handing_over) return;
       ++facts_.handed_over;
@@ -435,6 +464,13 @@ void Worker::drop(Stream& it) {
   shares_changed_ = true;
 }
 
+// It goes on from its saved state after a while, here or elsewhere: what broke it may be over.
+void Worker::broke(Stream& it, const Status& status) {
+  trouble("run " + it.name, it.name + ": " + std::string(status.text()));
+  it.broken = true;
+  it.mended = now_ + kPauseWhenBroken;
+}
+
 bool Worker::hear() {
   std::vector<Runner::Turn> turns;
   std::vector<Stream*> whose;
@@ -450,14 +486,13 @@ bool Worker::hear() {
       trouble("chunk " + it->name, it->name + ", message " + std::to_string(apart.sequence) + ": " + why);
       Headers headers = apart.headers;
       headers.emplace_back("Runnel-Reason", why);
-      headers.emplace_back("Nats-Msg-Id", it->name + ' ' + std::to_string(apart.sequence));
+      headers.emplace_back(kMessageId, it->name + ' ' + std::to_string(apart.sequence));
       ask(exchange_.append(options_.apart + '.' + it->name, Exchange::kAnyway, headers,
                            {reinterpret_cast<const char*>(apart.data.data()), apart.data.size()}),
           Kind::other);
     }
     if (!next.ok()) {
-      trouble("run", it->name + ": " + std::string(next.status().text()));
-      it->broken = true;
+      broke(*it, next.status());
       continue;
     }
     if (next->run == nullptr) continue;
@@ -471,10 +506,7 @@ bool Worker::hear() {
   for (std::size_t i = 0; i < turns.size(); ++i) {
     Status status = turns[i].status;
     if (status.ok()) status = whose[i]->owned->heard();
-    if (!status.ok()) {
-      trouble("run", whose[i]->name + ": " + std::string(status.text()));
-      whose[i]->broken = true;
-    }
+    if (!status.ok()) broke(*whose[i], status);
     more = more || whose[i]->owned->waiting() > 0;
   }
   return more;
@@ -488,6 +520,11 @@ void Worker::advance(Stream& it, Time now) {
     return;
   }
   if (it.place != Stream::Place::here) return;
+  // Its state is between two chunks, so it is not saved.
+  if (it.broken) {
+    if (leaving_ || now >= it.mended) drop(it);
+    return;
+  }
   if (it.owned->overtaken()) {
     // It is claimed again, and goes on from the saved state.
     ++facts_.lost;
@@ -497,9 +534,10 @@ void Worker::advance(Stream& it, Time now) {
   }
   it.owned->wants(it.wanted, it.wanted_at);
   if (it.owned->wants_append()) {
-    const OwnedStream::Append append = it.owned->begin_append();
-    ask(exchange_.append(options_.events + '.' + it.name, append.after, append.headers, append.data),
-        Kind::event, it.name);
+    OwnedStream::Append append = it.owned->begin_append();
+    const std::string subject = options_.events + '.' + it.name;
+    append.headers.emplace_back(kMessageId, subject + ' ' + std::to_string(append.number));
+    ask(exchange_.append(subject, append.after, append.headers, append.data), Kind::event, it.name);
   }
   if (it.saving) return;
   const bool hand_over = leaving_ || !it.mine;
@@ -515,7 +553,7 @@ void Worker::advance(Stream& it, Time now) {
 bool Worker::work(Time now) {
   now_ = now;
   if (!said_goodbye_) beat(now);
-  if (rules_due_ && !rules_asked_) {
+  if (rules_due_ && !rules_asked_ && now >= next_rules_) {
     rules_due_ = false;
     rules_asked_ = true;
     ask(exchange_.last(rules_subject(options_.bucket)), Kind::rules);
@@ -551,6 +589,32 @@ WorkerFacts Worker::facts() const {
     if (it->owned == nullptr) continue;
     ++out.streams;
     out.chunks.add(it->owned->counts());
+  }
+  return out;
+}
+
+std::vector<StreamFacts> Worker::stream_facts() const {
+  constexpr std::string_view kPlaces[] = {"elsewhere", "reading", "claiming", "asking", "here"};
+  std::vector<StreamFacts> out;
+  for (const auto& [name, it] : streams_) {
+    if (it->place == Stream::Place::elsewhere && !it->mine && it->entry.owner != options_.id) continue;
+    StreamFacts facts{name, kPlaces[static_cast<std::size_t>(it->place)], it->entry.owner, it->sequence};
+    facts.version = it->version;
+    facts.covered = it->entry.covered;
+    facts.events = it->entry.events;
+    if (it->owned != nullptr) {
+      facts.covered = it->owned->entry().covered;
+      facts.events = it->owned->entry().events;
+      facts.waiting = it->owned->waiting();
+      facts.settled = it->owned->settled();
+    }
+    facts.feed = it->feed;
+    facts.mine = it->mine;
+    facts.refused = it->refused;
+    facts.saving = it->saving;
+    facts.handing_over = it->handing_over;
+    facts.broken = it->broken;
+    out.push_back(std::move(facts));
   }
   return out;
 }

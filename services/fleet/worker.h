@@ -19,6 +19,7 @@
 #include "services/fleet/exchange.h"
 #include "services/fleet/graphs/library.h"
 #include "services/fleet/graphs/rules.h"
+#include "services/fleet/older.h"
 #include "services/fleet/owned_stream.h"
 #include "services/fleet/runner.h"
 #include "services/fleet/share_out.h"
@@ -53,6 +54,17 @@ struct WorkerFacts {
   ChunkCounts chunks;
 };
 
+// One stream as a worker sees it, for those who look for what is wrong.
+struct StreamFacts {
+  std::string name;
+  std::string_view place;  // elsewhere, reading, claiming, asking, here
+  std::string owner;       // by the newest entry that it knows
+  std::uint64_t sequence = 0, version = 0, covered = 0, events = 0, feed = 0;
+  std::size_t waiting = 0;  // chunks
+  bool mine = false;        // by the last sharing
+  bool refused = false, saving = false, handing_over = false, settled = false, broken = false;
+};
+
 // Not thread-safe.
 class Worker {
  public:
@@ -69,6 +81,8 @@ class Worker {
   [[nodiscard]] bool left() const noexcept;
 
   [[nodiscard]] WorkerFacts facts() const;
+  // Of every stream that it has, or should have.
+  [[nodiscard]] std::vector<StreamFacts> stream_facts() const;
   // Names of the streams that it owns, in alphabetical order.
   [[nodiscard]] std::vector<std::string> streams() const;
   // Sentences since the last call: each kind of trouble once a minute at most.
@@ -100,7 +114,9 @@ class Worker {
   void event_answered(Stream& it, const Answer& answer);
   void save(Stream& it, Time now, bool hand_over);
   void save_answered(Stream& it, const Answer& answer);
+  std::uint64_t write(const Stream& it, const Entry& entry, const std::vector<std::byte>& data);
   void drop(Stream& it);
+  void broke(Stream& it, const Status& status);
   bool hear();
   void advance(Stream& it, Time now);
   void trouble(std::string_view kind, std::string sentence);
@@ -111,10 +127,12 @@ class Worker {
   Library library_;
   Rules rules_;
   bool rules_due_ = true, rules_asked_ = false, rules_known_ = false;
+  std::uint64_t rules_sequence_ = 0;  // of the newest that are known of, read or not
+  Older older_rules_;                 // answers about them
   Beats beats_;
-  Time now_{0}, next_beat_{0}, next_list_{0};
+  Time now_{0}, next_beat_{0}, next_list_{0}, next_rules_{0};
   bool beating_ = false, leaving_ = false, said_goodbye_ = false, shares_changed_ = true;
-  std::uint64_t watch_ = 0;
+  std::uint64_t watch_ = 0, watched_ = 0;  // the feed, and the last sequence that it gave
   std::size_t claims_ = 0, owned_ = 0;
   std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
   std::map<std::uint64_t, Request> requests_;
