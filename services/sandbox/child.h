@@ -23,7 +23,7 @@ class Unlocked final : public Inside {
 
 // The exit code of a child that was stopped at a system call.
 inline constexpr int kBlockedExit = 121;
-// Where sanitizers are compiled in, address space says nothing: the parent looks at the memory in use.
+// Where sanitizers are compiled in, address space says nothing: only what the parent sees in use counts.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kWatchedMemory = true;
 #elif defined(__has_feature)

@@ -73,6 +73,14 @@ std::string signal_text(int number) {
   return std::to_string(number) + (name == nullptr ? "" : std::string(" (") + name + ")");
 }
 
+// Memory in use by a process, as /proc says.
+std::uint64_t resident_bytes(const std::string& process) {
+  std::ifstream in("/proc/" + process + "/statm");
+  std::uint64_t all = 0, resident = 0;
+  in >> all >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
 // A child as its parent sees it.
@@ -110,7 +118,7 @@ class Parent {
   rusage usage_{};
   Clock::time_point begun_;
   std::string why_;  // it was killed from here
-  std::uint64_t relayed_ = 0;
+  std::uint64_t relayed_ = 0, own_bytes_ = 0;
   int files_ = 0;
   std::optional<Status> failure_;
   std::optional<std::vector<std::byte>> result_;
@@ -127,6 +135,7 @@ Status Parent::start(const Work& work) {
   std::cout.flush();
   std::fflush(nullptr);
   begun_ = Clock::now();
+  own_bytes_ = resident_bytes("self");
   const pid_t self = ::getpid();
   child_ = ::fork();
   if (child_ < 0) return failed("no child process can be started");
@@ -145,11 +154,8 @@ void Parent::check_limits() {
       limits.wall_seconds > 0 ? limits.wall_seconds : std::uint64_t{limits.cpu_seconds} * 30;
   if (seconds > 0 && Clock::now() - begun_ > std::chrono::seconds(seconds))
     return kill("stopped after " + std::to_string(seconds) + " s (--max-seconds sets it)");
-  if (limits.memory_bytes == 0 || !kWatchedMemory) return;
-  std::ifstream in("/proc/" + std::to_string(child_) + "/statm");
-  std::uint64_t all = 0, resident = 0;
-  in >> all >> resident;
-  if (resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) > limits.memory_bytes)
+  // The limit of addresses comes first where there is one: not with sanitizers, nor in an emulator.
+  if (limits.memory_bytes > 0 && resident_bytes(std::to_string(child_)) > limits.memory_bytes + own_bytes_)
     kill("stopped at " + mebibytes(limits.memory_bytes) + " of memory (--max-memory sets it)");
 }
 
