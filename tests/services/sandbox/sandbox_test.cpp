@@ -2,14 +2,19 @@
 #include "services/sandbox/sandbox.h"
 
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -294,6 +299,34 @@ TEST_F(Sandbox, AnOrdinaryUserHasTheSameLocks) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
     GTEST_SKIP() << "SKIPPED: root cannot become another user here";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// As in a container, or on an older kernel: its system calls are not there.
+bool take_landlock_away() {
+  sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 444, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program = {sizeof steps / sizeof *steps, steps};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(Sandbox, WithoutLandlockItSaysSoAndHolds) {
+  NEEDS_FILTER();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!take_landlock_away() || landlock_version() != 0) ::_exit(77);
+    const bool good = import("plain").ok(),
+               said = said_.find("not all: this kernel has no Landlock") != std::string::npos,
+               stolen = import("PLANT steal " + file("secret")).ok();
+    ::_exit(good && said && !stolen ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    GTEST_SKIP() << "SKIPPED: Landlock cannot be taken away from a process here";
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
