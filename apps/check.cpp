@@ -1,8 +1,8 @@
 // runnel check: proves a model on this machine. One JSON result on stdout, details on stderr.
 #include <cstdio>
-#include <optional>
+#include <span>
 
-#include "apps/call/progress.h"
+#include "apps/call/contained.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "services/describe/check_model.h"
@@ -13,17 +13,32 @@ namespace {
 struct CheckCall {
   describe::CheckRequest request;
   ModelFlags flags;
+  Containment containment;
 };
 
-Status run_check(const CheckCall& call, bool& passed) {
-  std::optional<Patience> patience("checking " + call.request.model);
-  RUNNEL_ASSIGN(const auto owned, load(call.request.model, call.flags));
-  compiler::FileLoader loader(named_models());
+// The result: whether it passed, and the JSON.
+Result<std::vector<std::byte>> check_contained(const CheckCall& call, const compiler::LoadOptions& load) {
+  RUNNEL_ASSIGN(const auto owned, load_noted(call.request.model, load));
+  compiler::FileLoader loader(load);
   RUNNEL_ASSIGN(const describe::CheckOutcome outcome,
                 describe::check_model(owned, call.request, graph_options(loader), say));
-  patience.reset();
-  passed = outcome.passed;
-  std::printf("%s\n", outcome.json.c_str());
+  const std::span<const std::byte> json = std::as_bytes(std::span(outcome.json));
+  std::vector<std::byte> answer = {std::byte{outcome.passed}};
+  answer.insert(answer.end(), json.begin(), json.end());
+  return answer;
+}
+
+Status run_check(const CheckCall& call, bool& passed) {
+  RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(call.flags));
+  ContainedFiles files{.model = call.request.model, .opened = {}, .doing = "checking"};
+  if (!call.request.wav.empty()) files.opened.emplace_back(call.request.wav);
+  RUNNEL_ASSIGN(const std::vector<std::byte> answer,
+                contained(call.containment, files, load, [&call](const compiler::LoadOptions& inside) {
+                  return check_contained(call, inside);
+                }));
+  if (answer.empty()) return Status(Code::io_error) << call.request.model << ": no result of the check";
+  passed = answer[0] == std::byte{1};
+  std::printf("%s\n", printable_json(std::span(answer).subspan(1)).c_str());
   return {};
 }
 
@@ -41,6 +56,7 @@ void add_check(Verb verb, int& exit_code) {
       "--speed", call->request.speed,
       "Also fail on a layer that takes more than 20 % of the time at less than 10 % of the machine's peak");
   add_model_flags(verb, call->flags);
+  add_containment(verb, call->containment);
   verb.callback([call, &exit_code] {
     bool passed = false;
     if (const Status status = run_check(*call, passed); !status.ok())

@@ -1,5 +1,8 @@
 // runnel import: converts model files of other tools to .rnl files.
-#include "apps/call/progress.h"
+#include <cstdint>
+#include <cstring>
+
+#include "apps/call/contained.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_name.h"
@@ -11,14 +14,38 @@ namespace {
 struct ImportCall {
   convert::ImportRequest request;
   ModelFlags flags;
+  Containment containment;
 };
 
+// The result: the number of operators, and the model.
+Result<std::vector<std::byte>> import_contained(const ImportCall& call,
+                                                const compiler::LoadOptions& options) {
+  RUNNEL_ASSIGN(const convert::ImportedModel model, convert::make_model(call.request, options));
+  const std::uint64_t operators = model.operators;
+  std::vector<std::byte> answer(sizeof operators + model.bytes.size());
+  std::memcpy(answer.data(), &operators, sizeof operators);
+  if (!model.bytes.empty())
+    std::memcpy(answer.data() + sizeof operators, model.bytes.data(), model.bytes.size());
+  return answer;
+}
+
 Status run_import(ImportCall& call) {
-  const Patience patience("importing " + call.request.input);
   RUNNEL_TRY(check_output_name(call.request.output, {".rnl"}));
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   call.request.say = say;
-  return convert::import_model(call.request, options);
+  RUNNEL_TRY(convert::read_names(call.request));
+  RUNNEL_ASSIGN(
+      const std::vector<std::byte> answer,
+      contained(call.containment, {.model = call.request.input, .opened = {}, .doing = "importing"}, options,
+                [&call](const compiler::LoadOptions& inside) { return import_contained(call, inside); }));
+  std::uint64_t operators = 0;
+  if (answer.size() < sizeof operators)
+    return Status(Code::io_error) << call.request.input << ": no result of the import";
+  std::memcpy(&operators, answer.data(), sizeof operators);
+  convert::ImportedModel model;
+  model.operators = static_cast<std::size_t>(operators);
+  model.bytes.assign(answer.begin() + sizeof operators, answer.end());
+  return convert::write_model(call.request, model);
 }
 
 }  // namespace
@@ -28,6 +55,7 @@ void add_import(Verb verb, int& exit_code) {
   verb.positional("INPUT", call->request.input, "Model file").required();
   verb.option("-o,--output", call->request.output, "The .rnl file to write").required();
   add_model_flags(verb, call->flags);
+  add_containment(verb, call->containment);
   verb.flag("--pow2", call->request.pow2,
             "Fold multipliers into power-of-two scales (shifts only) and report the change of the results");
   verb.flag("--encrypt", call->request.encrypt,

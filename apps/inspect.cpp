@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "apps/call/contained.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "compiler/espdl/package.h"
+#include "compiler/import/file_access.h"
 #include "features/fbank/fbank_parameters.h"
 #include "features/microfrontend/microfrontend_options.h"
 #include "inference/host/describe.h"
@@ -29,6 +31,7 @@ struct InspectCall {
   bool param_copy = false, firmware = false;
   double frame_ms = 0;
   bool json = false, dot = false, mermaid = false;
+  Containment containment;
 };
 
 std::string frames_text(double frames, double frame_ms) {
@@ -279,8 +282,8 @@ Drawing drawing_of(const ModelDescription& about, double frame_ms) {
   return out;
 }
 
-Status inspect_model(const InspectCall& call) {
-  RUNNEL_ASSIGN(const auto owned, load(call.what, call.flags));
+Status inspect_model(const InspectCall& call, const compiler::LoadOptions& load) {
+  RUNNEL_ASSIGN(const auto owned, load_noted(call.what, load));
   PrepareOptions options;
   options.frames = call.block;
   options.param_copy = call.param_copy;
@@ -363,13 +366,23 @@ Status inspect_image(const InspectCall& call, std::span<const std::byte> bytes) 
   return {};
 }
 
-Status inspect_file(const InspectCall& call) {
+Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& load) {
   if (call.flags.member.empty()) {
-    RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.what));
+    RUNNEL_ASSIGN(const std::vector<std::byte> bytes, compiler::read_model_file(call.what));
     if (embedding::is_image(bytes)) return inspect_image(call, bytes);
     if (compiler::is_espdl_package(bytes)) return list_members(call, bytes);
   }
-  return inspect_model(call);
+  return inspect_model(call, load);
+}
+
+Status inspect_file(const InspectCall& call) {
+  RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(call.flags));
+  return contained(call.containment, {.model = call.what, .opened = {}, .doing = "inspecting"}, load,
+                   [&call](const compiler::LoadOptions& inside) -> Result<std::vector<std::byte>> {
+                     RUNNEL_TRY(inspect_contained(call, inside));
+                     return std::vector<std::byte>();
+                   })
+      .status();
 }
 
 Status inspect_graph(const InspectCall& call) {
@@ -478,6 +491,7 @@ void add_inspect(Verb verb, int& exit_code) {
   const Option json = verb.flag("--json", call->json, "One JSON object");
   const Option dot = verb.flag("--dot", call->dot, "A Graphviz drawing").excludes(json);
   verb.flag("--mermaid", call->mermaid, "A Mermaid drawing").excludes(json).excludes(dot);
+  add_containment(verb, call->containment);
   verb.callback([call, &exit_code] {
     if (const Status status = inspect(*call); !status.ok()) exit_code = fail(status);
   });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/call/last_words.h"
+#include "apps/call/limits.h"
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -57,6 +58,10 @@ int main(int argc, char** argv) {
 
   int exit_code = 0;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments == std::vector<std::string>{"help", "limits"}) {
+    std::fputs(runnel::apps::limits_text().c_str(), stdout);
+    return flush_output() ? 0 : 1;
+  }
   // These two speak of the options of all verbs.
   const bool all = !arguments.empty() && (arguments[0] == "config" || arguments[0] == "manual");
   for (const runnel::apps::VerbEntry& entry : runnel::apps::kVerbs) {

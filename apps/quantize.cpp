@@ -1,4 +1,8 @@
 // runnel quantize: makes an integer model from a float model and recordings.
+#include <filesystem>
+#include <system_error>
+
+#include "apps/call/contained.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "services/quantize/quantize_model.h"
@@ -10,7 +14,42 @@ struct QuantizeCall {
   quantize::QuantizeRequest request;
   bool quiet = false;
   ModelFlags flags;
+  Containment containment;
 };
+
+// Whether the input can be read and prepared within the limits of its size: in a child, so that what follows,
+// whose length is that of the calibration data, cannot be surprised.
+Status try_reading(const QuantizeCall& call, const compiler::LoadOptions& options) {
+  if (!has_limits_of_its_own(call.request.input)) return {};
+  return contained(call.containment, {.model = call.request.input, .opened = {}, .doing = {}}, options,
+                   [&call](const compiler::LoadOptions& inside) -> Result<std::vector<std::byte>> {
+                     const Status read = compiler::import_file(call.request.input, inside).status();
+                     // Whatever else is wrong is judged with the sizes that the data say.
+                     if (read.code() == Code::out_of_memory) return read;
+                     return std::vector<std::byte>();
+                   })
+      .status();
+}
+
+// All of it within the limits of the call, and no others: they would be those of reading a model.
+Status quantize_limited(const QuantizeCall& call, const compiler::LoadOptions& options) {
+  Containment limits = call.containment;
+  limits.max_memory = limits.max_memory.value_or(0);
+  limits.max_seconds = limits.max_seconds.value_or(0);
+  const Status status = contained(limits, {.model = call.request.input, .opened = {}, .doing = {}}, options,
+                                  [&](const compiler::LoadOptions&) -> Result<std::vector<std::byte>> {
+                                    RUNNEL_TRY(quantize::quantize_model(call.request, options).status());
+                                    return std::vector<std::byte>();
+                                  })
+                            .status();
+  if (status.ok()) return status;
+  // A child that was ended while it wrote could not clean up.
+  for (const std::string& file : {call.request.output, call.request.report, call.request.save_table}) {
+    std::error_code none;
+    if (!file.empty()) std::filesystem::remove(file + ".part", none);
+  }
+  return status;
+}
 
 Status run_quantize(QuantizeCall& call) {
   ModelFlags flags = call.flags;
@@ -19,6 +58,8 @@ Status run_quantize(QuantizeCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(flags));
   call.request.say = say;
   if (!call.quiet) call.request.progress = progress_line();
+  if (call.containment.limited()) return quantize_limited(call, load);
+  RUNNEL_TRY(try_reading(call, load));
   return quantize::quantize_model(call.request, load).status();
 }
 
@@ -105,6 +146,7 @@ void add_quantize(Verb verb, int& exit_code) {
               "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")
       .choices({"pow2", "affine"});
   add_model_flags(verb, call->flags);
+  add_limits(verb, call->containment);
   verb.find("--target")
       .description(
           "Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4, ethos-u or an accelerator such as "

@@ -20,6 +20,8 @@ set(RUNNEL_PORTAUDIO AUTO CACHE STRING "Live capture and playback through PortAu
 set_property(CACHE RUNNEL_PORTAUDIO PROPERTY STRINGS AUTO ON OFF)
 set(RUNNEL_MBEDTLS AUTO CACHE STRING "mbedTLS for encrypted models and for the checksums of PDL3 packages: ON, OFF or AUTO (when found)")
 set(RUNNEL_SODIUM AUTO CACHE STRING "libsodium for signatures of model images: ON, OFF or AUTO (when found)")
+set(RUNNEL_SANDBOX AUTO CACHE STRING "The filter of system calls for untrusted files, with libseccomp: ON, OFF or AUTO (when found)")
+set_property(CACHE RUNNEL_SANDBOX PROPERTY STRINGS AUTO ON OFF)
 set(RUNNEL_ONNX AUTO CACHE STRING "Reading .onnx files, with protobuf and ONNX's classes: ON, OFF or AUTO (when found)")
 set(RUNNEL_MQTT AUTO CACHE STRING "Publishing events to an MQTT broker, with libmosquitto: ON, OFF or AUTO (when found)")
 set(RUNNEL_PNG AUTO CACHE STRING "Pictures of features, with libpng: ON, OFF or AUTO (when found)")

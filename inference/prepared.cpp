@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "base/limits.h"
 #include "inference/plan/absorbed.h"
 #include "inference/plan/constant_plan.h"
 #include "inference/plan/counting_memory.h"
@@ -15,13 +16,13 @@
 namespace runnel {
 namespace {
 
-constexpr std::int64_t kMaxFrames = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxFrames = limits::kBlockFrames;
 #ifdef __linux__
 constexpr std::size_t kAlignment = 64;
 #else
 constexpr std::size_t kAlignment = 16;
 #endif
-constexpr int kMaxThreads = 32;
+constexpr int kMaxThreads = limits::kThreads;
 
 Status exhausted() noexcept {
   return Status(Code::out_of_memory) << "preparing the model needs more memory than was given";

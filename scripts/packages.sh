@@ -8,7 +8,7 @@ packages_for() {
   case $1 in
     build) echo "g++ cmake ninja-build ccache git pkg-config ca-certificates" \
                 "libasound2-dev portaudio19-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
-                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libsodium-dev libmosquitto-dev libpng-dev libcpp-httplib-dev libssl-dev libcurl4-openssl-dev" \
+                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libsodium-dev libseccomp-dev libmosquitto-dev libpng-dev libcpp-httplib-dev libssl-dev libcurl4-openssl-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
     python) echo "python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip python3-venv" ;;
     torch) echo "python3-torch" ;;

@@ -23,7 +23,7 @@ def run(*arguments):
 
 
 def pages_of(root):
-    fixed = [root / "README.md", root / "CONTRIBUTING.md"]
+    fixed = [root / "README.md", root / "CONTRIBUTING.md", root / "SECURITY.md"]
     found = [page for pattern in ("docs/**/*.md", "models/*/README.md", "training/*.md", "training/*/README.md", "examples/*/README.md", "tests/*/README.md")
              for page in root.glob(pattern)]
     return sorted({*fixed, *found})

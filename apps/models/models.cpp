@@ -99,7 +99,7 @@ Status list_catalogue(bool json) {
 
 struct GetCall {
   std::string what, name;
-  bool again = false;
+  bool again = false, without_sandbox = false;
 };
 
 Status get_model(const GetCall& call) {
@@ -112,6 +112,7 @@ Status get_model(const GetCall& call) {
   }
   request.folder = models::user_model_folder();
   request.again = call.again;
+  request.sandbox = !call.without_sandbox;
   request.stop = &stop_requested;
   catch_signals();
   ProgressLine line;
@@ -158,6 +159,10 @@ void add_models(Verb verb, int& exit_code) {
                  "Name in the catalogue (see `runnel models available`), or the address of a model file")
       .required();
   get.option("--name", call->name, "Name for a model given by its address (default: that of the file)");
+  get.flag(
+      "--no-sandbox", call->without_sandbox,
+      "Import and check it without the locks of the sandbox, where this machine has none of them; limits of "
+      "memory and time stay");
   get.flag("--again", call->again, "Fetch it again if it is here already");
   get.callback([call, answered, run] {
     *answered = true;

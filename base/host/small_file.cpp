@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <fstream>
 
+#include "base/limits.h"
+
 namespace runnel {
 
 Result<std::string> read_small_file(const std::string& path) {
   // A larger file is not a small file; some devices never end.
-  constexpr std::size_t kMax = std::size_t{1} << 20;
+  constexpr std::size_t kMax = limits::kSmallTextBytes;
   std::ifstream in(path, std::ios::binary);
   std::string text(kMax + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/host/crypto.h"
+#include "base/limits.h"
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/little_endian.h"
 
@@ -13,7 +14,7 @@ namespace runnel::compiler {
 namespace {
 
 constexpr std::size_t kEntryBytes = 12;
-constexpr std::size_t kMaxNameBytes = 4096;
+constexpr std::size_t kMaxNameBytes = limits::kPackageNameBytes;
 // PDL3
 constexpr std::size_t kVersionAt = 4, kVersionBytes = 16, kSizeAt = 20, kDigestAt = 24, kDigestBytes = 32;
 

@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "compiler/espdl/container.h"
 
 namespace runnel::compiler::espdl_source {
 
-inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of one tensor
-inline constexpr std::size_t kMaxNodes = 100'000;
+inline constexpr std::int64_t kMaxElements = limits::kImportedElements;  // of one tensor
+inline constexpr std::size_t kMaxNodes = limits::kImportedOperators;
 
 // An initializer or a recorded test value.
 struct Constant {

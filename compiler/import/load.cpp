@@ -3,7 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/host/crypto.h"
 #include "base/host/out_of_memory.h"
+#include "compiler/import/file_access.h"
 #include "compiler/import/manifest.h"
 #include "compiler/import/pte/importer.h"
 #include "compiler/import/tflite/importer.h"
@@ -82,12 +84,18 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
   return out;
 }
 
+// Of read_files_by(); empty: the file system.
+ReadFile& file_reader() {
+  static ReadFile reader;
+  return reader;
+}
+
 // The model beside a manifest, used as that says.
 Result<ImportedGraph> import_manifest(const std::filesystem::path& path, const std::vector<std::byte>& bytes,
                                       const LoadOptions& options) {
   RUNNEL_ASSIGN(const WakeWordManifest manifest, read_manifest(bytes));
   const std::filesystem::path model = path.parent_path() / manifest.model;
-  RUNNEL_ASSIGN(const std::vector<std::byte> model_bytes, read_whole_file(model));
+  RUNNEL_ASSIGN(const std::vector<std::byte> model_bytes, read_model_file(model));
   if (!is_tflite(model_bytes))
     return Status(Code::invalid_data) << model.string() << ": expected a .tflite file (TFL3 at byte 4)";
   auto imported = import_bytes(model_bytes, options);
@@ -106,12 +114,12 @@ Result<ImportedGraph> import_any(const std::filesystem::path& path, const std::v
 }
 
 Result<ImportedGraph> read_graph(const std::filesystem::path& path, const LoadOptions& options) {
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_model_file(path));
   return import_any(path, bytes, options);
 }
 
 Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOptions& options) {
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_model_file(path));
   LoadedModel out;
   if (is_model_file(bytes)) {
     if (options.stream.given())
@@ -152,6 +160,18 @@ Result<std::string> file_of(std::string_view name, const LoadOptions& options) {
 
 bool is_model_file(const std::vector<std::byte>& bytes) {
   return is_encrypted_model(bytes) || starts_with(bytes, "RNL1", 4);
+}
+
+Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path) {
+  return file_reader() ? file_reader()(path) : read_whole_file(path);
+}
+
+void read_files_by(ReadFile read) { file_reader() = std::move(read); }
+
+void open_readers(std::span<const std::byte> first) {
+  // The same library opens encrypted models and checks packages.
+  [[maybe_unused]] const bool crypto = crypto::available();
+  if (looks_like_onnx(first)) open_onnx();
 }
 
 Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options) {

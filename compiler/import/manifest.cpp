@@ -4,12 +4,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/limits.h"
+
 namespace runnel::compiler {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr std::size_t kMaxBytes = limits::kManifestBytes;
 // What the library that runs these models on devices does: it counts probabilities as bytes, and waits for so
 // many frames below the cutoff, at the start and after a detection.
 constexpr int kQuietFrames = 100, kBins = 40;

@@ -4,13 +4,14 @@
 #include <set>
 #include <tuple>
 
+#include "base/limits.h"
 #include "decoding/host/tokens_file.h"
 
 namespace runnel::decoding {
 namespace {
 
 // Bounds of what a text can make of memory and time, far above what a grammar of commands needs.
-constexpr std::size_t kMostPlaces = 20'000, kMostPairs = 4'000'000, kMostStates = 20'000,
+constexpr std::size_t kMostPlaces = 20'000, kMostPairs = 4'000'000, kMostStates = limits::kGrammarStates,
                       kMostTransitions = 1'000'000;
 constexpr int kDeepest = 100;
 

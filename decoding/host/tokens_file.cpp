@@ -6,11 +6,12 @@
 
 #include "base/from_chars.h"
 #include "base/host/small_file.h"
+#include "base/limits.h"
 
 namespace runnel::decoding {
 namespace {
 
-constexpr std::size_t kLongestPiece = 255;
+constexpr std::size_t kLongestPiece = limits::kTokenBytes;
 
 struct Line {
   std::string_view piece, number;

@@ -1,11 +1,12 @@
 #include <map>
 
+#include "base/limits.h"
 #include "decoding/host/search_tables.h"
 
 namespace runnel::decoding {
 namespace {
 
-constexpr std::size_t kMostNodes = 1'000'000;
+constexpr std::size_t kMostNodes = limits::kWordGraphNodes;
 
 class Builder {
  public:

@@ -7,16 +7,18 @@
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/dtype.h"
+#include "base/limits.h"
 #include "inference/model/model.h"
 
 namespace runnel {
 namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
-constexpr std::size_t kMaxFile = std::size_t{1} << 31;
-constexpr std::uint32_t kMaxTensors = 65535, kMaxOperators = 65535, kMaxOperands = 256, kMaxCustomName = 256;
-constexpr std::int32_t kMaxDimension = 1 << 24;
-constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 31;
+constexpr std::size_t kMaxFile = static_cast<std::size_t>(limits::kModelBytes);
+constexpr std::uint32_t kMaxTensors = limits::kModelTensors, kMaxOperators = limits::kModelOperators,
+                        kMaxOperands = limits::kModelOperands, kMaxCustomName = limits::kCustomNameBytes;
+constexpr std::int32_t kMaxDimension = limits::kModelDimension;
+constexpr std::int64_t kMaxTensorBytes = limits::kTensorBytes;
 
 Status bad() noexcept { return Status(Code::invalid_data); }
 

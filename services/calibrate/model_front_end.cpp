@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pipeline/host/front_end.h"
+#include "pipeline/nodes/host/stored_text.h"
 
 namespace runnel::calibrate {
 
@@ -44,6 +45,7 @@ Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::f
   if (settings == nullptr || settings->front_end() == nullptr || settings->front_end()->size() == 0) {
     return Status(Code::invalid_argument) << "the model has no front end for " << recording.string();
   }
+  RUNNEL_TRY(pipeline::check_stored_text(settings->front_end()->string_view(), "front end"));
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(settings->front_end()->str(), recording));
   const Shape shape = model.tensor(tensor).shape;

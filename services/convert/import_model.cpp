@@ -9,6 +9,7 @@
 #include "decoding/host/tokens_file.h"
 #include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/host/stored_text.h"
 #include "services/calibrate/calibrated_model.h"
 #include "services/calibrate/model_front_end.h"
 
@@ -46,7 +47,18 @@ Status fold_scales(const std::string& input, const Say& say, compiler::Graph& gr
 
 }  // namespace
 
-Status import_model(ImportRequest call, const compiler::LoadOptions& options) {
+Status read_names(ImportRequest& request) {
+  if (!request.labels.empty() && !request.names_of_labels) {
+    RUNNEL_ASSIGN(request.names_of_labels, read_label_names(request.labels));
+  }
+  if (!request.tokens.empty() && !request.names_of_tokens) {
+    RUNNEL_ASSIGN(decoding::TokenList tokens, decoding::read_tokens(request.tokens));
+    request.names_of_tokens = std::move(tokens.pieces);
+  }
+  return {};
+}
+
+Result<ImportedModel> make_model(ImportRequest call, const compiler::LoadOptions& options) {
   const Say say = call.say ? std::move(call.say) : [](std::string_view) {};
   if (call.encrypt && !options.key)
     return Status(Code::invalid_argument)
@@ -59,6 +71,7 @@ Status import_model(ImportRequest call, const compiler::LoadOptions& options) {
   // Do not store text graphs with errors in a model.
   if (!call.decision.empty()) {
     if (const auto parsed = pipeline::parse_graph(call.decision); !parsed.ok()) return parsed.status();
+    RUNNEL_TRY(pipeline::check_stored_text(call.decision, "decision"));
     graph.pipeline.decision = call.decision;
   }
   if (!call.front_end.empty())
@@ -73,15 +86,10 @@ Status import_model(ImportRequest call, const compiler::LoadOptions& options) {
     usage.states.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   RUNNEL_TRY(compiler::apply_usage(usage, graph));
-  if (!call.labels.empty()) {
-    RUNNEL_ASSIGN(std::vector<std::string> names, read_label_names(call.labels));
-    RUNNEL_TRY(store_labels(call.labels, std::move(names), graph));
-  }
+  RUNNEL_TRY(read_names(call));
+  if (call.names_of_labels) RUNNEL_TRY(store_labels(call.labels, std::move(*call.names_of_labels), graph));
   if (!call.label_names.empty()) RUNNEL_TRY(store_labels("labels", std::move(call.label_names), graph));
-  if (!call.tokens.empty()) {
-    RUNNEL_ASSIGN(decoding::TokenList tokens, decoding::read_tokens(call.tokens));
-    RUNNEL_TRY(store_labels(call.tokens, std::move(tokens.pieces), graph));
-  }
+  if (call.names_of_tokens) RUNNEL_TRY(store_labels(call.tokens, std::move(*call.names_of_tokens), graph));
   compiler::WriteOptions write;
   write.strip_names = call.strip_names;
   write.stream = options.stream;
@@ -102,10 +110,20 @@ Status import_model(ImportRequest call, const compiler::LoadOptions& options) {
   if (call.encrypt) {
     RUNNEL_ASSIGN(bytes, encrypt_model(bytes, *options.key));
   }
-  RUNNEL_TRY(write_file(call.output, bytes));
-  say(fmt::format("{}: {} operators, {} bytes{}", call.output, graph.nodes.size(), bytes.size(),
-                  call.encrypt ? ", encrypted" : ""));
+  return ImportedModel{std::move(bytes), graph.nodes.size()};
+}
+
+Status write_model(const ImportRequest& request, const ImportedModel& model) {
+  RUNNEL_TRY(write_file(request.output, model.bytes));
+  if (request.say)
+    request.say(fmt::format("{}: {} operators, {} bytes{}", request.output, model.operators,
+                            model.bytes.size(), request.encrypt ? ", encrypted" : ""));
   return {};
+}
+
+Status import_model(ImportRequest request, const compiler::LoadOptions& options) {
+  RUNNEL_ASSIGN(const ImportedModel model, make_model(request, options));
+  return write_model(request, model);
 }
 
 }  // namespace runnel::convert

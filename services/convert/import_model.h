@@ -1,7 +1,9 @@
 // Models of other tools as .rnl files, for `runnel import` and for programs.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,10 +24,28 @@ struct ImportRequest {
   std::vector<int> blocks;
   bool strip_names = false, encrypt = false, pow2 = false;
   std::function<void(std::string_view)> say;  // sentences for people; may be empty
+  // What read_names() has read.
+  std::optional<std::vector<std::string>> names_of_labels, names_of_tokens;
 };
 
-// Writes the file. Errors: those of the importers and writers, naming the file; invalid_argument for
-// encryption without a key in `options`, and for texts of graphs with errors.
+// Reads the files `labels` and `tokens`, so that make_model() opens no file but the model's. Errors name the
+// file.
+Status read_names(ImportRequest& request);
+
+struct ImportedModel {
+  std::vector<std::byte> bytes;  // of the .rnl file, encrypted if asked for
+  std::size_t operators = 0;
+};
+
+// The model as bytes; the output's name is not used. Errors: those of import_model() without those of
+// writing.
+Result<ImportedModel> make_model(ImportRequest request, const compiler::LoadOptions& options);
+
+// Writes a made model to the output and says so.
+Status write_model(const ImportRequest& request, const ImportedModel& model);
+
+// Makes and writes the file. Errors: those of the importers and writers, naming the file; invalid_argument
+// for encryption without a key in `options`, and for texts of graphs with errors.
 Status import_model(ImportRequest request, const compiler::LoadOptions& options);
 
 }  // namespace runnel::convert

@@ -10,6 +10,7 @@
 #include "inference/host/slow_layers.h"
 #include "inference/model/usage.h"
 #include "pipeline/host/front_end.h"
+#include "pipeline/nodes/host/stored_text.h"
 #include "services/describe/tensors.h"
 
 namespace runnel::describe {
@@ -25,6 +26,7 @@ Result<NpyArray> front_end_frames(const Model& model, const std::string& wav,
     return Status(Code::invalid_argument)
            << "the model has no front end for " << wav
            << "; expected one that was stored with it (runnel import --front-end), or no recording";
+  RUNNEL_TRY(pipeline::check_stored_text(model.pipeline()->front_end()->string_view(), "front end"));
   RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
                 pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, options));
   return NpyArray{frames.format.dtype, {frames.frames, frames.format.channels}, std::move(frames.data)};

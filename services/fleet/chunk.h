@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "services/fleet/exchange.h"
 #include "services/serve/stream.h"
@@ -17,7 +18,7 @@
 namespace runnel::fleet {
 
 struct Chunk {
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMostBytes = limits::kFleetChunkBytes;
 
   serve::SampleFormat format;
   std::int64_t first = 0;
@@ -40,7 +41,7 @@ Headers headers_of(const Chunk& chunk);
 // of which unpack() makes headers, and leaves the samples. No other headers can be made that way: a device
 // cannot speak to the server by them. A message that has the header Runnel-Format, or does not begin like
 // this, stays as it is; also one whose preamble is broken, which read_chunk() then refuses.
-inline constexpr std::size_t kMostPreamble = 256;
+inline constexpr std::size_t kMostPreamble = limits::kFleetPreambleBytes;
 void unpack(Message& message);
 // The preamble of a chunk.
 std::string preamble_of(const Chunk& chunk);

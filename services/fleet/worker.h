@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "services/fleet/beats.h"
 #include "services/fleet/exchange.h"
 #include "services/fleet/graphs/library.h"
@@ -39,7 +40,7 @@ struct WorkerOptions {
   Time save = std::chrono::seconds(5);
   Time list = std::chrono::seconds(1);
   std::size_t most_claims = 64;  // under way at a time
-  std::size_t most_streams = 4096;
+  std::size_t most_streams = limits::kWorkerStreams;
   OwnedStream::Limits limits;
 };
 

@@ -4,6 +4,7 @@
 
 #include "inference/model/usage.h"
 #include "pipeline/host/graph.h"
+#include "pipeline/nodes/host/stored_text.h"
 #include "services/listen/stored_files.h"
 #include "services/models/find.h"
 
@@ -15,11 +16,18 @@ Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool
   const auto stored = [](const flatbuffers::String* text) {
     return text == nullptr ? std::string() : text->str();
   };
-  const fb::Pipeline* pipeline = model.pipeline();
+  const fb::Pipeline* const pipeline = model.pipeline();
   const std::string front_end =
       !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
+  if (graph.front_end.empty()) {
+    if (const Status safe = runnel::pipeline::check_stored_text(front_end, "front end"); !safe.ok())
+      return safe.at(graph.model);
+  }
   std::string decision = graph.decision;
   if (decision.empty() && pipeline != nullptr) {
+    if (const Status safe = runnel::pipeline::check_stored_text(stored(pipeline->decision()), "decision");
+        !safe.ok())
+      return safe.at(graph.model);
     // The model may be a name: its files lie beside the file that the name stands for.
     const auto file = models::find_model(graph.model);
     decision = files_beside(stored(pipeline->decision()), file.ok() ? *file : graph.model);

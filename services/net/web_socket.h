@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
+
 namespace runnel::net {
 
 // What goes to the client of a connection; used by its thread only.
@@ -51,7 +53,7 @@ struct SocketRoute {
   std::string path;  // exactly
   // Called by several threads. Null with a sentence in `refusal`: answered with status 503.
   std::function<std::unique_ptr<SocketPeer>(std::string& refusal)> open;
-  std::size_t longest_message = std::size_t{1} << 18;  // bytes
+  std::size_t longest_message = limits::kSocketMessageBytes;  // bytes
   // A client that is not heard for this time, pings included, is gone; it is asked after a third of it. So is
   // one that takes nothing of what is unsent.
   std::chrono::milliseconds idle{15000};

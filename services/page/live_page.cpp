@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "pipeline/nodes/host/live/browser/browser.h"
 #include "services/net/http_server.h"
 #include "services/page/document.h"
@@ -18,10 +19,10 @@
 namespace runnel::page {
 namespace {
 
-constexpr int kMaxReaders = 50;
+constexpr int kMaxReaders = limits::kPageReaders;
 constexpr int kOthers = 6;  // threads for requests that are soon answered
 constexpr std::string_view kFull = "fifty readers are looking already";
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // of queued messages for slow readers
+constexpr std::size_t kMaxBytes = limits::kPageQueueBytes;  // of queued messages for slow readers
 
 class Page final : public LivePage {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/limits.h"
 #include "pipeline/host/json.h"
 
 namespace runnel::serve {
@@ -10,7 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kMaxChannels = 8;
+constexpr std::int64_t kLeastRate = 1000, kLargestRate = limits::kStreamRate,
+                       kMaxChannels = limits::kStreamChannels;
 // All usual rates are multiples of this. The table of a resampler grows with the denominator of the ratio of
 // rates: for 44101 to 16000 Hz it takes a tenth of a second to make, too long for a mere greeting.
 constexpr std::int64_t kRateStep = 25;

@@ -6,13 +6,14 @@
 #include <span>
 #include <string>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "pipeline/host/live/sample_code.h"
 
 namespace runnel::serve {
 
 struct Greeting {
-  static constexpr std::size_t kLongest = 4096;  // bytes
+  static constexpr std::size_t kLongest = limits::kGreetingBytes;  // bytes
 
   pipeline::SampleCode format = pipeline::SampleCode::s16;
   std::int64_t rate = 16000;      // Hz, 1000 .. 768000, a multiple of 25

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/limits.h"
 #include "pipeline/host/json.h"
 #include "services/serve/loop.h"
 
@@ -19,11 +20,11 @@ Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
                                           << ": other machines can reach this address; give a token that "
                                              "clients must show, or listen at 127.0.0.1";
   }
-  if (options.max_streams < 1 || options.max_streams > 65536 || options.threads < 1 ||
+  if (options.max_streams < 1 || options.max_streams > limits::kServeStreams || options.threads < 1 ||
       options.threads > Metrics::kMaxThreads) {
     return Status(Code::invalid_argument)
-           << options.max_streams << " streams in " << options.threads
-           << " threads: expected 1 to 65536 streams, 1 to " << Metrics::kMaxThreads << " threads";
+           << options.max_streams << " streams in " << options.threads << " threads: expected 1 to "
+           << limits::kServeStreams << " streams, 1 to " << Metrics::kMaxThreads << " threads";
   }
   std::unique_ptr<Server> server(new Server(std::move(options)));
   server->metrics_.threads = server->options_.threads;

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/limits.h"
 #include "pipeline/host/live/frame_stream.h"
 #include "services/net/web_socket_frames.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostUnsent = std::size_t{1} << 16;  // bytes of answers
+constexpr std::size_t kMostUnsent = limits::kUnsentBytes;  // bytes of answers
 constexpr std::string_view kError = R"({"type":"error")";
 
 // The address by which this machine reaches a server that listens everywhere.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/limits.h"
 #include "pipeline/host/json.h"
 #include "services/net/http_server.h"
 #include "services/page/document.h"
@@ -22,9 +23,9 @@ using pipeline::json_number;
 using pipeline::json_string;
 
 constexpr std::size_t kMostRows = 200;
-constexpr int kMostReaders = 50, kOthers = 4;
+constexpr int kMostReaders = limits::kPageReaders, kOthers = 4;
 constexpr std::chrono::milliseconds kBetween(500);
-constexpr std::size_t kMostUnsentRows = std::size_t{1} << 16;
+constexpr std::size_t kMostUnsentRows = limits::kUnsentBytes;
 
 std::string sessions_message(const Server& server) {
   const Metrics& metrics = server.metrics();

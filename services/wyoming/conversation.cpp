@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace runnel::wyoming {
 namespace {
 
@@ -12,8 +14,9 @@ using Json = nlohmann::json;
 
 // As for other clients of the server (docs/serve.md): usual rates are multiples of 25 Hz, and the table of a
 // resampler for others takes too long to make for a mere request.
-constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kRateStep = 25, kMostChannels = 8;
-constexpr std::size_t kMostNames = 1000;
+constexpr std::int64_t kLeastRate = 1000, kLargestRate = limits::kStreamRate, kRateStep = 25,
+                       kMostChannels = limits::kStreamChannels;
+constexpr std::size_t kMostNames = limits::kWyomingNames;
 // So that times stay exact in 64 bits.
 constexpr std::int64_t kMostTimestamp = std::int64_t{1} << 52;
 

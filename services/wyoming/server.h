@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "pipeline/host/graph.h"
 #include "services/net/address.h"
@@ -25,11 +26,11 @@ struct ServerOptions {
   pipeline::GraphOptions graph;  // models and operators; models must be usable from any thread
   net::Address address;
   bool open = false;  // addresses that other machines can reach are allowed: the protocol has no password
-  std::string language = "en";                         // of the models
-  int max_clients = 64;                                // at a time, 1 .. 1024; further ones get an error
-  std::size_t longest_message = std::size_t{1} << 18;  // bytes of sound in one message
-  std::size_t most_unsent = std::size_t{1} << 16;      // bytes of answers that a client has not taken, beyond
-                                                       // which nothing more is read from it
+  std::string language = "en";                // of the models
+  int max_clients = limits::kWyomingClients;  // at a time, 1 .. 1024; further ones get an error
+  std::size_t longest_message = limits::kWyomingMessageBytes;  // bytes of sound in one message
+  std::size_t most_unsent = limits::kUnsentBytes;  // bytes of answers that a client has not taken, beyond
+                                                   // which nothing more is read from it
   Milliseconds idle{30000};   // without a byte from a client, or without progress in sending answers to it
   Milliseconds drain{10000};  // after stop(), to send answers
   Milliseconds linger{2000};  // after an error that ends the connection, for the client to close

@@ -33,7 +33,7 @@ def root():
 def all_pages():
     """Pages for people: the documentation, and what it links to as such."""
     top = root()
-    found = [top / "README.md", top / "CONTRIBUTING.md", *top.glob("docs/**/*.md"), *top.glob("models/*/README.md"),
+    found = [top / "README.md", top / "CONTRIBUTING.md", top / "SECURITY.md", *top.glob("docs/**/*.md"), *top.glob("models/*/README.md"),
              *top.glob("examples/*/README.md"), *top.glob("training/*/README.md")]
     return sorted(str(page.relative_to(top)) for page in found if page.exists())
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "compiler/espdl/source.h"
 #include "compiler/import/espdl/importer.h"
@@ -14,7 +15,7 @@
 
 namespace runnel::compiler::espdl_source {
 
-inline constexpr std::int64_t kMaxValues = std::int64_t{1} << 30;  // of one computed tensor
+inline constexpr std::int64_t kMaxValues = limits::kComputedElements;  // of one computed tensor
 
 // A StreamingCache before a value: reading the cache's output is reading `source` with `frames` zero
 // frames before it.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "compiler/import/onnx/integers/grid.h"
 
@@ -17,8 +18,9 @@ namespace runnel::compiler::onnx_source {
 
 using Dims = std::vector<std::int64_t>;
 
-inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of one tensor
-inline constexpr std::size_t kMaxAxes = 16;  // of one value; tensors of the runtime have at most 6
+inline constexpr std::int64_t kMaxElements = limits::kImportedElements;  // of one tensor
+inline constexpr std::size_t kMaxAxes =
+    limits::kImportedAxes;  // of one value; tensors of the runtime have at most 6
 
 // Dense, little endian, in the order of ONNX. Dimensions may be 0 (an empty list of axes is a constant, too).
 struct Constant {

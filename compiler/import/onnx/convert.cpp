@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/limits.h"
 #include "compiler/import/onnx/builder.h"
 #include "compiler/import/onnx/fold/fold.h"
 #include "compiler/import/onnx/inputs.h"
@@ -16,7 +17,7 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-constexpr int kMaxBranches = 32;  // of If in If
+constexpr int kMaxBranches = limits::kBranchNesting;  // of If in If
 
 // Computed here alone: after an operator that is missing, they are not missing themselves.
 constexpr std::string_view kFoldedOnly[] = {"Constant", "ConstantOfShape", "If", "Range", "Shape", "Size",

@@ -1,9 +1,12 @@
 // In builds without ONNX.
+#include "compiler/import/file_access.h"
 #include "compiler/import/onnx/importer.h"
 
 namespace runnel::compiler {
 
 bool have_onnx() { return false; }
+
+void open_onnx() {}
 
 Result<OnnxImport> import_onnx(std::span<const std::byte>, const OnnxOptions&) {
   return Status(Code::unsupported)

@@ -8,13 +8,15 @@
 #include <cstring>
 #include <limits>
 
+#include "base/limits.h"
+
 namespace runnel::compiler::onnx_source {
 namespace {
 
 using ::onnx::AttributeProto;
 using ::onnx::TensorProto;
 
-constexpr int kMaxNesting = 64;  // of messages in messages
+constexpr int kMaxNesting = limits::kMessageNesting;  // of messages in messages
 
 float from_half(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;

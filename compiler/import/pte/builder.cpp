@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/limits.h"
 #include "compiler/ir/shapes.h"
 #include "compiler/passes/non_negative.h"
 #include "inference/model/model.h"
@@ -11,7 +12,7 @@
 namespace runnel::compiler::pte_source {
 namespace {
 
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of one computed tensor
+constexpr std::int64_t kMaxElements = limits::kImportedElements;  // of one computed tensor
 
 std::string text_of(const Dims& dims) {
   std::string text = "[";

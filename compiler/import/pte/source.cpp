@@ -4,14 +4,16 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/limits.h"
 #include "compiler/import/pte/header.h"
 #include "compiler/import/pte/pte_generated.h"
 
 namespace runnel::compiler::pte_source {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 31;  // of one tensor, and of a file
-constexpr std::size_t kMaxValues = 1'000'000, kMaxInstructions = 1'000'000;
+constexpr std::size_t kMaxBytes =
+    static_cast<std::size_t>(limits::kModelBytes);  // of one tensor, and of a file
+constexpr std::size_t kMaxValues = limits::kProgramValues, kMaxInstructions = limits::kProgramInstructions;
 constexpr std::uint32_t kMemories = 16;
 
 std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }

@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "npu/host/vela_stream.h"
 
 namespace runnel::compiler::pte_source {
 
-inline constexpr std::size_t kMaxRank = 16;  // ExecuTorch's limit
+inline constexpr std::size_t kMaxRank = limits::kImportedAxes;  // ExecuTorch's limit
 
 struct Tensor {
   std::string name;                     // empty when the file has none

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/limits.h"
 #include "compiler/ir/shapes.h"
 #include "compiler/passes/non_negative.h"
 
 namespace runnel::compiler::tflite_source {
 namespace {
 
-constexpr std::int64_t kMaxValues = std::int64_t{1} << 30;  // of one computed tensor
+constexpr std::int64_t kMaxValues = limits::kComputedElements;  // of one computed tensor
 
 Status check_count(const std::string& name, const std::vector<std::int32_t>& shape) {
   std::int64_t count = 1;

@@ -6,13 +6,14 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/limits.h"
 #include "base/number_text.h"
 
 namespace runnel::compiler::tflite_source {
 namespace {
 
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of one tensor
-constexpr std::size_t kMaxOperators = 100'000;
+constexpr std::int64_t kMaxElements = limits::kImportedElements;  // of one tensor
+constexpr std::size_t kMaxOperators = limits::kImportedOperators;
 
 DType dtype_of(std::int8_t type) {
   switch (type) {
@@ -216,7 +217,7 @@ Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Mo
 }  // namespace
 
 Result<Model> read_model(std::span<const std::byte> file) {
-  constexpr std::size_t kMax = std::size_t{1} << 31;
+  constexpr auto kMax = static_cast<std::size_t>(limits::kModelBytes);
   if (file.size() >= kMax)
     return Status(Code::unsupported) << file.size() << " bytes, expected less than " << kMax;
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(file.data()), file.size(), 16,

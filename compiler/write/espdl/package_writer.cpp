@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/host/crypto.h"
+#include "base/limits.h"
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/little_endian.h"
 #include "compiler/espdl/package.h"
@@ -13,7 +14,8 @@
 namespace runnel::compiler {
 namespace {
 
-constexpr std::size_t kMaxModels = 4096, kMaxNameBytes = 4096, kMaxVersion = 15;
+constexpr std::size_t kMaxModels = limits::kPackageModels, kMaxNameBytes = limits::kPackageNameBytes,
+                      kMaxVersion = 15;
 // PDL3
 constexpr std::size_t kVersionAt = 4, kSizeAt = 20, kDigestAt = 24, kCountAt = 56;
 

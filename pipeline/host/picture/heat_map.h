@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "features/fbank/mel_triangle.h"
 #include "pipeline/host/picture/picture.h"
 
@@ -28,7 +29,7 @@ struct ValueAxis {
 // ones.
 class HeatMap {
  public:
-  static constexpr int kMaxRows = 1024;
+  static constexpr int kMaxRows = limits::kPictureRows;
 
   HeatMap(std::size_t dims, std::size_t columns);
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/limits.h"
 #include "pipeline/host/statistics/kaldi_statistics.h"
 
 namespace runnel::pipeline {
@@ -13,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
+constexpr std::size_t kMaxBytes = limits::kStatisticsBytes;
 
 bool is_statistics(const json& object) {
   return object.is_object() && object.contains("mean") && object.contains("std");

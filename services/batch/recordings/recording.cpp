@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/limits.h"
 #include "pipeline/host/json.h"
 
 namespace runnel::batch {
@@ -18,8 +19,8 @@ using Json = nlohmann::ordered_json;
 using pipeline::json_string;
 
 // Limit of nested brackets; deeper nesting would mean unbounded recursion.
-constexpr int kMaxDepth = 64;
-constexpr std::size_t kMaxLine = 1 << 20;
+constexpr int kMaxDepth = limits::kJsonNesting;
+constexpr std::size_t kMaxLine = limits::kTextLineBytes;
 // A day less than what int64 nanoseconds hold.
 constexpr double kMaxSeconds = 9e9;
 

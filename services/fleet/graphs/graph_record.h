@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "services/fleet/exchange.h"
 
@@ -22,8 +23,8 @@ struct GraphRecord {
     friend bool operator==(const Blob&, const Blob&) = default;
   };
   static constexpr std::size_t kPart = std::size_t{512} << 10;
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a model
-  static constexpr std::size_t kMostModels = 16;
+  static constexpr std::uint64_t kMostBytes = limits::kFleetModelBytes;  // of a model
+  static constexpr std::size_t kMostModels = limits::kFleetModels;
 
   std::uint32_t identity = 0;  // of graph, models and version (Runner::identity)
   std::string name;            // for people

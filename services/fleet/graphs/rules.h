@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/status.h"
 
 namespace runnel::fleet {
@@ -23,7 +24,7 @@ struct Rule {
 };
 
 struct Rules {
-  static constexpr std::size_t kMost = 1024, kMostBefore = 16;
+  static constexpr std::size_t kMost = limits::kFleetRules, kMostBefore = 16;
 
   std::vector<Rule> now;
   std::vector<std::vector<Rule>> before;  // newest last, for taking back

@@ -13,13 +13,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "services/fleet/send/backlog.h"
 
 namespace runnel::fleet {
 
 class Spool final : public Backlog {
  public:
-  static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 10, kMostBytes = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 10, kMostBytes = limits::kSpoolBytes;
 
   // Opens the spool of a stream, or makes one of `bytes` where there is none. Only one process at a time has
   // it. Errors: io_error, also where another process has it; invalid_data for a file that is none or is

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "base/status.h"
 
 namespace runnel::models {
@@ -16,7 +17,7 @@ struct Download {
   std::string address;  // http:// or https://
   std::string file;     // where it goes; its folder exists
   std::string sha256;   // in 64 hexadecimal digits; empty: unknown, nothing is verified
-  std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  std::uint64_t most_bytes = limits::kDownloadBytes;
   // Called a few times per second with the bytes that are there and the bytes that will be (0: unknown).
   std::function<void(std::uint64_t there, std::uint64_t all)> progress;
   const std::atomic<bool>* stop = nullptr;  // set: the download ends, and can be resumed

@@ -1,17 +1,21 @@
 #include "services/models/fetch/get.h"
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/host/crypto.h"
 #include "base/host/output_file.h"
 #include "base/host/small_file.h"
+#include "compiler/import/file_access.h"
 #include "compiler/import/load.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
 #include "pipeline/host/text.h"
 #include "services/calibrate/model_front_end.h"
 #include "services/models/fetch/download.h"
+#include "services/sandbox/sandbox.h"
 
 namespace runnel::models {
 namespace {
@@ -56,9 +60,9 @@ Status fetch_file(const GetRequest& request, const CatalogueFile& from, const fs
 }
 
 Result<std::vector<std::byte>> imported(const CatalogueEntry& entry, const fs::path& file,
-                                        std::vector<std::string>& notes) {
+                                        sandbox::Inside& inside, std::vector<std::string>& notes) {
   const std::string name = file.string();
-  auto bytes = read_whole_file(file);
+  auto bytes = inside.read(file);
   if (!bytes.ok()) return bytes.status();
   if (compiler::is_model_file(*bytes)) return bytes;
   RUNNEL_ASSIGN(compiler::ImportedGraph import, compiler::import_file(file, {}));
@@ -103,6 +107,64 @@ Status checked(const CatalogueEntry& entry, const std::vector<std::byte>& bytes,
                                   << stream.differences.front().run << ")";
   notes.push_back(entry.name + ": checked: streamed it gives the bits of the whole run");
   return {};
+}
+
+// The answer of the child: notes, as a JSON array and a zero, and the model.
+std::vector<std::byte> answer_of(const std::vector<std::string>& notes, const std::vector<std::byte>& model) {
+  const std::string text =
+      nlohmann::json(notes).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::vector<std::byte> answer(text.size() + 1 + model.size());
+  std::ranges::transform(text, answer.begin(), [](char letter) { return static_cast<std::byte>(letter); });
+  std::ranges::copy(model, answer.begin() + static_cast<std::ptrdiff_t>(text.size()) + 1);
+  return answer;
+}
+
+// The model in it; its notes are appended.
+Result<std::vector<std::byte>> model_of(const std::vector<std::byte>& answer,
+                                        std::vector<std::string>& notes) {
+  const auto end = std::ranges::find(answer, std::byte{});
+  const auto* const text = reinterpret_cast<const char*>(answer.data());
+  const auto json = nlohmann::json::parse(text, text + (end - answer.begin()), nullptr, false);
+  if (end == answer.end() || !json.is_array())
+    return Status(Code::io_error, "the child that imports models answers nonsense");
+  for (const auto& note : json) {
+    if (note.is_string()) notes.push_back(note.get<std::string>());
+  }
+  return std::vector<std::byte>(end + 1, answer.end());
+}
+
+// Imports and checks what was fetched, which nobody vouches for.
+Result<std::vector<std::byte>> made_apart(const GetRequest& request, const fs::path& file,
+                                          std::vector<std::string>& notes) {
+  std::error_code error;
+  sandbox::Request apart;
+  apart.name = request.entry.name;
+  apart.limits = sandbox::growing_limits(fs::file_size(file, error));
+  apart.locked = request.sandbox;
+  apart.stop = request.stop;
+  apart.may_read = [&file](const fs::path& wanted) {
+    std::error_code none;
+    return wanted.parent_path() == file.parent_path() && !fs::is_symlink(wanted, none);
+  };
+  apart.prepare = [&file] {
+    std::ifstream in(file, std::ios::binary);
+    std::vector<char> first(64);
+    in.read(first.data(), static_cast<std::streamsize>(first.size()));
+    first.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+    compiler::open_readers(std::as_bytes(std::span(first)));
+  };
+  apart.say = [&notes](std::string_view sentence) { notes.emplace_back(sentence); };
+  RUNNEL_ASSIGN(const std::vector<std::byte> answer,
+                sandbox::run(apart, [&](sandbox::Inside& inside) -> Result<std::vector<std::byte>> {
+                  std::vector<std::string> own;
+                  // Limits make it a process of its own.
+                  compiler::read_files_by([&inside](const fs::path& path) { return inside.read(path); });
+                  RUNNEL_ASSIGN(const std::vector<std::byte> bytes,
+                                imported(request.entry, file, inside, own));
+                  RUNNEL_TRY(checked(request.entry, bytes, own));
+                  return answer_of(own, bytes);
+                }));
+  return model_of(answer, notes);
 }
 
 }  // namespace
@@ -156,11 +218,9 @@ Result<GotModel> get_model(const GetRequest& request) {
       files.push_back({std::move(model), {}, 0});
     }
   }
-  stage("importing " + entry.name);
+  stage("importing and checking " + entry.name);
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes,
-                imported(entry, place / file_name_of(files[0].address), got.notes));
-  stage("checking " + entry.name);
-  RUNNEL_TRY(checked(entry, bytes, got.notes));
+                made_apart(request, place / file_name_of(files[0].address), got.notes));
   fs::create_directories(folder, error);
   if (error) return Status(Code::io_error) << folder.string() << ": " << error.message();
   RUNNEL_TRY(write_card((folder / "card.json").string(), entry.card));

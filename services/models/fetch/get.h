@@ -18,6 +18,7 @@ struct GetRequest {
   CatalogueEntry entry;
   std::filesystem::path folder;  // of the user's models
   bool again = false;            // replace a model that is there
+  bool sandbox = true;           // import and check it in a locked child (services/sandbox); else here
   // What happens, with the bytes of the file being fetched (0 of 0 outside of a transfer).
   std::function<void(std::string_view stage, std::uint64_t there, std::uint64_t all)> progress;
   const std::atomic<bool>* stop = nullptr;

@@ -9,6 +9,7 @@
 
 #include "services/models/fetch/download.h"
 #include "services/models/fetch/get.h"
+#include "services/sandbox/sandbox.h"
 #include "tests/services/models/file_server.h"
 #include "tests/support/data.h"
 
@@ -173,6 +174,7 @@ TEST_F(Fetch, AModelIsFetchedImportedCheckedAndKept) {
   ASSERT_FALSE(content.empty());
   server.give("/digits_c_s8.espdl", content);
   GetRequest request;
+  request.sandbox = sandbox::can_lock().ok();
   request.folder = folder_.path() / "models";
   request.entry.name = "other";
   request.entry.card = {"digits again", "Apache-2.0", server.address()};
@@ -185,6 +187,9 @@ TEST_F(Fetch, AModelIsFetchedImportedCheckedAndKept) {
   EXPECT_FALSE(got->was_there);
   EXPECT_EQ(got->path, request.folder / "other" / "other.rnl");
   EXPECT_THAT(got->notes, testing::Contains(HasSubstr("checked")));
+  if (request.sandbox) {
+    EXPECT_THAT(got->notes, testing::Contains(HasSubstr("other: in a sandbox, with ")));
+  }
 
   const std::vector<ModelFolder> folders = {{Place::user, request.folder}};
   const std::vector<FoundModel> found = list_models(folders);
@@ -208,6 +213,7 @@ TEST_F(Fetch, WhatCannotBeImportedLeavesTheOldModel) {
   FileServer server;
   server.give("/bad.onnx", "no model at all");
   GetRequest request;
+  request.sandbox = sandbox::can_lock().ok();
   request.folder = folder_.path() / "models";
   const auto entry = entry_for_address(server.address() + "/bad.onnx", "");
   ASSERT_TRUE(entry.ok()) << entry.status().text();
@@ -248,6 +254,7 @@ TEST_F(Fetch, EveryModelOfTheCatalogueComesIn) {
   for (const CatalogueEntry& public_one : *catalogue) {
     SCOPED_TRACE(public_one.name);
     GetRequest request;
+    request.sandbox = sandbox::can_lock().ok();
     request.folder = folder_.path() / "models";
     request.entry = public_one;
     for (CatalogueFile& file : request.entry.files) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/host/act/history.h"
 #include "pipeline/nodes/host/file/sound_file.h"
@@ -20,7 +21,7 @@ namespace runnel::pipeline {
 class Record final : public Node, public HistoryListener {
  public:
   static const NodeType type;
-  static constexpr std::size_t kMaxAtOnce = 16;
+  static constexpr std::size_t kMaxAtOnce = limits::kRecordsAtOnce;
 
   std::string_view folder;
   double before = 1, after = 1;  // s

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/host/npy.h"
+#include "base/limits.h"
 #include "base/number_text.h"
 #include "pipeline/nodes/host/table/time_stamps.h"
 
@@ -87,8 +88,9 @@ Status NpySource::prepare(NodeContext& context) noexcept {
   rows_ = header.shape[0];
   channels_ = header.shape.size() == 2 ? header.shape[1] : 1;
   if (rows_ < 1) return Status(Code::invalid_data) << path << ": has no rows";
-  if (channels_ < 1 || channels_ > 4096)
-    return Status(Code::invalid_data) << path << ": " << channels_ << " channels, expected 1 to 4096";
+  if (channels_ < 1 || channels_ > static_cast<std::int64_t>(limits::kTableChannels))
+    return Status(Code::invalid_data)
+           << path << ": " << channels_ << " channels, expected 1 to " << limits::kTableChannels;
   dtype_ = header.dtype;
   file_.clear();
   file_.seekg(static_cast<std::streamoff>(header.data_offset));

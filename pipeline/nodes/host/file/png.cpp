@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/host/output_name.h"
+#include "base/limits.h"
 #include "pipeline/host/picture/png_file.h"
 
 namespace runnel::pipeline {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Png::path>("path", "", "file to write", true),
-    parameter<&Png::width>("width", "", 16, 8192,
+    parameter<&Png::width>("width", "", 16, limits::kPictureColumns,
                            "most columns; in longer recordings a column is the mean of 2, 4, 8, .. frames"),
     text_parameter<&Png::axis>(
         "axis", "channel|hz|mel",

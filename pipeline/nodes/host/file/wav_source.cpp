@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <span>
 
+#include "base/limits.h"
 #include "pipeline/host/live/sample_code.h"
 
 namespace runnel::pipeline {
@@ -26,8 +27,9 @@ constexpr Parameter kParameters[] = {
     text_parameter<&WavSource::raw>(
         "raw", "header|u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw",
         "type of bare samples in a file without a header; header: the file has one"),
-    parameter<&WavSource::rate>("rate", "Hz", 0, 768000, "rate of bare samples"),
-    parameter<&WavSource::channels>("channels", "", 0, 1024, "channels of bare samples"),
+    parameter<&WavSource::rate>("rate", "Hz", 0, limits::kStreamRate, "rate of bare samples"),
+    parameter<&WavSource::channels>("channels", "", 0, limits::kRecordingChannels,
+                                    "channels of bare samples"),
     parameter<&WavSource::offset>("offset", "s", 0, 1e9, "start of the piece to read"),
     parameter<&WavSource::duration>("duration", "s", 0, 1e9, "length of the piece; 0: to the end"),
     parameter<&WavSource::tail>("tail", "s", 0, 3600,
@@ -155,6 +157,13 @@ Status WavSource::open(SF_INFO& info) noexcept {
   if (info.channels < 1 || info.samplerate < 1 || info.frames < 0) {
     return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate
                                       << " Hz, expected at least 1 of each";
+  }
+  // The memory of a graph grows with them, and a header can say anything.
+  if (info.channels > limits::kRecordingChannels || info.samplerate > limits::kRecordingRate ||
+      info.frames > limits::kRecordingFrames) {
+    return Status(Code::unsupported) << name_ << ": " << info.channels << " channels at " << info.samplerate
+                                     << " Hz, expected at most " << limits::kRecordingChannels
+                                     << " channels at " << limits::kRecordingRate << " Hz";
   }
   return {};
 }

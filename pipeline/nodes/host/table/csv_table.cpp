@@ -5,12 +5,13 @@
 #include <cmath>
 
 #include "base/from_chars.h"
+#include "base/limits.h"
 #include "base/suggest.h"
 
 namespace runnel::pipeline {
 namespace {
 
-constexpr std::size_t kMaxChannels = 4096;
+constexpr std::size_t kMaxChannels = limits::kTableChannels;
 
 // Words for a missing value.
 bool is_absent(std::string_view text) {
