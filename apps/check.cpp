@@ -18,7 +18,8 @@ struct CheckCall {
 Status run_check(const CheckCall& call, bool& passed) {
   std::optional<Patience> patience("checking " + call.request.model);
   RUNNEL_ASSIGN(const auto owned, load(call.request.model, call.flags));
-  compiler::FileLoader loader(named_models());
+  RUNNEL_ASSIGN(const compiler::LoadOptions named, named_models(call.flags.trust));
+  compiler::FileLoader loader(named);
   RUNNEL_ASSIGN(const describe::CheckOutcome outcome,
                 describe::check_model(owned, call.request, graph_options(loader), say));
   patience.reset();
