@@ -51,6 +51,18 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
+# The time that dates in what is built are of (man pages, changelog, bill of materials), in seconds since 1970: that of the last commit, so that the
+# same sources give the same bytes. SOURCE_DATE_EPOCH in the environment precedes it; without both it is now.
+set(RUNNEL_EPOCH "$ENV{SOURCE_DATE_EPOCH}")
+if(NOT RUNNEL_EPOCH MATCHES "^[0-9]+$" AND EXISTS ${PROJECT_SOURCE_DIR}/.git)
+  execute_process(COMMAND git -c safe.directory=* log -1 --format=%ct WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE RUNNEL_EPOCH
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE ignored)
+endif()
+if(NOT RUNNEL_EPOCH MATCHES "^[0-9]+$")
+  string(TIMESTAMP RUNNEL_EPOCH %s UTC)
+endif()
+set(ENV{SOURCE_DATE_EPOCH} ${RUNNEL_EPOCH})   # string(TIMESTAMP) reads it
+
 # Precompiled headers of the standard library: a third less time for the host libraries and the tests. Only GCC's are used, and not
 # together with sanitizers. Every file still includes what it uses: -D RUNNEL_PCH=OFF builds the same.
 set(pch_by_default OFF)
