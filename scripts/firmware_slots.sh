@@ -46,7 +46,7 @@ if [[ $secrets -eq 1 ]]; then
   made sign "$work/apart/plain.rnli" --key "$work/maker.key"
   image unsigned
   image foreign --key "$work/stranger.key"
-  image ancient --model-version 0
+  made image make "$other" --profile "$work/apart/apart.profile.json" --model-version 0 -o "$work/apart/ancient.rnli"
   made sign "$work/apart/ancient.rnli" --key "$work/maker.key"   # the desk's verb signs images as well
   bytes_of() { sed 's/../0x&, /g' <<<"$1"; }   # HEXADECIMAL DIGITS
   mkdir -p "$work/apart/keys"

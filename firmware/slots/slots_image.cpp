@@ -43,7 +43,8 @@ extern "C" {
 extern const std::byte image_of_plain[], end_of_plain[], image_of_unsigned[], end_of_unsigned[],
     image_of_foreign[], end_of_foreign[], image_of_ancient[], end_of_ancient[];
 }
-// The second model not encrypted; not signed; signed by another key; signed, of version 0.
+// The second model not encrypted; not signed; signed by another key; the header of a signed one
+// of version 0, which is enough to refuse it.
 __asm(
     ".section .rodata.images, \"a\"\n"
     ".globl image_of_plain, end_of_plain, image_of_unsigned, end_of_unsigned, image_of_foreign, "
@@ -62,7 +63,7 @@ __asm(
     "end_of_foreign:\n"
     ".balign 16\n"
     "image_of_ancient: .incbin \"" RUNNEL_ANCIENT_IMAGE
-    "\"\n"
+    "\", 0, 256\n"
     "end_of_ancient:\n"
     ".text\n");
 #endif

@@ -20,6 +20,13 @@
 namespace runnel::fleet {
 namespace {
 
+pipeline::GraphOptions graph_options() {
+  pipeline::GraphOptions options;
+  options.nodes = pipeline::host_nodes();
+  options.operators = all_operators();
+  return options;
+}
+
 class SignedGraph : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,10 +58,8 @@ class SignedGraph : public testing::Test {
     auto keys = trust::parse_key_list("[key.maker]\npublic = \"" + crypto::hex(*crypto::public_key(*maker_)) +
                                       "\"\n");
     EXPECT_TRUE(keys.ok());
-    pipeline::GraphOptions options;
-    options.nodes = pipeline::host_nodes();
-    const auto runner =
-        runner_maker(options, 4, std::make_shared<const trust::Trust>(*std::move(keys)))(record, models);
+    const auto runner = runner_maker(graph_options(), 4,
+                                     std::make_shared<const trust::Trust>(*std::move(keys)))(record, models);
     return runner.ok() ? "" : std::string(runner.status().text());
   }
 
@@ -80,9 +85,7 @@ TEST_F(SignedGraph, TheSignatureTravelsWithTheModel) {
   changed[0][changed[0].size() / 2] ^= std::byte{1};
   EXPECT_NE(said(*there, changed).find("changed since it was signed"), std::string::npos);
   // Workers without keys take all of them.
-  pipeline::GraphOptions options;
-  options.nodes = pipeline::host_nodes();
-  EXPECT_TRUE(runner_maker(options, 4)(packed().record, packed().models).ok());
+  EXPECT_TRUE(runner_maker(graph_options(), 4)(packed().record, packed().models).ok());
 }
 
 TEST_F(SignedGraph, ASignatureOfOtherBytesStaysAtHome) {
