@@ -79,6 +79,25 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RUNNEL_SANITIZE AND RUNNEL_HOST)
 endif()
 option(RUNNEL_UNITY "Compile the sources of a folder of a host library together" ${unity_by_default})
 
+# What makes mistakes in programs harder to use (docs/packages.md). Sanitizers find more, and do without; builds for other machines are
+# emulated here and their instructions counted, so they do without unless they are asked to.
+set(hardening_by_default OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND RUNNEL_HOST AND NOT RUNNEL_SANITIZE AND NOT RUNNEL_DEVICE_FLAGS AND NOT CMAKE_CROSSCOMPILING)
+  set(hardening_by_default ON)
+endif()
+option(RUNNEL_HARDENING "Hardened host programs: stack protector, checked calls, PIE, full RELRO, control-flow protection" ${hardening_by_default})
+if(RUNNEL_HARDENING AND RUNNEL_SANITIZE)
+  message(FATAL_ERROR "runnel: RUNNEL_HARDENING with RUNNEL_SANITIZE=${RUNNEL_SANITIZE}: checked calls of the C library hide from sanitizers what these look for; expected one of them")
+endif()
+
+# Names of files in programs (__FILE__) are those below the project's folder, wherever it lies: the same source gives the same bytes. Debuggers
+# and sanitizers want the whole path.
+set(prefix_map_by_default OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RUNNEL_SANITIZE)
+  set(prefix_map_by_default ON)
+endif()
+option(RUNNEL_PREFIX_MAP "No path of the build in what is built" ${prefix_map_by_default})
+
 # ccache takes files with precompiled headers when it is told what it may overlook: they hold no __TIME__, and what is defined on the command
 # line is part of the hash.
 find_program(RUNNEL_CCACHE ccache)
