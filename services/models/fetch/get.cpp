@@ -64,10 +64,14 @@ Status check_signature(const GetRequest& request, const CatalogueFile& from, con
   if (address.empty() && request.verify && from.address.find_first_of("?#") == std::string::npos)
     address = from.address + ".sig";
   if (address.empty() && !request.verify && request.entry.key.empty()) return {};
+  // One of an earlier call is of another file, or of another catalogue.
+  const std::string beside = trust::signature_place(file).string();
+  std::error_code ignored;
+  for (const std::string& old : {beside, beside + ".part"}) fs::remove(old, ignored);
   if (!address.empty()) {
     Download what;
     what.address = address;
-    what.file = trust::signature_place(file).string();
+    what.file = beside;
     what.most_bytes = embed::kImageHeaderBytes;
     what.stop = request.stop;
     // Without one the file is unsigned, which is said below.
