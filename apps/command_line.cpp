@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -198,8 +199,8 @@ CLI::App* verb_of(CLI::App& app, std::string_view section) {
   return at;
 }
 
-// Of keys before the first section there is one.
-constexpr std::string_view kModelKey = "model";
+// The keys before the first section.
+constexpr std::string_view kPlainKeys[] = {"model", "trust"};
 
 std::string unknown_key(CLI::App& verb, const settings::Setting& setting) {
   Suggestion nearest(setting.key);
@@ -213,9 +214,9 @@ std::string unknown_key(CLI::App& verb, const settings::Setting& setting) {
 
 std::string unknown_section(CLI::App& app, const settings::Setting& setting) {
   if (setting.section.empty())
-    return setting.key == kModelKey
+    return std::ranges::find(kPlainKeys, setting.key) != std::end(kPlainKeys)
                ? ""
-               : "before the first [VERB] only 'model' is known, found '" + setting.key + "'";
+               : "before the first [VERB] only 'model' and 'trust' are known, found '" + setting.key + "'";
   if (verb_of(app, setting.section) != nullptr) return {};
   Suggestion nearest(setting.section);
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -372,7 +373,7 @@ std::vector<CommandLine::Effective> CommandLine::effective_settings() const {
     all.push_back({section, key, value, variable, {}});
     return true;
   };
-  add_variable("", std::string(kModelKey));
+  for (const std::string_view key : kPlainKeys) add_variable("", std::string(key));
   const auto add_verb = [&](auto&& self, CLI::App& app, const std::string& section) -> void {
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) {

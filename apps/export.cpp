@@ -52,6 +52,7 @@ void add_export(Verb verb, int& exit_code) {
   verb.flag("--encrypt", call->request.encrypt,
             "Encrypt the file (AES-128-CTR, as ESP-DL reads it) with the key of --key-file or RUNNEL_KEY");
   verb.option("--member", call->flags.member, "Model of an .espdl package: its name or index");
+  add_trust_flag(verb, call->flags.trust);
   verb.option("--key-file", call->flags.key_file,
               "Key of encrypted files: 16 bytes or 32 hexadecimal digits (default: RUNNEL_KEY)");
   verb.callback([call, &exit_code] {

@@ -18,7 +18,7 @@ using front_ends::is_of_windows;
 
 struct FeaturesCall : RecordingsCall {
   std::vector<std::string> set, source;
-  std::string preset = "kaldi", kind, png;
+  std::string preset = "kaldi", kind, png, trust;
 };
 
 // The options of a preset, overridden by the call; building the graph reports wrong settings.
@@ -86,7 +86,8 @@ Status run_one(const FeaturesCall& call, const std::string& node, const std::str
   if (call.output == "-")
     return Status(Code::invalid_argument,
                   "-o -: an array needs a file; rows of --format csv may go to the standard output");
-  compiler::FileLoader loader(named_models());
+  RUNNEL_ASSIGN(const compiler::LoadOptions named, named_models(call.trust));
+  compiler::FileLoader loader(named);
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   const bool picture = !call.png.empty();
@@ -129,7 +130,8 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
     after_source += " folder=" + quote_value(output);
     RUNNEL_ASSIGN(output, index_of_folder(output, shard));
   }
-  compiler::FileLoader loader(named_models());
+  RUNNEL_ASSIGN(const compiler::LoadOptions named, named_models(call.trust));
+  compiler::FileLoader loader(named);
   Notes notes;
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
@@ -194,6 +196,7 @@ void add_features(Verb verb, int& exit_code) {
                   "and @FILE as in batch")
       .required()
       .default_str("");
+  add_trust_flag(verb, call->trust);
   verb.option("-o,--output", call->output,
               "The .npy file; for several recordings a folder, an .npy file for all of them, or an .ark "
               "with its .scp")

@@ -369,7 +369,15 @@ Status inspect_image(const InspectCall& call, std::span<const std::byte> bytes) 
 Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& load) {
   if (call.flags.member.empty()) {
     RUNNEL_ASSIGN(const std::vector<std::byte> bytes, compiler::read_model_file(call.what));
-    if (embedding::is_image(bytes)) return inspect_image(call, bytes);
+    RUNNEL_ASSIGN(const std::shared_ptr<const trust::Trust> keys, trusted(call.flags.trust));
+    const bool image = embedding::is_image(bytes);
+    if (keys != nullptr) {
+      const auto found = image ? keys->check_image(bytes, call.what) : keys->check_file(call.what, bytes);
+      if (!found.ok()) return image ? found.status().at(call.what) : found.status();
+      say(call.what + ": signed as " + found->name + " version " + std::to_string(found->version) +
+          " with the key " + found->key);
+    }
+    if (image) return inspect_image(call, bytes);
     if (compiler::is_espdl_package(bytes)) return list_members(call, bytes);
   }
   return inspect_model(call, load);

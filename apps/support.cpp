@@ -39,7 +39,14 @@ void say(std::string_view text) {
   std::fprintf(stderr, "runnel: %s\n", line.c_str());
 }
 
+void add_trust_flag(Verb verb, std::string& trust) {
+  verb.option("--trust", trust,
+              "Take only models that are signed by this public key, or by one of a list or folder of keys "
+              "(default: the variable RUNNEL_TRUST, or all models)");
+}
+
 void add_model_flags(Verb verb, ModelFlags& flags) {
+  add_trust_flag(verb, flags.trust);
   verb.option("--target", flags.target, "Target of an .espdl file: c, esp32s3, esp32p4 (default: detected)");
   verb.option("--member", flags.member,
               "Name or index of a model in an .espdl package (default: the only one)");
@@ -176,10 +183,19 @@ Result<compiler::StreamOptions> stream_options(const ModelFlags& flags) {
   return options;
 }
 
+// A setting before the first section of the settings file; empty: there is none.
+Result<std::string> plain_setting(std::string_view key) {
+  RUNNEL_ASSIGN(const std::vector<settings::Setting> file, settings::read_settings());
+  for (const settings::Setting& setting : file) {
+    if (setting.section.empty() && setting.key == key && !setting.values.empty()) return setting.values[0];
+  }
+  return std::string();
+}
+
 }  // namespace
 
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
-  compiler::LoadOptions options = named_models();
+  RUNNEL_ASSIGN(compiler::LoadOptions options, named_models(flags.trust));
   options.target = flags.target;
   options.member = flags.member;
   options.onnx = flags.onnx;
@@ -200,8 +216,21 @@ Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   return options;
 }
 
-compiler::LoadOptions named_models() {
+Result<std::shared_ptr<const trust::Trust>> trusted(const std::string& given) {
+  if (!given.empty()) return trust::Trust::read(given);
+  if (const char* const variable = std::getenv("RUNNEL_TRUST"); variable != nullptr)
+    return trust::trust_of_environment();
+  RUNNEL_ASSIGN(const std::string place, plain_setting("trust"));
+  if (place.empty()) return std::shared_ptr<const trust::Trust>();
+  auto out = trust::Trust::read(place);
+  if (!out.ok()) return out.status().at(settings::settings_path());
+  return out;
+}
+
+Result<compiler::LoadOptions> named_models(const std::string& trust) {
   compiler::LoadOptions options;
+  RUNNEL_ASSIGN(auto trusts, trusted(trust));
+  options.verify = trust::verifier(std::move(trusts));
   options.find = [](std::string_view name) { return models::find_model(name); };
   return options;
 }
@@ -209,12 +238,8 @@ compiler::LoadOptions named_models() {
 Result<std::string> default_model() {
   if (const char* const variable = std::getenv("RUNNEL_MODEL"); variable != nullptr && *variable != '\0')
     return std::string(variable);
-  RUNNEL_ASSIGN(const std::vector<settings::Setting> file, settings::read_settings());
-  for (const settings::Setting& setting : file) {
-    if (setting.section.empty() && setting.key == "model" && !setting.values.empty())
-      return setting.values[0];
-  }
-  return std::string(models::kDefaultModel);
+  RUNNEL_ASSIGN(std::string model, plain_setting("model"));
+  return model.empty() ? std::string(models::kDefaultModel) : std::move(model);
 }
 
 Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags) {

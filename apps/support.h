@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/status.h"
 #include "compiler/import/load.h"
 #include "services/describe/tensors.h"
+#include "services/trust/trust.h"
 
 namespace runnel::apps {
 
@@ -26,6 +28,7 @@ void say(std::string_view text);
 // How to read a model: the same options in every verb that takes one, by name or file.
 struct ModelFlags {
   std::string target, member, key_file;
+  std::string trust;  // whose signatures are taken; empty: trust_place()
   std::vector<std::string> shapes, values;
   // How to stream a model of another tool.
   std::string pool_window, attention_window;
@@ -41,7 +44,8 @@ inline constexpr const char* kAnyModel =
     "Name of a model (see `runnel models`), or its file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)";
 inline constexpr const char* kWholeModel =
     "Name of a model (see `runnel models`), or its file, with its front end and decision";
-// Adds --target, --member, --key-file, --shape, --value and, as a separate group, the options of streaming.
+// Adds --trust, --target, --member, --key-file, --shape, --value and, as a separate group, the options of
+// streaming.
 void add_model_flags(Verb verb, ModelFlags& flags);
 // Adds --threads, for verbs that run a model in one stream.
 void add_threads_flag(Verb verb, int& threads);
@@ -49,8 +53,15 @@ void add_threads_flag(Verb verb, int& threads);
 // environment variable RUNNEL_KEY.
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
 
-// Options of a loader that finds models by name, for graphs whose text may hold `model=NAME`.
-compiler::LoadOptions named_models();
+// Adds --trust alone, for verbs whose graphs may name models.
+void add_trust_flag(Verb verb, std::string& trust);
+// Whose signatures are taken: that of --trust, else of RUNNEL_TRUST, else of the settings file
+// (trust = "KEYS"). Null: all models are taken. Errors: those of Trust::read().
+Result<std::shared_ptr<const trust::Trust>> trusted(const std::string& given);
+
+// Options of a loader that finds models by name, for graphs whose text may hold `model=NAME`. Errors: those
+// of trusted().
+Result<compiler::LoadOptions> named_models(const std::string& trust);
 
 // The model of `listen` without one: from RUNNEL_MODEL, the settings file (model = "NAME"), or
 // models::kDefaultModel.

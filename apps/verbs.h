@@ -22,6 +22,7 @@ void add_import(Verb verb, int& exit_code);
 void add_export(Verb verb, int& exit_code);
 void add_embed(Verb verb, int& exit_code);
 void add_image(Verb verb, int& exit_code);
+void add_sign(Verb verb, int& exit_code);
 void add_quantize(Verb verb, int& exit_code);
 void add_inspect(Verb verb, int& exit_code);
 void add_models(Verb verb, int& exit_code);
@@ -99,6 +100,8 @@ inline constexpr VerbEntry kVerbs[] = {
      "runnel embed digits -o firmware/digits", add_embed},
     {kBring, "image", "Images of models for partitions of flash: make, sign, verify, make keys",
      "runnel image verify digits.rnli --public-key maker.pub", add_image},
+    {kBring, "sign", "Sign a model, so that --trust takes it; make keys (docs/signing.md)",
+     "runnel sign digits.rnl --key maker.key", add_sign},
     {kBring, "npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones",
      "runnel npu compile model.tflite -o model.rnl", add_npu},
     {kProgram, "models", "List the models that have a name; fetch public ones",

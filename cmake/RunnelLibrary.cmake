@@ -22,6 +22,30 @@ if(RUNNEL_SANITIZE)
   target_link_options(runnel_flags INTERFACE -fsanitize=${RUNNEL_SANITIZE})
 endif()
 
+if(RUNNEL_HARDENING)
+  target_compile_options(runnel_flags INTERFACE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  # With checked calls the C library also wants results used that programs may well ignore, and GCC sees overflows in them that are none. All of
+  # these are errors in builds without checked calls (debug and sanitizers).
+  target_compile_options(runnel_flags INTERFACE -Wno-error=unused-result -Wno-error=array-bounds)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(runnel_flags INTERFACE -Wno-error=stringop-overflow -Wno-error=stringop-overread)
+  endif()
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i.86)$")
+    target_compile_options(runnel_flags INTERFACE -fcf-protection=full -fstack-clash-protection)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    target_compile_options(runnel_flags INTERFACE -mbranch-protection=standard)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")   # Clang has it for Arm in later versions
+      target_compile_options(runnel_flags INTERFACE -fstack-clash-protection)
+    endif()
+  endif()
+  target_link_options(runnel_flags INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+  include(CheckPIESupported)
+  check_pie_supported()
+endif()
+if(RUNNEL_PREFIX_MAP)
+  target_compile_options(runnel_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}/=)
+endif()
+
 # runnel_library(NAME CLASS device|host SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
 # makes runnel_NAME with the alias runnel::NAME. CLASS device: no heap after prepare, no exceptions, RTTI, threads or iostream;
 # the `device` preset builds only these.

@@ -55,6 +55,7 @@ function(runnel_model name)
                      DEPENDS runnel_program ${ARG_SOURCE} ${ARG_LABELS} ${ARG_GRAPH} ${ARG_TABLE} ${ARG_DEPENDS}
                      COMMENT "Making ${name}.rnl" VERBATIM)
   add_custom_target(runnel_model_${name} ALL DEPENDS ${model})
+  set_property(GLOBAL APPEND PROPERTY RUNNEL_MODEL_FILES ${model})   # for RunnelSbom
   if(NOT TARGET runnel_models)
     add_custom_target(runnel_models)
   endif()

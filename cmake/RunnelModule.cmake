@@ -9,6 +9,7 @@ function(runnel_late_library target name file package)
     message(FATAL_ERROR "runnel: ${file} has no SONAME, expected a shared library: it is opened when it is used, not linked")
   endif()
   target_compile_definitions(${target} PRIVATE RUNNEL_${name}_FILE="${CMAKE_MATCH_1}")
+  set_property(GLOBAL APPEND PROPERTY RUNNEL_LATE_FILES ${CMAKE_MATCH_1})   # for RunnelSbom
   target_include_directories(${target} SYSTEM PRIVATE $<BUILD_INTERFACE:$<TARGET_PROPERTY:${package},INTERFACE_INCLUDE_DIRECTORIES>>)
 endfunction()
 

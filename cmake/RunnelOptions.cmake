@@ -55,6 +55,18 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
+# The time that dates in what is built are of (man pages, changelog, bill of materials), in seconds since 1970: that of the last commit, so that the
+# same sources give the same bytes. SOURCE_DATE_EPOCH in the environment precedes it; without both it is now.
+set(RUNNEL_EPOCH "$ENV{SOURCE_DATE_EPOCH}")
+if(NOT RUNNEL_EPOCH MATCHES "^[0-9]+$" AND EXISTS ${PROJECT_SOURCE_DIR}/.git)
+  execute_process(COMMAND git -c safe.directory=* log -1 --format=%ct WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE RUNNEL_EPOCH
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE ignored)
+endif()
+if(NOT RUNNEL_EPOCH MATCHES "^[0-9]+$")
+  string(TIMESTAMP RUNNEL_EPOCH %s UTC)
+endif()
+set(ENV{SOURCE_DATE_EPOCH} ${RUNNEL_EPOCH})   # string(TIMESTAMP) reads it
+
 # Precompiled headers of the standard library: a third less time for the host libraries and the tests. Only GCC's are used, and not
 # together with sanitizers. Every file still includes what it uses: -D RUNNEL_PCH=OFF builds the same.
 set(pch_by_default OFF)
@@ -70,6 +82,25 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RUNNEL_SANITIZE AND RUNNEL_HOST)
   set(unity_by_default ON)
 endif()
 option(RUNNEL_UNITY "Compile the sources of a folder of a host library together" ${unity_by_default})
+
+# What makes mistakes in programs harder to use (docs/packages.md). Sanitizers find more, and do without; builds for other machines are
+# emulated here and their instructions counted, so they do without unless they are asked to.
+set(hardening_by_default OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND RUNNEL_HOST AND NOT RUNNEL_SANITIZE AND NOT RUNNEL_DEVICE_FLAGS AND NOT CMAKE_CROSSCOMPILING)
+  set(hardening_by_default ON)
+endif()
+option(RUNNEL_HARDENING "Hardened host programs: stack protector, checked calls, PIE, full RELRO, control-flow protection" ${hardening_by_default})
+if(RUNNEL_HARDENING AND RUNNEL_SANITIZE)
+  message(FATAL_ERROR "runnel: RUNNEL_HARDENING with RUNNEL_SANITIZE=${RUNNEL_SANITIZE}: checked calls of the C library hide from sanitizers what these look for; expected one of them")
+endif()
+
+# Names of files in programs (__FILE__) are those below the project's folder, wherever it lies: the same source gives the same bytes. Debuggers
+# and sanitizers want the whole path.
+set(prefix_map_by_default OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RUNNEL_SANITIZE)
+  set(prefix_map_by_default ON)
+endif()
+option(RUNNEL_PREFIX_MAP "No path of the build in what is built" ${prefix_map_by_default})
 
 # ccache takes files with precompiled headers when it is told what it may overlook: they hold no __TIME__, and what is defined on the command
 # line is part of the hash.

@@ -5,6 +5,7 @@
 
 #include "base/crc32c.h"
 #include "decoding/host/search_tables.h"
+#include "embed/partition/image_header.h"
 #include "library/nodes.h"
 #include "library/states.h"
 #include "npu/host/simulator/simulated_npu.h"
@@ -116,6 +117,12 @@ Status Program::make_models() {
   }
   key_ = options.key;
   options.find = [](std::string_view name) { return models::find_model(name); };
+  if (settings_.trust.empty()) {
+    RUNNEL_ASSIGN(trust_, trust::trust_of_environment());
+  } else {
+    RUNNEL_ASSIGN(trust_, trust::Trust::read(settings_.trust));
+  }
+  options.verify = trust::verifier(trust_);
   models_ = std::make_unique<Models>(std::move(options));
   return {};
 }
@@ -181,6 +188,12 @@ Result<std::shared_ptr<const Program>> Program::from_memory(std::span<const std:
   std::shared_ptr<Program> program(new Program(std::move(settings)));
   program->name_ = kName;
   RUNNEL_TRY(program->make_models());
+  if (program->trust_ != nullptr) {
+    // There is no file beside it: the signature precedes the model.
+    if (const auto found = program->trust_->check_image(bytes, kName); !found.ok())
+      return found.status().at("model in memory");
+    bytes = bytes.subspan(embed::kImageHeaderBytes);
+  }
   if (const Status status = program->models_->add(kName, bytes, program->key_ ? &*program->key_ : nullptr);
       !status.ok())
     return status.at("model in memory");

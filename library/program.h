@@ -12,6 +12,7 @@
 #include "library/runnel_host.h"
 #include "library/settings.h"
 #include "pipeline/host/graph.h"
+#include "services/trust/trust.h"
 
 namespace runnel::library {
 
@@ -51,6 +52,7 @@ class Program {
 
   Settings settings_;
   std::optional<crypto::Key> key_;
+  std::shared_ptr<const trust::Trust> trust_;  // null: all models are taken
   std::unique_ptr<Models> models_;
   std::string text_, name_;
   std::vector<std::string> labels_;

@@ -54,6 +54,9 @@ const char* runnel_version(void);
  *   frames     frames of each stage that may wait for runnel_poll_frames() (0: none are kept)
  *   source     name in runnel_line() (samples)
  *   key_file   key of an encrypted model (the environment variable RUNNEL_KEY)
+ *   trust      file of a public key, list or folder of keys: only models that one of them has signed are
+ * taken (the environment variable RUNNEL_TRUST, or all models). Bytes in memory are then those of a signature
+ * (MODEL.sig) followed by the model
  *
  * Errors of the functions that load: INVALID_ARGUMENT (a null pointer, an unknown key, a value out of its
  * range, a graph that cannot be built), NOT_FOUND (a file), INVALID_DATA (a damaged model), UNSUPPORTED,

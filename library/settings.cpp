@@ -12,7 +12,7 @@ class Sheet final : public pipeline::Node {
  public:
   std::int64_t rate = 16000, channels = 1, chunk = 0, events = 1024, frames = 0;
   double threshold = -1;
-  std::string_view on_gap = "reset", front_end, decision, source = "samples", key_file;
+  std::string_view on_gap = "reset", front_end, decision, source = "samples", key_file, trust;
 
   Status prepare(pipeline::NodeContext&) noexcept override {
     return Status(Code::unsupported, "settings do not run");
@@ -34,6 +34,7 @@ constexpr pipeline::Parameter kParameters[] = {
     parameter<&Sheet::frames>("frames", "frames", 0, 1 << 24, "of each stage that may wait"),
     text_parameter<&Sheet::source>("source", "", "name in lines of JSON"),
     text_parameter<&Sheet::key_file>("key_file", "", "key of an encrypted model"),
+    text_parameter<&Sheet::trust>("trust", "", "public key, or keys, whose signatures of models are taken"),
 };
 const pipeline::NodeType kType = {.name = "settings",
                                   .help = "Settings of a program.",
@@ -68,6 +69,7 @@ Result<Settings> parse_settings(std::string_view given) {
   settings.decision = sheet.decision;
   settings.source = sheet.source;
   settings.key_file = sheet.key_file;
+  settings.trust = sheet.trust;
   return settings;
 }
 

@@ -14,7 +14,7 @@ struct Settings {
   std::int64_t channels = 1, chunk = 0, events = 1024, frames = 0;
   double threshold = -1;  // negative: the decision's own
   bool zeros_in_gaps = false;
-  std::string front_end, decision, key_file;
+  std::string front_end, decision, key_file, trust;
   std::string source = "samples";
 };
 

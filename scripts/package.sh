@@ -2,7 +2,8 @@
 # package.sh [FOLDER]: makes the Debian packages of this version (docs/packages.md) and prints their paths, one a line; messages on stderr.
 #
 # FOLDER: where the packages go (default: build-package/packages). They are made for the prefix /usr and without FFTW, so that they stay under
-# Apache-2.0. An existing folder build-package is used again. RUNNEL_JOBS sets the number of jobs.
+# Apache-2.0. An existing folder build-package is used again. RUNNEL_JOBS sets the number of jobs. The same source gives the same bytes
+# (scripts/reproducible.sh): dates are those of the last commit, or SOURCE_DATE_EPOCH.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 case "${1:-}" in
   -h | --help)
@@ -19,8 +20,11 @@ mkdir -p -- "$to" || die "$to: cannot be made"
 to=$(cd -- "$to" && pwd)
 "$root/scripts/install.sh" build python package
 
-log=$(mktemp)
-trap 'rm -rf "$log"' EXIT
+SOURCE_DATE_EPOCH=$(epoch)
+export SOURCE_DATE_EPOCH
+umask 022
+log=$(mktemp) again=$(mktemp -d)
+trap 'rm -rf "$log" "$again"' EXIT
 # quietly COMMAND...: shows its output only when it fails.
 quietly() {
   if ! "$@" >"$log" 2>&1; then
@@ -40,6 +44,15 @@ rm -rf "$build/packages"
 shopt -s nullglob
 packages=("$build"/packages/*.deb)
 if [[ ${#packages[@]} -lt 3 ]]; then die "${#packages[@]} packages were made, expected at least 3: runnel, librunnel0, librunnel-dev"; fi
+# CPack writes the files of an archive in the order of the file system, with the times of this build; dpkg-deb sorts them, with one time and one
+# thread.
+for package in "${packages[@]}"; do
+  rm -rf "$again/files"
+  dpkg-deb -R "$package" "$again/files"
+  LC_ALL=C sort -k 2 -o "$again/files/DEBIAN/md5sums" "$again/files/DEBIAN/md5sums"
+  find "$again/files" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+  quietly dpkg-deb --root-owner-group --threads-max=1 -Zxz -b "$again/files" "$package"
+done
 for package in "${packages[@]}"; do
   if [[ $(dirname -- "$package") != "$to" ]]; then cp -- "$package" "$to/"; fi
   echo "$to/$(basename -- "$package")"

@@ -9,6 +9,8 @@
 #include "apps/support.h"
 #include "compiler/import/file_access.h"
 #include "services/sandbox/sandbox.h"
+#include "services/trust/signature_file.h"
+#include "services/trust/trust.h"
 
 namespace runnel::apps {
 namespace {
@@ -29,12 +31,26 @@ sandbox::Limits limits_of(const Containment& containment, std::uint64_t bytes) {
   return limits;
 }
 
-// The model, and of a manifest the model beside it, which must lie there itself.
+// The model, and of a manifest the model beside it, which must lie there itself; and their signatures.
 bool belongs_to(const fs::path& model, const fs::path& wanted) {
-  if (wanted == model) return true;
+  if (wanted == model || wanted == trust::signature_place(model)) return true;
   std::error_code error;
   return model.extension() == ".json" && wanted.parent_path() == model.parent_path() &&
-         wanted.extension() == ".tflite" && !fs::is_symlink(wanted, error);
+         (wanted.extension() == ".tflite" || wanted.string().ends_with(".tflite.sig")) && !fs::is_symlink(wanted, error);
+}
+
+// The signatures in its folder that belong to it.
+std::vector<fs::path> signatures_beside(const fs::path& model) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  if (fs::exists(trust::signature_place(model), error)) found.push_back(trust::signature_place(model));
+  if (model.extension() != ".json") return found;
+  for (auto it = fs::directory_iterator(model.has_parent_path() ? model.parent_path() : fs::path("."), error);
+       !error && it != fs::directory_iterator(); it.increment(error)) {
+    const fs::path place = model.parent_path() / it->path().filename();
+    if (belongs_to(model, place) && place.extension() == ".sig") found.push_back(place);
+  }
+  return found;
 }
 
 // Opens what reading the file may need, judged by its first bytes.
@@ -83,6 +99,7 @@ Result<std::vector<std::byte>> contained(const Containment& containment, const C
   std::uint64_t bytes = size_of(model);
   for (const fs::path& each : files.opened) bytes += size_of(each);
   std::optional<Patience> patience;
+  const std::vector<fs::path> signatures = signatures_beside(model);
   sandbox::Request request;
   request.name = files.model;
   request.limits = limits_of(containment, bytes);
@@ -101,8 +118,14 @@ Result<std::vector<std::byte>> contained(const Containment& containment, const C
       return name == files.model ? model.string() : std::string(name);
     };
     // Only in a process of its own: the reader stays.
-    if (request.locked)
+    if (request.locked) {
       compiler::read_files_by([&inside](const fs::path& path) { return inside.read(path); });
+      // Which of them there are is asked before: the parent's refusals have no code.
+      trust::read_signatures_by([&](const fs::path& path) -> Result<std::vector<std::byte>> {
+        if (std::ranges::find(signatures, path) == signatures.end()) return std::vector<std::byte>();
+        return inside.read(path);
+      });
+    }
     return work(here);
   });
 }

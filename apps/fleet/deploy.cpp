@@ -133,8 +133,9 @@ Status run_deploy(const DeployCall& call) {
   fleet::TravellingGraph graph;
   if (!call.take_back) {
     RUNNEL_ASSIGN(const std::string around, text_between(call.graph, loader));
-    RUNNEL_ASSIGN(
-        graph, fleet::pack_graph(around, loader, is_graph(call.graph.model) ? "a graph" : call.graph.model));
+    RUNNEL_ASSIGN(graph,
+                  fleet::pack_graph(around, loader, is_graph(call.graph.model) ? "a graph" : call.graph.model,
+                                    model_options.find));
     if (!graph.needs.empty()) return Status(Code::unsupported) << graph.record.name << ": " << graph.needs;
     // What workers will do with it: a graph that cannot run, or whose state cannot be saved, goes nowhere.
     pipeline::GraphOptions options = graph_options(loader);

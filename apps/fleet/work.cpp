@@ -161,7 +161,10 @@ Status run_work(const WorkCall& call) {
   compiler::FileLoader loader(model_options);
   RUNNEL_ASSIGN(const std::string around, text_between(call.graph, loader));
   RUNNEL_ASSIGN(const fleet::TravellingGraph packed,
-                fleet::pack_graph(around, loader, is_graph(call.graph.model) ? "a graph" : call.graph.model));
+                fleet::pack_graph(around, loader, is_graph(call.graph.model) ? "a graph" : call.graph.model,
+                                  model_options.find));
+  // Models that come with other graphs are asked the same.
+  RUNNEL_ASSIGN(const std::shared_ptr<const trust::Trust> trust, trusted(call.flags.trust));
   pipeline::GraphOptions options = graph_options(loader);
   options.stop = nullptr;
   RUNNEL_ASSIGN(const auto runner, fleet::ServeRunner::make(around, options, packed.record.identity,
@@ -195,7 +198,7 @@ Status run_work(const WorkCall& call) {
         (open ? packed.needs
               : std::string("with --key-file, because graphs of a fleet lie open in its bucket")));
   fleet::Worker worker(exchange, *runner, worker_options,
-                       fleet::runner_maker(options, static_cast<std::size_t>(call.most_streams)));
+                       fleet::runner_maker(options, static_cast<std::size_t>(call.most_streams), trust));
   std::signal(SIGUSR1, [](int) { report_requested = true; });
   std::printf(
       "%s\n",

@@ -2,9 +2,7 @@
 #include "services/embed/partition/image.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "apps/call/progress.h"
+#include "apps/image/signing_keys.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -20,8 +19,6 @@
 
 namespace runnel::apps {
 namespace {
-
-namespace fs = std::filesystem;
 
 Status write_image(const std::string& path, std::span<const std::byte> image) {
   RUNNEL_TRY(write_file(path, image));
@@ -58,7 +55,7 @@ Status sign(const SignCall& call) {
 }
 
 struct VerifyCall {
-  std::string image, public_key, profile;
+  std::string image, public_key, profile, trust;
 };
 
 Status verify(const VerifyCall& call) {
@@ -69,46 +66,25 @@ Status verify(const VerifyCall& call) {
     RUNNEL_ASSIGN(const crypto::PublicKey key, crypto::read_public_key(call.public_key));
     if (const Status status = embedding::verify_image(image, key); !status.ok()) return status.at(call.image);
   }
+  RUNNEL_ASSIGN(const std::shared_ptr<const trust::Trust> keys, trusted(call.trust));
+  if (keys != nullptr) {
+    if (const auto found = keys->check_image(image, header->name.data()); !found.ok())
+      return found.status().at(call.image);
+  }
   if (!call.profile.empty()) {
     RUNNEL_ASSIGN(const embedding::Profile profile, embedding::read_profile(call.profile));
     if (header->profile != profile.id)
       return Status(Code::mismatch) << call.image << ": made for the profile " << crypto::hex(header->profile)
                                     << ", " << call.profile << " is " << crypto::hex(profile.id);
   }
-  const nlohmann::ordered_json line = {{"type", "image"},
-                                       {"name", header->name.data()},
-                                       {"version", header->version},
-                                       {"signed", header->is_signed},
-                                       {"signature", call.public_key.empty() ? "not checked" : "valid"},
-                                       {"profile", call.profile.empty() ? "not checked" : "fits"}};
+  const nlohmann::ordered_json line = {
+      {"type", "image"},
+      {"name", header->name.data()},
+      {"version", header->version},
+      {"signed", header->is_signed},
+      {"signature", call.public_key.empty() && keys == nullptr ? "not checked" : "valid"},
+      {"profile", call.profile.empty() ? "not checked" : "fits"}};
   fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  return {};
-}
-
-// A pair of keys in two files, neither of which is overwritten: devices in the field know the old one.
-Status make_keys(const std::string& output) {
-  const std::string secret = output + ".key", open = output + ".pub";
-  std::error_code ignored;
-  for (const std::string& path : {secret, open}) {
-    if (fs::exists(path, ignored))
-      return Status(Code::invalid_argument) << path << " is there already, expected the name of a new key";
-  }
-  RUNNEL_ASSIGN(const crypto::SigningKey key, crypto::SigningKey::make());
-  RUNNEL_ASSIGN(const crypto::PublicKey known, crypto::public_key(key));
-  std::string digits = crypto::hex(key.seed()) + "\n";
-  // Nobody else can read it, from the first byte on.
-  const mode_t others = ::umask(077);
-  const Status written = write_file(secret, std::as_bytes(std::span(digits)));
-  ::umask(others);
-  crypto::wipe(std::as_writable_bytes(std::span(digits)));
-  RUNNEL_TRY(written);
-  const std::string text = crypto::hex(known) + "\n";
-  RUNNEL_TRY(write_file(open, std::as_bytes(std::span(text))));
-  // For the program of the device.
-  fmt::print("static const uint8_t public_key[32] = {{");
-  for (std::size_t i = 0; i < known.size(); ++i) fmt::print("{}{}", i == 0 ? "" : ", ", known[i]);
-  fmt::print("}};\n");
-  say(secret + " signs: keep it secret; " + open + " verifies");
   return {};
 }
 
@@ -146,6 +122,7 @@ void add_image(Verb verb, int& exit_code) {
   verifying.positional("IMAGE", verify_call->image, "Image (.rnli)").required();
   verifying.option("--public-key", verify_call->public_key,
                    "File of the public key that the signature must fit");
+  add_trust_flag(verifying, verify_call->trust);
   verifying.option("--profile", verify_call->profile, "Profile that the image must be made for");
   verifying.callback([verify_call, set] { set(verify(*verify_call)); });
 
@@ -153,7 +130,7 @@ void add_image(Verb verb, int& exit_code) {
   const Verb keys =
       verb.verb("keys", "Make a pair of keys, NAME.key and NAME.pub; prints the public one as C");
   keys.option("-o,--output", *name, "NAME of the files").required();
-  keys.callback([name, set] { set(make_keys(*name)); });
+  keys.callback([name, set] { set(make_signing_keys(*name)); });
 }
 
 }  // namespace runnel::apps

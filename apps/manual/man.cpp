@@ -136,6 +136,7 @@ std::string program_page(const VerbFacts& program, const std::string& version, c
       ".TP\n.B RUNNEL_CONFIG\nThe settings file instead of the user's; empty: none.\n"
       ".TP\n.BI RUNNEL_ VERB _ OPTION\nDefault of an option, before that of the settings file.\n"
       ".TP\n.B RUNNEL_KEY\nKey of encrypted models, 32 hexadecimal digits.\n"
+      ".TP\n.B RUNNEL_TRUST\nPublic key, or list or folder of keys, whose signatures of models are taken.\n"
       ".TP\n.B RUNNEL_TOKEN\nToken of served pages and streams.\n"
       ".SH FILES\n"
       ".TP\n.I ~/.config/runnel/config.toml\nDefaults of options; see\n.BR runnel\\-config (1).\n"

@@ -61,10 +61,11 @@ void print_text(const models::FoundModel& model, const models::ModelFacts& facts
   print_row("broken", facts.unreadable);
 }
 
-Status list_models(bool json) {
+Status list_models(bool json, const std::string& trust) {
+  RUNNEL_ASSIGN(const compiler::LoadOptions options, named_models(trust));
   const std::vector<models::FoundModel> list = models::list_models();
   for (const models::FoundModel& model : list)
-    (json ? print_json : print_text)(model, models::facts_of(model));
+    (json ? print_json : print_text)(model, models::facts_of(model, options.verify));
   if (!list.empty()) return {};
   std::string folders;
   for (const models::ModelFolder& folder : models::model_folders())
@@ -98,7 +99,7 @@ Status list_catalogue(bool json) {
 }
 
 struct GetCall {
-  std::string what, name;
+  std::string what, name, trust;
   bool again = false, without_sandbox = false;
 };
 
@@ -110,6 +111,8 @@ Status get_model(const GetCall& call) {
     RUNNEL_ASSIGN(const auto catalogue, models::read_catalogue(models::model_folders()));
     RUNNEL_ASSIGN(request.entry, models::entry_named(catalogue, call.what));
   }
+  RUNNEL_ASSIGN(const compiler::LoadOptions options, named_models(call.trust));
+  request.verify = options.verify;
   request.folder = models::user_model_folder();
   request.again = call.again;
   request.sandbox = !call.without_sandbox;
@@ -139,6 +142,8 @@ void add_models(Verb verb, int& exit_code) {
   // The parent's callback follows that of a subverb.
   const auto answered = std::make_shared<bool>(false);
   const Option lines = verb.flag("--json", *json, "One JSON object per line");
+  const auto trust = std::make_shared<std::string>();
+  add_trust_flag(verb, *trust);
   const auto names = std::make_shared<bool>(false);
   verb.flag("--names", *names, "The names alone, one per line").excludes(lines);
   const auto run = [&exit_code](const Status& status) {
@@ -163,18 +168,22 @@ void add_models(Verb verb, int& exit_code) {
       "--no-sandbox", call->without_sandbox,
       "Import and check it without the locks of the sandbox, where this machine has none of them; limits of "
       "memory and time stay");
+  get.option(
+      "--trust", call->trust,
+      "Take the file only if this public key, or one of a list or folder of keys, has signed it (default: "
+      "the variable RUNNEL_TRUST, or every file)");
   get.flag("--again", call->again, "Fetch it again if it is here already");
   get.callback([call, answered, run] {
     *answered = true;
     run(get_model(*call));
   });
 
-  verb.callback([json, names, answered, run] {
+  verb.callback([json, names, trust, answered, run] {
     if (*answered) return;
     if (*names) {
       for (const models::FoundModel& model : models::list_models()) std::printf("%s\n", model.name.c_str());
     } else {
-      run(list_models(*json));
+      run(list_models(*json, *trust));
     }
   });
 }

@@ -17,7 +17,8 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view text) {
 Result<NpuSegments> load_npu_segments(const std::string& name_or_path, const ModelFlags& flags) {
   NpuSegments out;
   RUNNEL_ASSIGN(const std::string path, models::find_model(name_or_path));
-  RUNNEL_ASSIGN(out.bytes, read_whole_file(path));
+  RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(flags));
+  RUNNEL_ASSIGN(out.bytes, compiler::read_verified(path, options));
   if (starts_with(out.bytes, "COP") || starts_with(out.bytes, "vela_bin_stream")) {
     auto segment = npu::read_segment(out.bytes);
     if (!segment.ok()) return segment.status().at(path);

@@ -95,7 +95,7 @@ Result<ImportedGraph> import_manifest(const std::filesystem::path& path, const s
                                       const LoadOptions& options) {
   RUNNEL_ASSIGN(const WakeWordManifest manifest, read_manifest(bytes));
   const std::filesystem::path model = path.parent_path() / manifest.model;
-  RUNNEL_ASSIGN(const std::vector<std::byte> model_bytes, read_model_file(model));
+  RUNNEL_ASSIGN(const std::vector<std::byte> model_bytes, read_verified(model, options));
   if (!is_tflite(model_bytes))
     return Status(Code::invalid_data) << model.string() << ": expected a .tflite file (TFL3 at byte 4)";
   auto imported = import_bytes(model_bytes, options);
@@ -114,12 +114,12 @@ Result<ImportedGraph> import_any(const std::filesystem::path& path, const std::v
 }
 
 Result<ImportedGraph> read_graph(const std::filesystem::path& path, const LoadOptions& options) {
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_model_file(path));
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_verified(path, options));
   return import_any(path, bytes, options);
 }
 
 Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOptions& options) {
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_model_file(path));
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_verified(path, options));
   LoadedModel out;
   if (is_model_file(bytes)) {
     if (options.stream.given())
@@ -157,6 +157,12 @@ Result<std::string> file_of(std::string_view name, const LoadOptions& options) {
 }
 
 }  // namespace
+
+Result<std::vector<std::byte>> read_verified(const std::filesystem::path& path, const LoadOptions& options) {
+  RUNNEL_ASSIGN(std::vector<std::byte> bytes, read_model_file(path));
+  if (options.verify) RUNNEL_TRY(options.verify(path, bytes));
+  return bytes;
+}
 
 bool is_model_file(const std::vector<std::byte>& bytes) {
   return is_encrypted_model(bytes) || starts_with(bytes, "RNL1", 4);

@@ -1,12 +1,14 @@
 // Any model file that runnel understands, ready to prepare: .rnl as it is, others imported in memory.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,10 @@ struct LoadOptions {
   // The file of a model that is given by name or path; errors say what was expected. Empty: every name is a
   // path.
   std::function<Result<std::string>(std::string_view name_or_path)> find;
+
+  // Asked about every file that is read, with its bytes, before anything else is made of them: whether it is
+  // signed by somebody who is trusted. Empty: all are taken.
+  std::function<Status(const std::filesystem::path& file, std::span<const std::byte> content)> verify;
 
   // Target of the quantizer, for formats that do not record it: generic, esp32 or c, esp32s3, esp32p4; empty:
   // detected.
@@ -50,6 +56,9 @@ struct LoadOptions {
 
   [[nodiscard]] const crypto::Key* key_or_null() const { return key ? &*key : nullptr; }
 };
+
+// The bytes of a file, which `verify` took. Errors: those of reading and of `verify`, with the file.
+Result<std::vector<std::byte>> read_verified(const std::filesystem::path& path, const LoadOptions& options);
 
 // Whether these are the bytes of a .rnl file, plain or encrypted.
 bool is_model_file(const std::vector<std::byte>& bytes);

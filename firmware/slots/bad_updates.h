@@ -53,7 +53,9 @@ std::uint32_t refuse_bad_updates() noexcept {
   refuse(image_of_unsigned, bytes(image_of_unsigned, end_of_unsigned), RUNNEL_INVALID_DATA,
          "the image is not signed");
   refuse(image_of_foreign, bytes(image_of_foreign, end_of_foreign), RUNNEL_INVALID_DATA, wrong_key);
-  cases += 2;
+  refuse(image_of_ancient, bytes(image_of_ancient, end_of_ancient), RUNNEL_MISMATCH,
+         "has version 0, expected at least 1");
+  cases += 3;
   // One bit of what is signed (version, memory, name, digest), and of the signature, with the header's
   // checksum mended.
   for (const std::size_t at : {13U, 34U, 50U, 96U, 127U, 128U, 159U, 160U, 190U}) {

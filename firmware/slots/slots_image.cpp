@@ -41,13 +41,14 @@ __asm(
 #ifdef RUNNEL_SECRETS
 extern "C" {
 extern const std::byte image_of_plain[], end_of_plain[], image_of_unsigned[], end_of_unsigned[],
-    image_of_foreign[], end_of_foreign[];
+    image_of_foreign[], end_of_foreign[], image_of_ancient[], end_of_ancient[];
 }
-// The second model not encrypted; not signed; signed by another key.
+// The second model not encrypted; not signed; signed by another key; the header of a signed one
+// of version 0, which is enough to refuse it.
 __asm(
     ".section .rodata.images, \"a\"\n"
     ".globl image_of_plain, end_of_plain, image_of_unsigned, end_of_unsigned, image_of_foreign, "
-    "end_of_foreign\n"
+    "end_of_foreign, image_of_ancient, end_of_ancient\n"
     ".balign 16\n"
     "image_of_plain: .incbin \"" RUNNEL_PLAIN_IMAGE
     "\"\n"
@@ -60,6 +61,10 @@ __asm(
     "image_of_foreign: .incbin \"" RUNNEL_FOREIGN_IMAGE
     "\"\n"
     "end_of_foreign:\n"
+    ".balign 16\n"
+    "image_of_ancient: .incbin \"" RUNNEL_ANCIENT_IMAGE
+    "\", 0, 256\n"
+    "end_of_ancient:\n"
     ".text\n");
 #endif
 

@@ -15,6 +15,7 @@
 #include "services/describe/model_json.h"
 #include "services/listen/model_graph.h"
 #include "services/models/find.h"
+#include "services/trust/trust.h"
 
 namespace runnel::python {
 
@@ -129,6 +130,7 @@ compiler::LoadOptions default_load_options() {
   compiler::LoadOptions options;
   options.operators = npu::simulating_operators();
   options.find = [](std::string_view name) { return models::find_model(name); };
+  options.verify = trust::verifier(value_of(trust::trust_of_environment()));
   return options;
 }
 
@@ -143,6 +145,8 @@ compiler::LoadOptions load_options_of(const py::dict& given) {
       options.member = value.cast<std::string>();
     else if (key == "key")
       options.key = key_of(value);
+    else if (key == "trust")
+      options.verify = trust::verifier(value_of(trust::Trust::read(py::str(value).cast<std::string>())));
     else if (key == "shapes")
       options.onnx.shapes = value.cast<std::map<std::string, std::vector<std::int64_t>>>();
     else if (key == "values")
@@ -162,7 +166,7 @@ compiler::LoadOptions load_options_of(const py::dict& given) {
     else
       throw py::type_error(
           "there is no argument '" + key +
-          "'; expected target, member, key, shapes, values, stream, time_axis, max_lookahead, "
+          "'; expected target, member, key, trust, shapes, values, stream, time_axis, max_lookahead, "
           "contexts, pool_window or attention_window");
   }
   if (!options.key) options.key = value_of(crypto::Key::from_environment("RUNNEL_KEY"));

@@ -153,6 +153,7 @@ class Stream:
 def load(model: str | os.PathLike[str], **options: Any) -> Model:
     """Loads a model by name ("digits") or from a file: .rnl, .onnx, .tflite, .pte, .espdl, a microWakeWord manifest.
 
+    trust: file of a public key, list or folder of keys: only a model that one of them has signed is taken (RUNNEL_TRUST).
     options, for files of other tools: target, member, key (16 bytes, or the path of a key file), shapes and values
     (dicts of lists by the name of an input), stream=True (refuse what cannot be streamed), time_axis, max_lookahead,
     contexts (dict), pool_window (frames, (frames, hop), "clip" or "running"), attention_window (left, right, chunk).

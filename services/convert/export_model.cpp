@@ -23,7 +23,7 @@ Result<compiler::Graph> graph_of_file(const std::string& name, const compiler::L
   if (options.find) {
     RUNNEL_ASSIGN(path, options.find(name));
   }
-  RUNNEL_ASSIGN(const auto bytes, read_whole_file(path));
+  RUNNEL_ASSIGN(const auto bytes, compiler::read_verified(path, options));
   if (compiler::is_model_file(bytes)) {
     auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());
     if (!model.ok()) return model.status().at(path);

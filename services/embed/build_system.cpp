@@ -122,6 +122,10 @@ Result<std::vector<compiler::EmbeddedFile>> files_for(BuildSystem system,
                                                       std::vector<compiler::EmbeddedFile> sources) {
   if (system == BuildSystem::cmake) return sources;
   const std::string_view name = kSystems[static_cast<std::size_t>(system)].name;
+  if (program.runnel_folder.empty())
+    return Status(Code::invalid_argument) << "--build-system " << name
+                                          << ": expected --runnel FOLDER with the source tree of runnel, "
+                                             "which a program of a package does not know";
   if ((needs_copy(system) || system == BuildSystem::wasm) && !program.npu.empty())
     return Status(Code::unsupported) << "--build-system " << name << ": parts of the model run on "
                                      << program.npu << ", expected cmake, esp-idf or zephyr for them";

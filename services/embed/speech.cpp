@@ -49,6 +49,7 @@ Status take_parts(pipeline::NodeText& node, const compiler::LoadOptions& load, c
                   EmbeddedSpeech& out) {
   compiler::LoadOptions plain;
   plain.find = load.find;
+  plain.verify = load.verify;
   plain.key = load.key;
   plain.operators = load.operators;
   plain.custom_operators = load.custom_operators;

@@ -48,10 +48,18 @@ Status write_card(const std::string& path, const ModelCard& card) {
   return write_file(path, std::as_bytes(std::span(text)));
 }
 
-ModelFacts facts_of(const FoundModel& model) {
+ModelFacts facts_of(
+    const FoundModel& model,
+    const std::function<Status(const std::filesystem::path&, std::span<const std::byte>)>& verify) {
   ModelFacts facts;
   if (auto card = read_card(card_of(model)); card.ok()) facts.card = std::move(card).value();
-  const auto owned = OwnedModel::from_file(model.path);
+  const auto owned = [&]() -> Result<std::shared_ptr<const OwnedModel>> {
+    RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(model.path));
+    if (verify) RUNNEL_TRY(verify(model.path, bytes));
+    auto opened = OwnedModel::from_bytes(bytes);
+    if (!opened.ok()) return opened.status().at(model.path);
+    return opened;
+  }();
   if (!owned.ok()) {
     facts.unreadable = owned.status().text();
     return facts;

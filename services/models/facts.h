@@ -1,6 +1,10 @@
 // What is known of a model that has a name: labels from its file, the rest from the card beside it.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +36,9 @@ struct ModelFacts {
 };
 
 // Reads the model file and its card. A card that is missing or broken counts as empty, because the model
-// works without it.
-ModelFacts facts_of(const FoundModel& model);
+// works without it. `verify` is asked about the file before it is read (compiler/import/load.h).
+ModelFacts facts_of(
+    const FoundModel& model,
+    const std::function<Status(const std::filesystem::path&, std::span<const std::byte>)>& verify = {});
 
 }  // namespace runnel::models

@@ -240,7 +240,7 @@ TEST_F(SettingsFile, WrongKeysAndValuesAreNamedWithTheirLine) {
   settings("[lisen]\nthreads = 1\n");
   wrong_call(arguments, place + "there is no verb 'lisen', did you mean 'listen'?");
   settings("modell = \"x\"\n");
-  wrong_call(arguments, "line 1: before the first [VERB] only 'model' is known, found 'modell'");
+  wrong_call(arguments, "line 1: before the first [VERB] only 'model' and 'trust' are known, found 'modell'");
   settings("[listen\n");
   wrong_call(arguments, "line 1: expected [VERB]");
   // Keys of other verbs do not stop this one; `config` finds them all.

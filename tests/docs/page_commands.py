@@ -78,6 +78,7 @@ class Page:
                             # The build's own element, and a registry that nobody else uses.
                             "GST_PLUGIN_PATH": str(build / "lib/gstreamer-1.0"), "GST_REGISTRY": str(folder / "gstreamer.registry")}
         self.environment.pop("RUNNEL_KEY", None)
+        self.environment.pop("RUNNEL_TRUST", None)
         self.missing = set()  # names on the page whose files are not there
         self.failures = []
 

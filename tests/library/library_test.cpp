@@ -317,6 +317,37 @@ TEST(Library, GateSkipsSilence) {
   EXPECT_EQ(runnel_set_gate(node.get(), {-1, 0}), RUNNEL_INVALID_ARGUMENT);
 }
 
+// With keys that are trusted, a model must be signed: beside its file, or before its bytes in memory.
+TEST(Library, TakesOnlySignedModelsWhereKeysAreTrusted) {
+  const runnel::test::TemporaryFolder folder;
+  const std::string maker = (folder.path() / "maker").string(),
+                    model = (folder.path() / "digits.rnl").string();
+  const auto run = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), runnel::test::program());
+    return runnel::test::run_program(arguments);
+  };
+  if (const auto made = run({"sign", "--new-key", maker}); made.exit_code != 0)
+    GTEST_SKIP() << "SKIPPED: " << made.err;
+  std::filesystem::copy_file(kModel, model);
+  const std::string settings = "trust=" + maker + ".pub";
+  runnel_program* program = nullptr;
+  EXPECT_EQ(runnel_load_file(model.c_str(), settings.c_str(), &program), RUNNEL_INVALID_DATA);
+  EXPECT_THAT(runnel_last_failure(), HasSubstr("unsigned, expected a signature of the key maker ("));
+  std::vector<std::byte> bytes = runnel::test::read_file(model);
+  EXPECT_EQ(runnel_load_memory(bytes.data(), bytes.size(), settings.c_str(), &program), RUNNEL_INVALID_DATA);
+  EXPECT_EQ(run({"sign", model, "--key", maker + ".key"}).exit_code, 0);
+  ASSERT_EQ(runnel_load_file(model.c_str(), settings.c_str(), &program), RUNNEL_OK) << runnel_last_failure();
+  runnel_release(program);
+  std::vector<std::byte> both = runnel::test::read_file(model + ".sig");
+  both.insert(both.end(), bytes.begin(), bytes.end());
+  ASSERT_EQ(runnel_load_memory(both.data(), both.size(), settings.c_str(), &program), RUNNEL_OK)
+      << runnel_last_failure();
+  runnel_release(program);
+  both.back() ^= std::byte{1};
+  EXPECT_EQ(runnel_load_memory(both.data(), both.size(), settings.c_str(), &program), RUNNEL_INVALID_DATA);
+  EXPECT_THAT(runnel_last_failure(), HasSubstr("changed since it was signed"));
+}
+
 // Settings and graphs that are wrong give the sentences of graphs and of the program.
 TEST(Library, RefusesWithASentence) {
   runnel_program* program = nullptr;
@@ -335,6 +366,7 @@ TEST(Library, RefusesWithASentence) {
   EXPECT_THAT(refused("decision=wav"), HasSubstr("pushed"));
   EXPECT_THAT(refused("", "nowhere/model.rnl"), HasSubstr("nowhere/model.rnl"));
   EXPECT_THAT(refused("key_file=/nowhere"), HasSubstr("/nowhere"));
+  EXPECT_THAT(refused("trust=/nowhere"), HasSubstr("/nowhere"));
   // The program's sentence for the same mistake.
   const std::string threshold = refused("threshold=0.5 decision='ctc tokens=a'");
   EXPECT_THAT(threshold, HasSubstr("the model's decision has no node `detect`"));

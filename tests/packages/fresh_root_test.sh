@@ -45,6 +45,23 @@ if grep -rl --include='*.so*' --include=runnel libfftw3 "$work/contents/usr/lib"
   exit 1
 fi
 
+# What they are made of is in them, and where they were built is not.
+test -s "$work/contents/usr/share/doc/runnel/runnel.spdx.json"
+if grep -rlF -- "$source" "$work/contents" >"$work/paths"; then
+  echo "these files of the packages have the path of the build in them:" >&2
+  cat "$work/paths" >&2
+  exit 1
+fi
+
+# One time in all of a package: that of the last commit, not that of the build.
+for package in "$work"/packages/*.deb; do
+  times=$(dpkg-deb --fsys-tarfile "$package" | tar --utc --full-time -tvf - | awk '{ print $4, $5 }' | sort -u)
+  if [[ $(wc -l <<<"$times") -ne 1 ]]; then
+    echo "$package: files of different times: $times" >&2
+    exit 1
+  fi
+done
+
 # What the root is given to read: packages, projects, a recording and its decisions.
 given=$work/given
 mkdir -p "$given"

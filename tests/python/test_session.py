@@ -27,6 +27,19 @@ def test_a_wrong_name_gives_the_sentence_of_the_program():
         runnel.load("digits", pool_windows=3)
 
 
+def test_only_signed_models_are_taken_where_keys_are_trusted(tmp_path, digits, monkeypatch):
+    key = tmp_path / "maker.pub"
+    key.write_text("12" * 32 + "\n", encoding="ascii")
+    with pytest.raises(runnel.InvalidData, match="unsigned, expected a signature of the key maker"):
+        runnel.load(digits.path, trust=key)
+    monkeypatch.setenv("RUNNEL_TRUST", str(key))
+    with pytest.raises(runnel.InvalidData, match="unsigned"):
+        runnel.load(digits.path)
+    monkeypatch.setenv("RUNNEL_TRUST", str(tmp_path / "none.pub"))
+    with pytest.raises(runnel.NotFound, match="none.pub"):
+        runnel.load(digits.path)
+
+
 def test_models_have_names(digits):
     assert runnel.models()["digits"] == digits.path
 

@@ -1,9 +1,9 @@
 #include "services/fleet/graphs/graph_record.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
+#include "embed/partition/image_header.h"
 #include "services/fleet/entry.h"
 
 namespace runnel::fleet {
@@ -20,12 +20,18 @@ Result<std::string> text_in(const Json& object, const char* name) {
   return at->get<std::string>();
 }
 
+bool is_hexadecimal(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string text_of(const GraphRecord& record) {
   Json models = Json::array();
-  for (const GraphRecord::Blob& blob : record.models)
+  for (const GraphRecord::Blob& blob : record.models) {
     models.push_back({{"sha256", blob.sha256}, {"bytes", blob.bytes}});
+    if (!blob.signature.empty()) models.back()["signature"] = blob.signature;
+  }
   return Json({{"graph", digits_of(record.identity)},
                {"name", record.name},
                {"version", record.version},
@@ -53,16 +59,19 @@ Result<GraphRecord> read_graph_record(std::string_view text) {
     GraphRecord::Blob blob;
     if (!one.is_object()) return Status(Code::invalid_data, "models: expected objects");
     RUNNEL_ASSIGN(blob.sha256, text_in(one, "sha256"));
-    const bool digits_only = std::all_of(blob.sha256.begin(), blob.sha256.end(), [](char letter) {
-      return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f');
-    });
-    if (blob.sha256.size() != 64 || !digits_only)
+    if (blob.sha256.size() != 64 || !is_hexadecimal(blob.sha256))
       return Status(Code::invalid_data, "models: sha256: expected 64 hexadecimal digits");
     const auto bytes = one.find("bytes");
     if (bytes == one.end() || !bytes->is_number_unsigned() || bytes->get<std::uint64_t>() == 0 ||
         bytes->get<std::uint64_t>() > GraphRecord::kMostBytes)
       return Status(Code::invalid_data) << "models: bytes: expected 1 to " << GraphRecord::kMostBytes;
     blob.bytes = bytes->get<std::uint64_t>();
+    if (one.contains("signature")) {
+      RUNNEL_ASSIGN(blob.signature, text_in(one, "signature"));
+      if (blob.signature.size() != 2 * embed::kImageHeaderBytes || !is_hexadecimal(blob.signature))
+        return Status(Code::invalid_data)
+               << "models: signature: expected " << 2 * embed::kImageHeaderBytes << " hexadecimal digits";
+    }
     out.models.push_back(std::move(blob));
   }
   if (labels == json.end() || !labels->is_array() || labels->size() > 65536)

@@ -19,6 +19,8 @@ struct GraphRecord {
   struct Blob {
     std::string sha256;  // 64 hexadecimal digits
     std::uint64_t bytes = 0;
+    // Its signature as services/trust/signature_file.h has it, in hexadecimal digits; empty: it has none.
+    std::string signature = {};
 
     friend bool operator==(const Blob&, const Blob&) = default;
   };

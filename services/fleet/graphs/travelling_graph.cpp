@@ -1,15 +1,19 @@
 #include "services/fleet/graphs/travelling_graph.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include "base/crc32c.h"
 #include "base/host/small_file.h"
+#include "base/sha256.h"
 #include "base/version.h"
 #include "inference/host/engine.h"
 #include "inference/model/model.h"
 #include "pipeline/host/text.h"
 #include "services/fleet/serve_runner.h"
+#include "services/trust/signature_file.h"
 
 namespace runnel::fleet {
 namespace {
@@ -61,9 +65,31 @@ class TravelledRunner final : public Runner {
   std::unique_ptr<ServeRunner> inner_;  // uses the models
 };
 
+// The signature beside the file of a model in hexadecimal digits, if it is of these bytes: a model that was
+// imported, or decrypted, travels as other bytes than its file has. Who has signed is for the receiver to
+// judge.
+std::string signature_of(const std::string& name, std::span<const std::byte> model, const FindModel& find) {
+  const Result<std::string> file = find ? find(name) : Result<std::string>(name);
+  if (!file.ok()) return {};
+  const auto bytes = read_whole_file(trust::signature_place(*file), embed::kImageHeaderBytes);
+  if (!bytes.ok() || bytes->size() != embed::kImageHeaderBytes) return {};
+  const auto header = embed::read_image_header(std::span(*bytes).first<embed::kImageHeaderBytes>());
+  if (!header.ok() || header->digest != sha256(model)) return {};
+  return crypto::hex({reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size()});
+}
+
+std::vector<std::byte> bytes_of_digits(std::string_view digits) {
+  const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
+  std::vector<std::byte> out(digits.size() / 2);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<std::byte>(value(digits[2 * i]) * 16 + value(digits[2 * i + 1]));
+  return out;
+}
+
 }  // namespace
 
-Result<TravellingGraph> pack_graph(std::string_view around, ModelLoader& loader, std::string name) {
+Result<TravellingGraph> pack_graph(std::string_view around, ModelLoader& loader, std::string name,
+                                   const FindModel& find) {
   TravellingGraph out;
   RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph(around));
   pipeline::GraphText before;
@@ -92,8 +118,9 @@ Result<TravellingGraph> pack_graph(std::string_view around, ModelLoader& loader,
             parts != nullptr && parts->labels() != nullptr)
           for (const auto* const label : *parts->labels()) out.record.labels.push_back(label->str());
       }
+      out.record.models.push_back(
+          {sha256_of(bytes), bytes.size(), signature_of(parameter.value, bytes, find)});
       parameter.value = std::string(kPrefix) + std::to_string(out.models.size());
-      out.record.models.push_back({sha256_of(bytes), bytes.size()});
       out.models.emplace_back(bytes.begin(), bytes.end());
     }
     if (out.models.empty()) before.nodes.push_back(node);
@@ -105,11 +132,18 @@ Result<TravellingGraph> pack_graph(std::string_view around, ModelLoader& loader,
   return out;
 }
 
-MakeRunner runner_maker(const pipeline::GraphOptions& options, std::size_t most) {
-  return [options, most](
+MakeRunner runner_maker(const pipeline::GraphOptions& options, std::size_t most,
+                        std::shared_ptr<const trust::Trust> trust) {
+  return [options, most, trust = std::move(trust)](
              const GraphRecord& record,
              const std::vector<std::vector<std::byte>>& bytes) -> Result<std::unique_ptr<Runner>> {
     RUNNEL_ASSIGN(const pipeline::GraphText text, pipeline::parse_graph(record.around));
+    for (std::size_t i = 0; trust != nullptr && i < bytes.size(); ++i) {
+      // Its name in the record is whatever the sender chose.
+      const auto found = trust->check(bytes[i], bytes_of_digits(record.models[i].signature), {});
+      if (!found.ok())
+        return found.status().at(record.name + ": " + std::string(kPrefix) + std::to_string(i));
+    }
     auto models = std::make_unique<GivenModels>();
     for (const std::vector<std::byte>& one : bytes) RUNNEL_TRY(models->add(one));
     pipeline::GraphOptions own = options;

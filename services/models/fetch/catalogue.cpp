@@ -119,6 +119,9 @@ Result<CatalogueFile> read_file(const Json& json, const std::string& place) {
   members.text("sha256", file.sha256);
   if (const auto bytes = members.number("bytes", std::int64_t{1} << 40))
     file.bytes = static_cast<std::uint64_t>(*bytes);
+  members.text("signature", file.signature);
+  if (!file.signature.empty() && file_name_of(file.signature).empty())
+    members.fail("signature: expected an address that ends in a file's name");
   if (file_name_of(file.address).empty()) members.fail("address: expected one that ends in a file's name");
   if (!is_sha256(file.sha256)) members.fail("sha256: expected 64 hexadecimal digits");
   RUNNEL_TRY(members.end());
@@ -131,6 +134,8 @@ Result<CatalogueEntry> read_entry(const Json& json, const std::string& place) {
   members.text("name", entry.name);
   members.text("about", entry.card.about);
   members.text("licence", entry.card.licence);
+  members.text("key", entry.key);
+  if (!entry.key.empty() && !is_sha256(entry.key)) members.fail("key: expected 64 hexadecimal digits");
   if (!is_name(entry.name)) members.fail("name: expected letters, digits, '-', '_' and '.'");
   if (const Json* files = members.find("files"); files != nullptr && files->is_array()) {
     for (std::size_t i = 0; i < files->size(); ++i) {
@@ -138,6 +143,10 @@ Result<CatalogueEntry> read_entry(const Json& json, const std::string& place) {
       entry.files.push_back(std::move(file));
     }
   }
+  const bool all_signed =
+      std::ranges::none_of(entry.files, [](const CatalogueFile& file) { return file.signature.empty(); });
+  if (!entry.key.empty() && !all_signed)
+    members.fail("files: expected the signature of each, because the model has a key");
   if (entry.files.empty()) members.fail("files: expected at least one");
   if (const Json* recipe = members.find("import"); recipe != nullptr)
     RUNNEL_TRY(read_recipe(*recipe, place + ": import", entry.recipe));

@@ -17,6 +17,8 @@ struct CatalogueFile {
   std::string address;
   std::string sha256;       // 64 hexadecimal digits
   std::uint64_t bytes = 0;  // size
+  std::string signature =
+      {};  // address of its signature (services/trust/signature_file.h); empty: it has none
 };
 
 // How a model file becomes a .rnl file; what is not given is as the file says.
@@ -30,6 +32,7 @@ struct ImportRecipe {
 struct CatalogueEntry {
   std::string name;
   ModelCard card;
+  std::string key;                   // who has signed its files: 64 hexadecimal digits; empty: nobody
   std::vector<CatalogueFile> files;  // the first is imported, the others lie beside it
   ImportRecipe recipe;
 };

@@ -16,6 +16,8 @@
 #include "services/calibrate/model_front_end.h"
 #include "services/models/fetch/download.h"
 #include "services/sandbox/sandbox.h"
+#include "services/trust/signature_file.h"
+#include "services/trust/trust.h"
 
 namespace runnel::models {
 namespace {
@@ -57,6 +59,35 @@ Status fetch_file(const GetRequest& request, const CatalogueFile& from, const fs
   notes.push_back(from.address + ": not verified, its checksum is not known" +
                   (found.ok() ? "; the SHA-256 is " + *found : ""));
   return {};
+}
+
+// The signature of a file that was fetched, and whether it is of the key of the catalogue and of one that is
+// trusted here.
+Status check_signature(const GetRequest& request, const CatalogueFile& from, const fs::path& file) {
+  std::string address = from.signature;
+  if (address.empty() && request.verify && from.address.find_first_of("?#") == std::string::npos)
+    address = from.address + ".sig";
+  if (address.empty() && !request.verify && request.entry.key.empty()) return {};
+  // One of an earlier call is of another file, or of another catalogue.
+  const std::string beside = trust::signature_place(file).string();
+  std::error_code ignored;
+  for (const std::string& old : {beside, beside + ".part"}) fs::remove(old, ignored);
+  if (!address.empty()) {
+    Download what;
+    what.address = address;
+    what.file = beside;
+    what.most_bytes = embed::kImageHeaderBytes;
+    what.stop = request.stop;
+    // Without one the file is unsigned, which is said below.
+    if (const Status got = download(what); !got.ok() && got.code() != Code::not_found) return got;
+  }
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(file));
+  if (!request.entry.key.empty()) {
+    RUNNEL_ASSIGN(trust::TrustedKeys keys,
+                  trust::parse_key_list("[key.catalogue]\npublic = \"" + request.entry.key + "\"\n"));
+    RUNNEL_TRY(trust::Trust(std::move(keys)).check_file(file, bytes).status());
+  }
+  return request.verify ? request.verify(file, bytes) : Status();
 }
 
 Result<std::vector<std::byte>> imported(const CatalogueEntry& entry, const fs::path& file,
@@ -167,6 +198,21 @@ Result<std::vector<std::byte>> made_apart(const GetRequest& request, const fs::p
   return model_of(answer, notes);
 }
 
+// The signature of a .rnl file goes with it. What was made of another file here is signed by nobody.
+Status keep_signature(const fs::path& fetched, const fs::path& file, std::vector<std::string>& notes) {
+  const fs::path from = trust::signature_place(fetched), to = trust::signature_place(file);
+  std::error_code error;
+  fs::remove(to, error);
+  if (!fs::exists(from, error)) return {};
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(fetched));
+  if (compiler::is_model_file(bytes)) {
+    RUNNEL_ASSIGN(const std::vector<std::byte> signature, read_whole_file(from, embed::kImageHeaderBytes));
+    return write_file(to, signature);
+  }
+  notes.push_back(file.string() + ": made here of a signed file; `runnel sign` signs it with a key of yours");
+  return {};
+}
+
 }  // namespace
 
 Result<CatalogueEntry> entry_for_address(std::string_view address, std::string_view name) {
@@ -179,7 +225,7 @@ Result<CatalogueEntry> entry_for_address(std::string_view address, std::string_v
   if (file_name_of("https://host/" + entry.name) != entry.name)
     return Status(Code::invalid_argument)
            << "the name '" << entry.name << "', expected letters, digits, '-', '_' and '.'";
-  entry.files.push_back({std::string(address), {}, 0});
+  entry.files.push_back({std::string(address), {}, 0, {}});
   entry.card.source = address;
   return entry;
 }
@@ -213,18 +259,20 @@ Result<GotModel> get_model(const GetRequest& request) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const fs::path into = place / file_name_of(files[i].address);
     RUNNEL_TRY(fetch_file(request, files[i], into, got.notes));
+    RUNNEL_TRY(check_signature(request, files[i], into));
     if (entry.files.size() == 1 && i == 0 && into.extension() == ".json") {
       RUNNEL_ASSIGN(std::string model, model_of_manifest(into.string(), files[0].address));
-      files.push_back({std::move(model), {}, 0});
+      files.push_back({std::move(model), {}, 0, {}});
     }
   }
   stage("importing and checking " + entry.name);
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes,
-                made_apart(request, place / file_name_of(files[0].address), got.notes));
+  const fs::path first = place / file_name_of(files[0].address);
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, made_apart(request, first, got.notes));
   fs::create_directories(folder, error);
   if (error) return Status(Code::io_error) << folder.string() << ": " << error.message();
   RUNNEL_TRY(write_card((folder / "card.json").string(), entry.card));
   RUNNEL_TRY(write_file(file, bytes));
+  RUNNEL_TRY(keep_signature(first, file, got.notes));
   fs::remove_all(place, error);
   stage({});
   return got;

@@ -217,6 +217,9 @@ TEST_F(BuildSystems, RefuseWhatTheyCannotBe) {
   compiler::EmbeddedProgram program;
   program.name = "a";
   program.npu = "ethos-u55-128";
+  EXPECT_TRUE(has(std::string(files_for(BuildSystem::zephyr, program, {}).status().text()),
+                  "--build-system zephyr: expected --runnel FOLDER with the source tree"));
+  program.runnel_folder = "/nowhere";
   EXPECT_TRUE(has(std::string(files_for(BuildSystem::mbed, program, {}).status().text()),
                   "--build-system mbed: parts of the model run on ethos-u55-128"));
   EXPECT_TRUE(has(std::string(files_for(BuildSystem::wasm, program, {}).status().text()),

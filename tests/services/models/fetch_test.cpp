@@ -5,11 +5,15 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <span>
 #include <sstream>
 
 #include "services/models/fetch/download.h"
 #include "services/models/fetch/get.h"
 #include "services/sandbox/sandbox.h"
+#include "services/trust/signature_file.h"
+#include "services/trust/trust.h"
 #include "tests/services/models/file_server.h"
 #include "tests/support/data.h"
 
@@ -209,6 +213,53 @@ TEST_F(Fetch, AModelIsFetchedImportedCheckedAndKept) {
   EXPECT_EQ(server.requests(), requests);
 }
 
+// Entries with a key, and callers with keys of their own.
+TEST_F(Fetch, SignedFilesAreTakenOnlyFromTheirMaker) {
+  if (!crypto::can_sign()) GTEST_SKIP() << "SKIPPED: this build has no libsodium";
+  FileServer server;
+  const std::string content = text_of(fs::path(RUNNEL_SOURCE_FOLDER) / "models/digits/digits_c_s8.espdl");
+  const crypto::SigningKey maker = *crypto::SigningKey::make(), stranger = *crypto::SigningKey::make();
+  const auto signature = [&](const crypto::SigningKey& key, const std::string& of) {
+    const auto made = trust::sign_content(std::as_bytes(std::span(of)), "digits_c_s8", 1, key);
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    return std::string(reinterpret_cast<const char*>(made->data()), made->size());
+  };
+  server.give("/digits_c_s8.espdl", content);
+  server.give("/by_maker", signature(maker, content));
+  server.give("/by_stranger", signature(stranger, content));
+  server.give("/of_another", signature(maker, content + "x"));
+  GetRequest request;
+  request.folder = folder_.path() / "models";
+  request.entry.name = "other";
+  request.entry.key = crypto::hex(*crypto::public_key(maker));
+  const auto got = [&](const std::string& signed_by) {
+    request.entry.files = {{server.address() + "/digits_c_s8.espdl", sha256_of(content), content.size(),
+                            server.address() + signed_by}};
+    const auto answer = get_model(request);
+    EXPECT_EQ(answer.ok(), fs::exists(request.folder / "other" / "other.rnl"));
+    return answer.ok() ? std::string() : std::string(answer.status().text());
+  };
+  EXPECT_THAT(got("/by_stranger"), HasSubstr("by another key, expected the key catalogue ("));
+  EXPECT_THAT(got("/of_another"), HasSubstr("changed since it was signed"));
+  EXPECT_THAT(got("/missing"), HasSubstr("unsigned, expected a signature of the key catalogue ("));
+  EXPECT_EQ(got("/by_maker"), "");
+  // Keys of the caller are asked as well, and for addresses outside of the catalogue.
+  fs::remove_all(request.folder);
+  auto keys =
+      trust::parse_key_list("[key.mine]\npublic = \"" + crypto::hex(*crypto::public_key(stranger)) + "\"\n");
+  ASSERT_TRUE(keys.ok()) << keys.status().text();
+  request.verify = trust::verifier(std::make_shared<trust::Trust>(*std::move(keys)));
+  EXPECT_THAT(got("/by_maker"), HasSubstr("expected the key mine ("));
+  const auto entry = entry_for_address(server.address() + "/digits_c_s8.espdl", "other");
+  ASSERT_TRUE(entry.ok()) << entry.status().text();
+  request.entry = *entry;
+  fs::remove_all(request.folder);
+  EXPECT_THAT(std::string(get_model(request).status().text()), HasSubstr("unsigned"));
+  server.give("/digits_c_s8.espdl.sig", signature(stranger, content));
+  const auto taken = get_model(request);
+  EXPECT_TRUE(taken.ok()) << taken.status().text();
+}
+
 TEST_F(Fetch, WhatCannotBeImportedLeavesTheOldModel) {
   FileServer server;
   server.give("/bad.onnx", "no model at all");
@@ -294,6 +345,10 @@ TEST(Catalogue, WhatIsWrongIsNamedWithItsPlace) {
             "model 0: import: step: expected an integer from 0 to 16777216");
   EXPECT_EQ(refusal("[{\"name\":\"a\"," + files + "},{\"name\":\"a\"," + files + "}]"),
             "model 1: the name a is there twice");
+  EXPECT_EQ(refusal("[{\"name\":\"a\",\"key\":\"00\"," + files + "}]"),
+            "model 0: key: expected 64 hexadecimal digits");
+  EXPECT_EQ(refusal("[{\"name\":\"a\",\"key\":\"" + sum + "\"," + files + "}]"),
+            "model 0: files: expected the signature of each, because the model has a key");
 }
 
 TEST(Catalogue, AWrongNameIsAnsweredWithTheNearest) {
