@@ -19,9 +19,7 @@ struct CheckCall {
 // The result: whether it passed, and the JSON.
 Result<std::vector<std::byte>> check_contained(const CheckCall& call, const compiler::LoadOptions& load) {
   RUNNEL_ASSIGN(const auto owned, load_noted(call.request.model, load));
-  // What the graph of its front end names is verified, too.
-  RUNNEL_ASSIGN(const compiler::LoadOptions named, named_models(call.flags.trust));
-  compiler::FileLoader loader(call.containment.sandbox ? load : named);
+  compiler::FileLoader loader(load);
   RUNNEL_ASSIGN(const describe::CheckOutcome outcome,
                 describe::check_model(owned, call.request, graph_options(loader), say));
   const std::span<const std::byte> json = std::as_bytes(std::span(outcome.json));

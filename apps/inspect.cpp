@@ -366,10 +366,10 @@ Status inspect_image(const InspectCall& call, std::span<const std::byte> bytes) 
   return {};
 }
 
-Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& load) {
+// `keys`: null, or those that are trusted.
+Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& load, const trust::Trust* keys) {
   if (call.flags.member.empty()) {
     RUNNEL_ASSIGN(const std::vector<std::byte> bytes, compiler::read_model_file(call.what));
-    RUNNEL_ASSIGN(const std::shared_ptr<const trust::Trust> keys, trusted(call.flags.trust));
     const bool image = embedding::is_image(bytes);
     if (keys != nullptr) {
       const auto found = image ? keys->check_image(bytes, call.what) : keys->check_file(call.what, bytes);
@@ -385,9 +385,11 @@ Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& l
 
 Status inspect_file(const InspectCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(call.flags));
+  // Here: their files cannot be opened in the sandbox.
+  RUNNEL_ASSIGN(const std::shared_ptr<const trust::Trust> keys, trusted(call.flags.trust));
   return contained(call.containment, {.model = call.what, .opened = {}, .doing = "inspecting"}, load,
-                   [&call](const compiler::LoadOptions& inside) -> Result<std::vector<std::byte>> {
-                     RUNNEL_TRY(inspect_contained(call, inside));
+                   [&](const compiler::LoadOptions& inside) -> Result<std::vector<std::byte>> {
+                     RUNNEL_TRY(inspect_contained(call, inside, keys.get()));
                      return std::vector<std::byte>();
                    })
       .status();
