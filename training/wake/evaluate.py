@@ -283,7 +283,7 @@ def show(results):
     for name, rows in sorted(by_voice.items()):
         print(f'| {name} | {len(rows)} | {cell(with_interval(rows))} |')
     print('\n| without the phrase | hours | ' + ' | '.join(f'false alarms, {k} | an hour' for k in kinds) + ' |\n|---|---|' + '---|---|' * len(kinds))
-    for kind in ('recorded', 'noise', 'synthetic'):
+    for kind in [k for k in ('recorded', 'noise', 'synthetic') if results['int8'][k]]:
         rows = dict(results['int8'][kind])
         for name in [*rows, f'all {"recorded speech" if kind == "recorded" else kind if kind == "noise" else "synthetic speech"}']:
             line, hours = [], 0

@@ -43,14 +43,14 @@ def scaled(settings, speech, passes, streams_of_a_pass, steps, engines=None):
 def sized(model, size):
     """The settings of a size: full as in the configuration, fast, tiny."""
     if size == 'fast':
-        scaled(model.settings, 0.4, 1, 2400, 1200)
+        scaled(model.settings, 0.4, 1, 2500, 1000)
     elif size == 'tiny':
         scaled(model.settings, 0.06, 1, 240, 150, ('espeak',))
         model.settings['training'] |= {'batch': 32, 'average': 0.98}
         model.settings['quantize'] |= {'clips': 8, 'methods': 'equalize,round,bias,sums'}
         model.settings['speech'] = {}
         model.settings['test'] = {}
-        model.settings['noise'] = False
+        model.settings |= {'noise': False, 'of_test': 0.25}
     return model
 
 

@@ -32,6 +32,33 @@ class Product(nn.Module):
         return (self.weight[:, :, 0] @ x.reshape(x.shape[0], -1) + self.bias[:, None]).view(-1, *x.shape[1:])
 
 
+class Taps(torch.autograd.Function):
+    """A causal depthwise convolution without bias as sums of shifted products; its gradient is written out, because that of slices fills whole tensors
+    with zeros for each tap."""
+
+    @staticmethod
+    def forward(context, x, weight, dilation):
+        kernel, count = weight.shape[1], x.shape[2]
+        past = F.pad(x, ((kernel - 1) * dilation, 0))
+        context.save_for_backward(past, weight)
+        context.dilation = dilation
+        y = past[:, :, :count] * weight[:, 0, None, None]
+        for j in range(1, kernel):
+            y.addcmul_(past[:, :, j * dilation:j * dilation + count], weight[:, j, None, None])
+        return y
+
+    @staticmethod
+    def backward(context, g):
+        (past, weight), d = context.saved_tensors, context.dilation
+        kernel, count = weight.shape[1], g.shape[2]
+        wide, of_weight, product = torch.zeros_like(past), torch.empty_like(weight), torch.empty_like(g)
+        for j in range(kernel):
+            wide[:, :, j * d:j * d + count].addcmul_(g, weight[:, j, None, None])
+            torch.mul(past[:, :, j * d:j * d + count], g, out=product)
+            of_weight[:, j] = product.flatten(1).sum(1)
+        return wide[:, :, (kernel - 1) * d:], of_weight, None
+
+
 class Depthwise(nn.Module):
     """A causal convolution of each channel with itself. weight: [channels, kernel]."""
 
@@ -42,12 +69,7 @@ class Depthwise(nn.Module):
         self.dilation = dilation
 
     def forward(self, x):
-        kernel, d, count = self.weight.shape[1], self.dilation, x.shape[2]
-        past = F.pad(x, ((kernel - 1) * d, 0))
-        y = self.bias[:, None, None].expand_as(x)
-        for j, w in enumerate(self.weight.t()):
-            y = torch.addcmul(y, past[:, :, j * d:j * d + count], w[:, None, None])
-        return y
+        return Taps.apply(x, self.weight, self.dilation) + self.bias[:, None, None]
 
 
 class Block(nn.Module):

@@ -26,7 +26,7 @@ from phrases import Phrase
 CHUNK = 200
 PHRASE, NEAR, OTHER, WORD, SPEECH = 'phrase', 'near', 'other', 'word', 'speech'
 ENGINES = {'espeak': 'espeak-ng', 'flite': 'flite', 'festival': 'text2wave', 'pico': 'pico2wave', 'rhvoice': 'RHVoice-test'}
-OF_VALIDATION, OF_TEST = 0.15, 80  # of the counts of training; and phrases of each voice of the test, 2 for each of espeak's
+OF_VALIDATION, OF_TEST = 0.15, 60  # of the counts of training; and phrases of each voice of the test, 2 for each of espeak's
 
 
 @dataclass
@@ -76,7 +76,7 @@ def kept(path, make):
 def jobs(model, part, random):
     """(voice, kind, text) of all that synthesizers say for a part."""
     phrase, out = model.phrase, []
-    for engine, counts in sorted(model.settings['spoken'].items()):
+    for engine, counts in model.settings['spoken'].items():
         if not shutil.which(ENGINES[engine]):
             missing(engine, ENGINES[engine])
             continue
@@ -91,7 +91,7 @@ def jobs(model, part, random):
         for kind in (PHRASE, NEAR, OTHER):
             count = round(counts[kind] * share)
             if part == 'test':
-                count = {PHRASE: 1, NEAR: 1, OTHER: 0.5}[kind] * (OF_TEST * len(mine) if engine != 'espeak' else 2 * len(mine))
+                count = {PHRASE: 1, NEAR: 0.5, OTHER: 0.4}[kind] * (OF_TEST if engine != 'espeak' else 2) * len(mine) * model.settings.get('of_test', 1.0)
             for _ in range(int(count)):
                 some = mine if kind == PHRASE else plain  # the British voices know the words of the lexicon alone
                 text = phrase.text if kind == PHRASE else phrase.near(random) if kind == NEAR else phrase.sentence(random)
@@ -117,7 +117,12 @@ def synthetic(model, part, work):
         def speak(first=first):
             with ThreadPoolExecutor(2) as pool:
                 return list(pool.map(one, enumerate(all_jobs[first:first + CHUNK], first)))
-        out += kept(work / 'synthetic' / f'{part}_{first:05}.pickle', speak)
+        path = work / 'synthetic' / f'{part}_{first:05}.pickle'
+        done = kept(path, speak)
+        if [(f'{u.source}/{u.speaker}', u.kind, u.text) for u in done] != all_jobs[first:first + CHUNK]:  # of another configuration
+            path.unlink()
+            done = kept(path, speak)
+        out += done
     return out
 
 
