@@ -101,15 +101,16 @@ class Phrase:
         return self.without(words, random)
 
     def without(self, words, random):
-        """`words` as text; where the phrase is in them, by letters or by sound, its last word is replaced."""
+        """`words` as text; where the phrase is in them, by letters or by sound, what sounds like its last word is replaced."""
         while self.within(' '.join(words)):
-            words = [self.other(random) if w == self.words[-1] or self.sound(w) == self.sound(self.words[-1]) else w for w in words]
+            words = [self.other(random) if self.same(w, self.words[-1]) else w for w in words]
         return ' '.join(words)
 
-    def sound(self, word):
-        return tuple(self.book.words[word][0]) if word in self.book else word
+    def same(self, a, b):
+        """Whether two words are one, or may be spoken alike."""
+        return a == b or any(said in self.book.words.get(b, []) for said in self.book.words.get(a, []))
 
     def within(self, text):
         """Whether `text` has the phrase, as it is written or as it sounds."""
-        mine, theirs = [self.sound(w) for w in self.words], [self.sound(w) for w in text.split()]
-        return any(theirs[i:i + len(mine)] == mine for i in range(len(theirs) - len(mine) + 1))
+        theirs, count = text.split(), len(self.words)
+        return any(all(self.same(a, b) for a, b in zip(theirs[i:i + count], self.words)) for i in range(len(theirs) - count + 1))

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -49,8 +50,11 @@ class Model:
             if line.strip() and not line.startswith('#'):
                 source, speaker, use = line.split()
                 self.held_out[source, speaker] = use
-        self.phrase = Phrase(phrase or self.settings['phrase'], Lexicon(self.settings['dictionary']))
-        self.name = self.phrase.text.replace(' ', '_').replace("'", '')
+        self.text = phrase or self.settings['phrase']
+
+    @cached_property
+    def phrase(self):
+        return Phrase(self.text, Lexicon(self.settings['dictionary']))
 
     def use(self, source, speaker):
         if source == 'espeak':
