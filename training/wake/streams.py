@@ -110,15 +110,14 @@ class Material:
 
     def else_(self, most):
         """Anything but the phrase, of at most so many samples."""
-        random, kind = self.random, self.random.random()
-        if kind < 0.40:
-            x = self.dressed(self.draw(NEAR))
-        elif kind < 0.50:
+        random, share = self.random, self.model.settings['else']
+        kind = list(share)[int(random.choice(len(share), p=np.array(list(share.values())) / sum(share.values())))]
+        if kind == 'cut':
             x = self.cut()
-        elif kind < 0.60:
-            x = self.dressed(self.draw(WORD))
+        elif kind in (NEAR, WORD):
+            x = self.dressed(self.draw(kind))
         else:
-            u = self.draw(SPEECH if kind < 0.84 else OTHER)
+            u = self.draw(kind)
             x = u.samples
             n = int(random.uniform(0.8, 3.2) * audio.RATE)
             if len(x) > n:
@@ -127,7 +126,7 @@ class Material:
             x = self.dressed(u, x)
         return x[:most]
 
-    def stream(self, seconds, with_phrase):
+    def stream(self, seconds, with_phrase, silent=0.0):
         """(samples, phrases' first and last samples)."""
         random, n = self.random, int(seconds * audio.RATE)
         y, on, phrases = np.zeros(n, np.float32), np.zeros(n, bool), []
@@ -148,7 +147,7 @@ class Material:
             if room >= 0:
                 phrases.append((at, at + len(x)))
                 put(x)
-        elif kind > 0.94:
+        elif kind > 1 - silent:  # noise alone
             at = n
         while at < n - 4000 and not (phrases and random.random() < 0.5):
             put(self.else_(n - at))
@@ -188,7 +187,7 @@ def render(model, work, number):
     found = Material(model, work, random)
     values, labels, waiting = [], [], []
     for i in range(settings['streams']):
-        x, phrases = found.stream(settings['seconds'], settings['with_phrase'])
+        x, phrases = found.stream(settings['seconds'], settings['with_phrase'], settings['silent'])
         waiting.append(x)
         labels.append(targets(frames_of(len(x)), phrases))
         if len(waiting) == 250 or i + 1 == settings['streams']:
