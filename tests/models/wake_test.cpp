@@ -1,6 +1,6 @@
-// The bundled wake word by its name: it streams exactly, hears the phrase of voices that its training never heard
-// and nothing else, clean and in noise, and compiles for the Ethos-U (figures: docs/accuracy.md). wake.wav was
-// made by espeak-ng and SVOX Pico (tests/models/wake.txt says what is said in it, and when).
+// The bundled wake word by its name: it streams exactly, hears the phrase of voices that its training never
+// heard and nothing else, clean and in noise, and compiles for the Ethos-U (figures: docs/accuracy.md).
+// wake.wav was made by espeak-ng and SVOX Pico (tests/models/wake.txt says what is said in it, and when).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,7 +122,8 @@ TEST_F(WakeModel, HearsThePhraseInNoiseAndAtOtherLevels) {
       std::vector<double> hiss(clean.size());
       double sum = 0;
       for (double& n : hiss) n = low ? noise.low() : noise.white(), sum += n * n;
-      const double gain = std::sqrt(power / loud / (sum / static_cast<double>(hiss.size())) * std::pow(10, -decibels / 10));
+      const double gain =
+          std::sqrt(power / loud / (sum / static_cast<double>(hiss.size())) * std::pow(10, -decibels / 10));
       std::vector<std::int16_t> mixed;
       for (std::size_t i = 0; i < clean.size(); ++i)
         mixed.push_back(static_cast<std::int16_t>(
