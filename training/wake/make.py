@@ -45,8 +45,9 @@ def sized(model, size):
     if size == 'fast':
         scaled(model.settings, 0.4, 1, 2500, 1000)
     elif size == 'tiny':
-        scaled(model.settings, 0.06, 1, 240, 150, ('espeak',))
+        scaled(model.settings, 0.08, 1, 400, 300, ('espeak',))
         model.settings['training'] |= {'batch': 32, 'average': 0.98}
+        model.settings['decision'] |= {'per_hour': 60}
         model.settings['quantize'] |= {'clips': 8, 'methods': 'equalize,round,bias,sums'}
         model.settings['speech'] = {}
         model.settings['test'] = {}
