@@ -205,13 +205,13 @@ class Recipe(unittest.TestCase):
             self.assertIn('espeak-ng', (out / 'README.md').read_text())
             checked = subprocess.run([os.environ['RUNNEL_PROGRAM'], 'check', out / 'wake.rnl'], check=True, capture_output=True, text=True)
             self.assertTrue(json.loads(checked.stdout.splitlines()[-1])['exact'])
-            # A minute of training knows little; it must know the phrase from other words, with voices that it never heard.
+            # So little training knows little; it must know the phrase from other words, with voices that it never heard.
             results = json.loads((out / 'results.json').read_text())
             heard = np.mean([yes for _, yes in results['int8']['phrases']['clean']])
-            false, seconds = np.sum(list(results['int8']['synthetic'].values()), 0)
-            print(f'tiny: {100 * heard:.0f} % heard, {false:.0f} false in {seconds:.0f} s of speech', file=sys.stderr)
-            self.assertGreater(heard, 0.25)
-            self.assertLess(false / seconds, 0.5 * heard / 4)
+            near, seconds = np.sum(list(results['int8']['near'].values()), 0)
+            print(f'tiny: {100 * heard:.0f} % heard, {near:.0f} false in {seconds:.0f} s of near phrases', file=sys.stderr)
+            self.assertGreater(heard, 0.15)
+            self.assertLess(near / seconds, heard / 4)  # an event for each phrase of about two seconds would be twice that for each phrase heard
             with contextlib.redirect_stdout(io.StringIO()) as shown:
                 evaluate.show(results)
             self.assertIn('| clean |', shown.getvalue())

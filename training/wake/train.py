@@ -2,8 +2,8 @@
 
 usage: train.py WORK_FOLDER [SECONDS]
 
-SECONDS of processor time at most; without it the steps of the configuration. The rate rises for a twentieth of the first part of the training and falls
-to zero by a cosine; in the second part, in which streams are drawn the more often the more wrong the network is about them, it falls once more. Writes WORK_FOLDER/wake.pt, the averaged weights, and from time to time WORK_FOLDER/part.pt, from which a training that was cut off goes on."""
+SECONDS of processor time at most; without it the steps of the configuration. The rate rises for a twentieth of the training and falls to zero by a
+cosine. Writes WORK_FOLDER/wake.pt, the averaged weights, and from time to time WORK_FOLDER/part.pt, from which a training that was cut off goes on."""
 import sys
 import time
 from pathlib import Path
@@ -47,11 +47,6 @@ def loss_of(z, labels, smoothing):
     return frames + 0.5 * missed + false, best.detach(), worst.detach()
 
 
-SECOND = 0.35  # the highest rate of the second part, of the first part's
-EASY = 0.06    # how often a stream is drawn about which the network is right, if one about which it is wrong is drawn 1.06 times
-AGAIN = 250    # steps after which this is found out anew
-
-
 class Rows:
     """Draws rows without putting them back until all are drawn."""
 
@@ -63,33 +58,6 @@ class Rows:
             self.left = np.concatenate([self.left, self.random.permutation(self.count)])
         out, self.left = self.left[:n], self.left[n:]
         return out
-
-
-def rate_of(part, first):
-    """The rate as a share of its peak, after a part of the training whose first part ends at `first`."""
-    if part >= first:
-        return SECOND * 0.5 * (1 + np.cos(np.pi * (part - first) / (1 - first)))
-    part /= first
-    return part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))
-
-
-def judged(weights, settings, bins):
-    judge = Wake(bins, **settings)
-    judge.load_state_dict(weights)
-    return judge.eval()
-
-
-def harder(judge, values, labels, smoothing):
-    """How often each stream is drawn: by how near it is to a false alarm, or its phrase to being missed."""
-    out = []
-    with torch.no_grad():
-        for first in range(0, len(values), 256):
-            some = torch.from_numpy(labels[first:first + 256]).long()
-            p = F.softmax(judge(torch.from_numpy(values[first:first + 256].astype(np.float32))), 0)[1]
-            seen = F.avg_pool1d(F.pad(p, (smoothing - 1, 0))[:, None], smoothing, 1)[:, 0]
-            missed = (1 - (seen * (some == 1)).amax(1)) * (some == 1).any(1)
-            out.append((EASY + torch.maximum((seen * (some == 0)).amax(1), missed)).numpy())
-    return np.concatenate(out) / np.concatenate(out).sum()
 
 
 def train(model, work, seconds=None):
@@ -107,7 +75,7 @@ def train(model, work, seconds=None):
     net.deviation.copy_(torch.from_numpy(sample.std(0)))
     optimizer = torch.optim.AdamW(net.parameters(), lr=settings['peak_rate'], weight_decay=settings['weight_decay'])
     average = {k: v.clone() for k, v in net.state_dict().items()}
-    step, spent, before, shares = 0, 0.0, 0.0, None
+    step, spent, before = 0, 0.0, 0.0
     if (work / 'part.pt').exists():
         part = torch.load(work / 'part.pt')
         net.load_state_dict(part['net'])
@@ -123,14 +91,9 @@ def train(model, work, seconds=None):
         if part >= 1:
             break
         for group in optimizer.param_groups:
-            group['lr'] = settings['peak_rate'] * rate_of(part, settings['first']) + 1e-6
+            group['lr'] = settings['peak_rate'] * (part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))) + 1e-6
         net.train()
-        if part < settings['first']:
-            chosen = rows.take(settings['batch'])
-        else:
-            if shares is None or step % AGAIN == 0:
-                shares = harder(judged(average, model.settings['model'], bins), values, labels, smoothing)
-            chosen = random.choice(len(values), settings['batch'], p=shares)
+        chosen = rows.take(settings['batch'])
         x = torch.from_numpy(values[chosen].astype(np.float32) + random.uniform(-2, 2, (len(chosen), 1, 1)).astype(np.float32))  # another level
         z = net(x, masks(len(chosen), x.shape[1], bins, random))
         loss, _, _ = loss_of(z, torch.from_numpy(labels[chosen]), smoothing)
@@ -146,8 +109,11 @@ def train(model, work, seconds=None):
                 if value.dtype.is_floating_point:
                     average[name].mul_(keep).add_(value, alpha=1 - keep)
         if step % 250 == 0:
+            judge = Wake(bins, **model.settings['model'])
+            judge.load_state_dict(average)
+            judge.eval()
             with torch.no_grad():
-                _, best, worst = loss_of(judged(average, model.settings['model'], bins)(held), held_labels, smoothing)
+                _, best, worst = loss_of(judge(held), held_labels, smoothing)
             print(f'step {step} loss {total / 250:.3f}; kept out: hits {100 * (best > 0.5).float().mean():.1f} % {100 * (best > 0.9).float().mean():.1f} %, '
                   f'false {100 * (worst > 0.5).float().mean():.2f} % {100 * (worst > 0.9).float().mean():.2f} % at 0.5 and 0.9; processor {spent:.0f} s', flush=True)
             total = 0.0
