@@ -52,6 +52,18 @@ vad() {
   "$python" "$training/vad/evaluate.py" "$work/vad" "$models/vad/vad.rnl" "$work/vad.json" --float "$root/models/vad/vad.onnx"
 }
 
+# The float form is imported with the same front end, labels and decision.
+wake() {
+  [[ -d ${RUNNEL_SPEECH:-} ]] || { skipped wake "RUNNEL_SPEECH is no folder (training/SOURCES.md)"; return; }
+  mkdir -p "$work/wake"
+  local front_end decision
+  front_end=$("$RUNNEL_PROGRAM" inspect "$models/wake/wake.rnl" 2>/dev/null | sed -n 's/^  front end  *//p') &&
+    decision=$("$RUNNEL_PROGRAM" inspect "$models/wake/wake.rnl" 2>/dev/null | sed -n 's/^  decision  *//p') &&
+    "$RUNNEL_PROGRAM" import "$root/models/wake/wake.onnx" --front-end "$front_end" --labels "$root/models/wake/labels.txt" --decision "$decision" \
+      -o "$work/wake/float.rnl" >/dev/null &&
+    "$python" "$training/wake/evaluate.py" test "$work/wake" "$models/wake/wake.rnl" "$work/wake.json" --float "$work/wake/float.rnl"
+}
+
 # Machines are made from seeds: no recordings are needed.
 machine() { "$python" "$training/machines/evaluate.py" "$training/machines/machine.toml" "$models/machine/machine.rnl" --float "$root/models/machine/machine.onnx"; }
 anomaly() { "$python" "$training/machines/evaluate.py" "$training/machines/anomaly.toml" "$models/anomaly/anomaly.rnl" --float "$root/models/anomaly/anomaly.onnx"; }
@@ -60,5 +72,5 @@ rig() {
   "$python" "$training/machines/rig.py" "$RUNNEL_RIG" "$models"
 }
 
-for model in digits commands vad machine anomaly rig; do measured "$model" "$model"; done
+for model in digits commands vad wake machine anomaly rig; do measured "$model" "$model"; done
 ((failures == 0)) || { echo "accuracy.sh: $failures of the models could not be measured" >&2; exit 1; }

@@ -80,6 +80,14 @@ if [[ -f $voice ]]; then
   only_on[voice]="mps2-an386 mps2-an500 mps3-an547"
 fi
 
+# Phrase: the bundled wake word, on what its test has: the phrase among others.
+phrase=$build/models/wake/wake.rnl
+if [[ -f $phrase ]]; then
+  said=$root/tests/models/wake.wav
+  example phrase "$phrase" "$said" "wav path='$said'" "$(stored "$phrase" "front end")" "$(stored "$phrase" decision)" --step
+  only_on[phrase]="mps2-an386 mps2-an500 mps3-an547"
+fi
+
 # Machines: the bundled classifier and detector of anomalies, on a machine that is stopped, healthy and out of balance.
 for kind in machine anomaly; do
   model=$build/models/$kind/$kind.rnl
