@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "services/net/access/tokens.h"
+
 namespace runnel::net {
 
 // What goes to the client of a connection; used by its thread only.
@@ -49,8 +51,10 @@ class SocketPeer {
 
 struct SocketRoute {
   std::string path;  // exactly
-  // Called by several threads. Null with a sentence in `refusal`: answered with status 503.
-  std::function<std::unique_ptr<SocketPeer>(std::string& refusal)> open;
+  // Called by several threads, with what the client may do. Null with a sentence in `refusal`: answered with
+  // status 503.
+  std::function<std::unique_ptr<SocketPeer>(Scopes scopes, std::string& refusal)> open;
+  Scope scope = Scope::watch;                          // that it takes
   std::size_t longest_message = std::size_t{1} << 18;  // bytes
   // A client that is not heard for this time, pings included, is gone; it is asked after a third of it. So is
   // one that takes nothing of what is unsent.
