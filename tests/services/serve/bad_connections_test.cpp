@@ -99,7 +99,9 @@ class BadConnections : public testing::Test {
   // One good stream in real time.
   void talk(const net::Address& address, std::size_t which) {
     const std::vector<std::int16_t>& samples = sounds_[which % kSounds];
-    TlsClient client(address, {.trusts = tls_.certificate});
+    // Five at an address, as they make new connections every two seconds.
+    TlsClient client(address,
+                     {.trusts = tls_.certificate, .from = "127.0.0." + std::to_string(1 + which % 10)});
     ASSERT_TRUE(client.is_open());
     client.send(framed(Json({{"source", "good"}, {"token", kToken}, {"progress", true}}).dump()));
     std::vector<std::string> lines = {client.line()};
