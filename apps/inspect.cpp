@@ -367,7 +367,8 @@ Status inspect_image(const InspectCall& call, std::span<const std::byte> bytes) 
 }
 
 // `keys`: null, or those that are trusted.
-Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& load, const trust::Trust* keys) {
+Status inspect_contained(const InspectCall& call, const compiler::LoadOptions& load,
+                         const trust::Trust* keys) {
   if (call.flags.member.empty()) {
     RUNNEL_ASSIGN(const std::vector<std::byte> bytes, compiler::read_model_file(call.what));
     const bool image = embedding::is_image(bytes);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/call/access.h"
 #include "apps/command_line.h"
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
@@ -12,19 +13,13 @@
 
 namespace runnel::apps {
 
-// Reads a token from a file, or else from the variable RUNNEL_TOKEN; empty: none. Errors: not_found,
-// invalid_data unless it has 16 to 1000 bytes.
-Result<std::string> token_of(const std::string& token_file);
-
 struct PageFlags {
-  std::string address, token_file;
-  std::string tls_certificate, tls_key;
+  std::string address;
+  AccessFlags access;
   double speed = 0;
   bool ui = false;
 };
 void add_page_flags(Verb verb, PageFlags& flags);
-// --tls-cert and --tls-key, beside a --http that exists.
-void add_tls_flags(Verb verb, std::string& certificate, std::string& key);
 
 // The views of a run; none without the flags. Outlives the graph.
 class Display {

@@ -5,12 +5,14 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
+#include "apps/call/access.h"
 #include "apps/graphs.h"
-#include "apps/page.h"
 #include "apps/verbs.h"
 #include "pipeline/host/json.h"
+#include "services/net/access/rights.h"
 #include "services/serve/metrics_page.h"
 #include "services/serve/server.h"
 #include "services/serve/web_page.h"
@@ -22,7 +24,8 @@ namespace {
 struct ServeCall {
   ModelGraph graph;
   ModelFlags flags;
-  std::string listen = "127.0.0.1:0", metrics, http, token_file, tls_certificate, tls_key;
+  std::string listen = "127.0.0.1:0", metrics, http, user;
+  AccessFlags access;
   serve::ServerOptions server;
   int most_web_streams = 64;
   double gather = 10, greeting = 5, idle = 30, drain = 10;
@@ -43,14 +46,17 @@ void raise_socket_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Callable from a signal handler, and from threads of the page: never before both are set.
+void stop_all() noexcept {
+  if (running != nullptr) running->stop();
+  if (running_wyoming != nullptr) running_wyoming->stop();
+}
+
 void stop_on_signals(serve::Server& server, wyoming::Server* home) {
-  running = &server;
   running_wyoming = home;
+  running = &server;
   struct sigaction action = {};
-  action.sa_handler = [](int) {
-    running->stop();
-    if (running_wyoming != nullptr) running_wyoming->stop();
-  };
+  action.sa_handler = [](int) { stop_all(); };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
@@ -87,6 +93,8 @@ Result<std::unique_ptr<wyoming::Server>> wyoming_server(const ServeCall& call, c
   wyoming::ServerOptions options;
   options.address = address;
   options.open = call.wyoming_open;
+  options.tls = serve.tls;
+  options.admission = serve.admission;
   options.language = call.language;
   options.graph = serve.graph;
   options.longest_message = serve.longest_message;
@@ -110,7 +118,9 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
   serve::ServerOptions options = call.server;
   RUNNEL_ASSIGN(options.around, text_between(call.graph, loader));
   options.address = addresses.listen;
-  RUNNEL_ASSIGN(options.token, token_of(call.token_file));
+  RUNNEL_ASSIGN(options.tokens, tokens_of(call.access));
+  options.tls = call.access.tls;
+  options.admission = admission_of(call.access);
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   };
@@ -125,27 +135,46 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
   RUNNEL_ASSIGN(const std::unique_ptr<serve::Server> server, serve::Server::make(options));
   std::unique_ptr<serve::MetricsPage> page;
   if (!call.metrics.empty()) {
-    RUNNEL_ASSIGN(page, serve::MetricsPage::start(addresses.metrics, options.token, [&] {
-                    return server->metrics().prometheus(options.max_streams);
-                  }));
+    RUNNEL_ASSIGN(
+        page, serve::MetricsPage::start({.address = addresses.metrics,
+                                         .tokens = options.tokens,
+                                         .tls = options.tls,
+                                         .admission = options.admission,
+                                         .names = call.access.names},
+                                        [&] { return server->metrics().prometheus(options.max_streams); }));
   }
   std::unique_ptr<wyoming::Server> home;
   if (!call.wyoming.empty()) {
     RUNNEL_ASSIGN(home, wyoming_server(call, addresses.wyoming, options, loader));
   }
+  stop_on_signals(*server, home.get());
   std::unique_ptr<serve::WebPage> web;
+  const auto reload = [&]() -> Status {
+    RUNNEL_TRY(options.tokens.reload());
+    RUNNEL_TRY(server->reload());
+    if (page != nullptr) RUNNEL_TRY(page->reload());
+    if (home != nullptr) RUNNEL_TRY(home->reload());
+    return web != nullptr ? web->reload() : Status();
+  };
   if (!call.http.empty()) {
     RUNNEL_ASSIGN(web, serve::WebPage::start({.address = addresses.http,
-                                              .token = options.token,
-                                              .tls_certificate = call.tls_certificate,
-                                              .tls_key = call.tls_key,
-                                              .most_streams = call.most_web_streams},
+                                              .tokens = options.tokens,
+                                              .tls = options.tls,
+                                              .admission = options.admission,
+                                              .names = call.access.names,
+                                              .most_streams = call.most_web_streams,
+                                              .drain = [&] { stop_all(); },
+                                              .reload = reload},
                                              *server));
-    say("page: " + web->origin() + "/" + (options.token.empty() ? "" : "?token=TOKEN"));
+    say("page: " + web->origin() + "/" + (options.tokens.empty() ? "" : " (it asks for the token)"));
   }
-  stop_on_signals(*server, home.get());
-  const std::string metrics =
-      page == nullptr ? "null" : pipeline::json_string("http://" + page->address().text() + "/metrics");
+  for (const net::Address* const address :
+       {&addresses.listen, &addresses.metrics, &addresses.http, &addresses.wyoming}) {
+    if (address->size > 0) warn_of_clear(*address, options.tls);
+  }
+  // All sockets are bound and all keys are read.
+  if (!call.user.empty()) RUNNEL_TRY(net::become_user(call.user));
+  const std::string metrics = page == nullptr ? "null" : pipeline::json_string(page->origin() + "/metrics");
   const std::string wyoming =
       home == nullptr ? "" : ",\"wyoming\":" + pipeline::json_string(home->address().text());
   std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s,\"http\":%s%s}\n",
@@ -153,6 +182,14 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
               web == nullptr ? "null" : pipeline::json_string(web->origin()).c_str(), wyoming.c_str());
   // Nobody would know where to connect to.
   if (std::fflush(stdout) != 0) return Status(Code::io_error, "stdout cannot be written");
+  std::optional<OnHangup> hangup;
+  if (!call.access.tokens.empty() || !options.tls.empty()) {
+    hangup.emplace([&] {
+      const Status status = reload();
+      say(status.ok() ? "tokens and certificates have been read again"
+                      : "tokens and certificates stay as they were: " + std::string(status.text()));
+    });
+  }
   Status of_home;
   std::thread at_home;
   if (home != nullptr) at_home = std::thread([&] { of_home = home->run(); });
@@ -162,6 +199,7 @@ Status run_serve(const ServeCall& call, const Addresses& addresses) {
     std::printf("%s\n", home->summary().c_str());
     if (status.ok()) status = of_home;
   }
+  hangup.reset();
   page.reset();
   web.reset();
   std::printf("%s\n", server->summary().c_str());
@@ -179,8 +217,6 @@ void add_serve(Verb verb, int& exit_code) {
       .required();
   verb.option("--listen", call->listen,
               "IP:PORT to listen on; port 0: any free port. Other addresses than loopback need a token");
-  verb.option("--token-file", call->token_file,
-              "File with the token for clients, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
   verb.option("--metrics", call->metrics,
               "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); requires the token, "
               "too, if there is one");
@@ -188,7 +224,11 @@ void add_serve(Verb verb, int& exit_code) {
       "--http", call->http,
       "IP:PORT of a page with the streams, of /metrics, and of streams over WebSocket, /stream (default: "
       "none); requires the token, too, if there is one");
-  add_tls_flags(verb, call->tls_certificate, call->tls_key);
+  add_access_flags(verb, call->access, std::nullopt);
+  verb.option(
+      "--user", call->user,
+      "User that the program becomes once it listens, for good: for addresses and keys that only root "
+      "may have (default: stays who it is)");
   verb.option("--max-web-streams", call->most_web_streams,
               "Most streams over WebSocket at a time; each has a thread")
       .range(1, 1000)
@@ -229,7 +269,9 @@ void add_serve(Verb verb, int& exit_code) {
   verb.option("--language", call->language, "Language of the models, as clients of --wyoming are told")
       .needs(wyoming);
   verb.flag("--wyoming-open", call->wyoming_open,
-            "Let other machines use --wyoming, which has no password: in networks that you trust")
+            "Let other machines use --wyoming, which has no password, without certificates of their own: in "
+            "networks "
+            "that you trust")
       .needs(wyoming);
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {

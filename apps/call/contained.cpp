@@ -36,7 +36,8 @@ bool belongs_to(const fs::path& model, const fs::path& wanted) {
   if (wanted == model || wanted == trust::signature_place(model)) return true;
   std::error_code error;
   return model.extension() == ".json" && wanted.parent_path() == model.parent_path() &&
-         (wanted.extension() == ".tflite" || wanted.string().ends_with(".tflite.sig")) && !fs::is_symlink(wanted, error);
+         (wanted.extension() == ".tflite" || wanted.string().ends_with(".tflite.sig")) &&
+         !fs::is_symlink(wanted, error);
 }
 
 // The signatures in its folder that belong to it.

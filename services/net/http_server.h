@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "services/net/access/admission.h"
+#include "services/net/access/tokens.h"
 #include "services/net/address.h"
+#include "services/net/tls/tls_files.h"
 #include "services/net/web_socket.h"
 
 namespace runnel::net {
@@ -31,18 +34,22 @@ struct HttpReply {
 struct HttpRoute {
   std::string path;                                                        // a regular expression
   std::function<HttpReply(const std::vector<std::string>& groups)> reply;  // groups[0]: the whole path
+  Scope scope = Scope::watch;                                              // that it takes
+  std::string method = "GET";                                              // or POST
 };
 
-// Serves until destroyed. Access from other machines requires a token; without one, requests with another
-// host name are refused (against DNS rebinding). A WebSocket is opened only for pages of this server itself
-// (the request's Origin), and for programs, which name none.
+// Serves until destroyed. Access from other machines requires a token. Requests with another host name are
+// refused (against DNS rebinding), and so are those of other pages (the request's Origin); programs name
+// none. A browser without a token is asked for it by a page, and keeps it in a cookie that pages cannot read.
 class HttpServer {
  public:
   struct Options {
-    Address address;      // port 0: any free port
-    std::string token{};  // empty: none
-    int threads = 1;      // that serve requests; a long request or a WebSocket occupies one of them
-    std::string tls_certificate{}, tls_key{};  // PEM files; empty: no TLS
+    Address address;  // port 0: any free port
+    Tokens tokens{};  // none: everybody on this machine may do everything
+    int threads = 1;  // that serve requests; a long request or a WebSocket occupies one of them
+    TlsFiles tls{};   // without a certificate: no TLS
+    std::shared_ptr<Admission> admission{};  // limits by address; null: none
+    std::vector<std::string> names{};        // further host names of this server
   };
   // Errors: invalid_argument for an address that is not loopback without a token; io_error; unsupported in a
   // build without cpp-httplib; those of the files for TLS; not_found where the module with it is missing
@@ -54,6 +61,8 @@ class HttpServer {
   [[nodiscard]] virtual const Address& address() const noexcept = 0;
   // "http://IP:PORT", or "https://IP:PORT".
   [[nodiscard]] virtual std::string origin() const = 0;
+  // Reads the files of TLS again (TlsIdentity::reload()).
+  virtual Status reload() = 0;
 };
 
 }  // namespace runnel::net

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/limits.h"
+#include "services/net/access/tokens.h"
 
 namespace runnel::net {
 
@@ -51,8 +52,10 @@ class SocketPeer {
 
 struct SocketRoute {
   std::string path;  // exactly
-  // Called by several threads. Null with a sentence in `refusal`: answered with status 503.
-  std::function<std::unique_ptr<SocketPeer>(std::string& refusal)> open;
+  // Called by several threads, with what the client may do. Null with a sentence in `refusal`: answered with
+  // status 503.
+  std::function<std::unique_ptr<SocketPeer>(Scopes scopes, std::string& refusal)> open;
+  Scope scope = Scope::watch;                                 // that it takes
   std::size_t longest_message = limits::kSocketMessageBytes;  // bytes
   // A client that is not heard for this time, pings included, is gone; it is asked after a third of it. So is
   // one that takes nothing of what is unsent.

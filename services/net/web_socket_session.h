@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/net/channel.h"
+#include "services/net/tls/channel.h"
 #include "services/net/web_socket.h"
 
 namespace runnel::net {

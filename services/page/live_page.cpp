@@ -37,15 +37,16 @@ class Page final : public LivePage {
   Status listen(const Options& options) {
     net::SocketRoute socket;
     socket.path = "/socket";
-    socket.open = [this](std::string& refusal) { return open_socket(refusal); };
+    socket.open = [this](net::Scopes scopes, std::string& refusal) { return open_socket(scopes, refusal); };
     // A second of sound at 192 kHz is 384,000 bytes; pages send 50 times a second.
     socket.longest_message = std::size_t{1} << 19;
     // One thread per reader of messages; some more serve everything else.
     RUNNEL_ASSIGN(server_, net::HttpServer::start({.address = options.address,
-                                                   .token = options.token,
+                                                   .tokens = options.tokens,
                                                    .threads = kMaxReaders + kOthers,
-                                                   .tls_certificate = options.tls_certificate,
-                                                   .tls_key = options.tls_key},
+                                                   .tls = options.tls,
+                                                   .admission = options.admission,
+                                                   .names = options.names},
                                                   {{"/", [](const auto&) { return document_reply(); }},
                                                    {"/messages", [this](const auto&) { return messages(); }},
                                                    {R"(/recordings/(\d{1,9}))",
@@ -72,9 +73,10 @@ class Page final : public LivePage {
     return false;
   }
 
-  std::unique_ptr<net::SocketPeer> open_socket(std::string& refusal) {
+  std::unique_ptr<net::SocketPeer> open_socket(net::Scopes scopes, std::string& refusal) {
     if (has_room())
-      return std::make_unique<PageSocket>(log_, feed_, microphone_, [this] { readers_.fetch_sub(1); });
+      return std::make_unique<PageSocket>(log_, feed_, microphone_, scopes.has(net::Scope::stream),
+                                          [this] { readers_.fetch_sub(1); });
     refusal = kFull;
     return nullptr;
   }

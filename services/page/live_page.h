@@ -4,10 +4,14 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "pipeline/host/graph.h"
+#include "services/net/access/admission.h"
+#include "services/net/access/tokens.h"
 #include "services/net/address.h"
+#include "services/net/tls/tls_files.h"
 
 namespace runnel::page {
 
@@ -21,8 +25,11 @@ class LivePage {
  public:
   struct Options {
     net::Address address;
-    std::string token{};                       // if not empty, it is required
-    std::string tls_certificate{}, tls_key{};  // PEM files; empty: HTTP
+    // If there are some, one with the scope watch is required, and stream to speak.
+    net::Tokens tokens{};
+    net::TlsFiles tls{};                          // without a certificate: HTTP
+    std::shared_ptr<net::Admission> admission{};  // limits by address; null: none
+    std::vector<std::string> names{};             // further host names of the server
   };
   // Errors as in services/net/http_server.h.
   static Result<std::unique_ptr<LivePage>> start(const Options& options);

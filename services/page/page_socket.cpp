@@ -32,9 +32,9 @@ std::string speaker_message(bool speaks, std::int32_t rate) {
 
 }  // namespace
 
-PageSocket::PageSocket(MessageLog& log, const Feed& feed, const Microphone& microphone,
+PageSocket::PageSocket(MessageLog& log, const Feed& feed, const Microphone& microphone, bool speaks,
                        std::function<void()> ended)
-    : log_(log), feed_(feed), microphone_(microphone), ended_(std::move(ended)) {
+    : log_(log), feed_(feed), microphone_(microphone), speaks_(speaks), ended_(std::move(ended)) {
   log_.wake(&wake_);
 }
 
@@ -101,6 +101,7 @@ void PageSocket::open(const std::string& text, net::SocketOut& out) {
   if (speaker.session.empty() || speaker.session.size() > 100)
     return out.close(net::kNotAccepted, "microphone: expected a session of 1 to 100 bytes");
   silence();
+  if (!speaks_) return out.text(microphone_state("refused", "this token lacks the scope stream"));
   const auto sound = microphone_.sound();
   if (sound == nullptr) {
     out.text(microphone_state("refused", "this run does not listen to browsers: start it with --browser"));

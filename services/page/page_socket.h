@@ -52,8 +52,9 @@ class Microphone {
 //     {"type":"silent"}                                         the microphone is closed
 class PageSocket final : public net::SocketPeer {
  public:
-  // All outlive it. `ended`: called when the connection is over.
-  PageSocket(MessageLog& log, const Feed& feed, const Microphone& microphone, std::function<void()> ended);
+  // All outlive it. `speaks`: whether the client may. `ended`: called when the connection is over.
+  PageSocket(MessageLog& log, const Feed& feed, const Microphone& microphone, bool speaks,
+             std::function<void()> ended);
   ~PageSocket() override;
   PageSocket(const PageSocket&) = delete;
   PageSocket& operator=(const PageSocket&) = delete;
@@ -71,6 +72,7 @@ class PageSocket final : public net::SocketPeer {
   MessageLog& log_;
   const Feed& feed_;
   const Microphone& microphone_;
+  bool speaks_;
   std::function<void()> ended_;
   pipeline::Wake wake_;
   std::uint64_t next_ = 0;                        // of the log; 0: the beginning has not been sent

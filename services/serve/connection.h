@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/host/live/frame_stream.h"
+#include "services/net/access/inbox.h"
 #include "services/serve/receiver.h"
 #include "services/serve/stream.h"
 
@@ -22,10 +24,18 @@ struct Connection {
   // client must close. closed: to be deleted.
   enum class State : std::uint8_t { greeting, streaming, sending, lingering, closed };
 
-  Connection(int socket, std::size_t longest, Time now)
-      : fd(socket), frames(longest), since(now), heard(now), taken(now) {}
+  Connection(net::Newcomer newcomer, std::size_t longest, Time now)
+      : fd(newcomer.socket),
+        place(std::move(newcomer.place)),
+        trusted(newcomer.trusted),
+        frames(longest),
+        since(now),
+        heard(now),
+        taken(now) {}
 
   int fd;
+  net::Place place;
+  bool trusted;  // its token has been shown
   State state = State::greeting;
   pipeline::FrameStream frames;
   std::vector<Receiver::Arrival> held;  // bytes that follow those of `frames`, or of the message in use

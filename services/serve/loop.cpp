@@ -1,6 +1,5 @@
 #include "services/serve/loop.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -15,7 +14,6 @@
 #include <utility>
 
 #include "pipeline/host/json.h"
-#include "services/net/token.h"
 
 namespace runnel::serve {
 namespace {
@@ -57,6 +55,11 @@ void tell_progress(std::int64_t samples, std::string& out) {
   out.append("{\"type\":\"progress\",\"samples\":").append(digits, count).append("}\n");
 }
 
+std::string error_line(Reason reason, std::string_view message) {
+  return "{\"type\":\"error\",\"reason\":\"" + std::string(name_of(reason)) +
+         "\",\"message\":" + json_string(message) + "}\n";
+}
+
 // The number of models in a graph: the sessions of one stream.
 std::size_t models_in(std::string_view around) {
   const auto text = pipeline::parse_graph(around);
@@ -86,19 +89,18 @@ Result<std::unique_ptr<Loop>> Loop::make(const ServerOptions& options, Metrics& 
                                          Metrics::Times& times, int wake) {
   std::unique_ptr<Loop> loop(new Loop(options, metrics, times, wake));
   loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (loop->epoll_ < 0 || pipe2(loop->inbox_, O_NONBLOCK | O_CLOEXEC) != 0)
+  if (loop->epoll_ < 0)
     return Status(Code::io_error) << "no means to wait for clients: " << std::strerror(errno);
+  RUNNEL_TRY(loop->inbox_.open(options.admission));
   RUNNEL_TRY(loop->watch(wake, kWake, EPOLLIN));
   return loop;
 }
 
 Loop::~Loop() {
-  stopped_ = true;
-  if (inbox_[0] >= 0) read_inbox();
   for (const auto& client : clients_) {
     if (client->fd >= 0) ::close(client->fd);
   }
-  for (const int fd : {epoll_, listener_, inbox_[0], inbox_[1]}) {
+  for (const int fd : {epoll_, listener_}) {
     if (fd >= 0) ::close(fd);
   }
 }
@@ -245,10 +247,14 @@ void Loop::accept_some() {
   for (int i = 0; i < kMaxAccepted; ++i) {
     // Clients not accepted yet wait in the listen queue, in order.
     if (!has_room()) return wait_for_room();
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage from{};
+    socklen_t size = sizeof from;
+    const int fd =
+        accept4(listener_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       metrics_.accepted.fetch_add(1, std::memory_order_relaxed);
-      hand_over(fd);
+      net::Newcomer newcomer{fd, {}, false};
+      if (enters(fd, from, newcomer.place)) hand_over(std::move(newcomer));
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
@@ -261,31 +267,47 @@ void Loop::accept_some() {
   }
 }
 
-void Loop::hand_over(int fd) noexcept {
+// Whether its address may have one more connection; otherwise it is told, and closed.
+bool Loop::enters(int fd, const sockaddr_storage& from, net::Place& place) {
+  if (options_.admission == nullptr) return true;
+  const net::ClientKey key = net::key_of(from, options_.admission->limits().own_machine);
+  const net::Admission::Answer answer = options_.admission->enter(key, now_);
+  if (answer == net::Admission::Answer::yes) {
+    place = net::Place(options_.admission, key);
+    return true;
+  }
+  metrics_.end(Reason::rate);
+  const std::string text = error_line(Reason::rate, net::sentence_of(answer));
+  [[maybe_unused]] const ssize_t sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::close(fd);
+  return false;
+}
+
+void Loop::hand_over(net::Newcomer newcomer) {
   // Not in turn: clients stay for different times.
   Loop& loop = **std::min_element(loops_.begin(), loops_.end(),
                                   [](const auto& a, const auto& b) { return a->clients() < b->clients(); });
-  loop.load_.fetch_add(1, std::memory_order_relaxed);
-  if (&loop == this) {
-    adopt(fd);
-    return;
-  }
-  // A pipe writes an integer completely or not at all.
-  if (::write(loop.inbox_[1], &fd, sizeof fd) == sizeof fd) return;
-  ::close(fd);
-  loop.load_.fetch_sub(1, std::memory_order_relaxed);
+  if (&loop != this) return loop.give(std::move(newcomer));
+  load_.fetch_add(1, std::memory_order_relaxed);
+  adopt(std::move(newcomer));
+}
+
+void Loop::give(net::Newcomer newcomer) noexcept {
+  load_.fetch_add(1, std::memory_order_relaxed);
+  if (!inbox_.put(std::move(newcomer))) load_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Loop::read_inbox() {
-  int fd = -1;
   while (true) {
     if (!stopped_ && !has_room()) return wait_for_room();
-    if (::read(inbox_[0], &fd, sizeof fd) != sizeof fd) return;
-    adopt(fd);
+    auto newcomer = inbox_.take();
+    if (!newcomer) return;
+    adopt(std::move(*newcomer));
   }
 }
 
-void Loop::adopt(int fd) {
+void Loop::adopt(net::Newcomer newcomer) {
+  const int fd = newcomer.socket;
   if (stopped_) {
     ::close(fd);
     load_.fetch_sub(1, std::memory_order_relaxed);
@@ -296,7 +318,7 @@ void Loop::adopt(int fd) {
   set_option(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
   set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.idle.count()));
-  auto client = std::make_unique<Connection>(fd, options_.longest_message, now_);
+  auto client = std::make_unique<Connection>(std::move(newcomer), options_.longest_message, now_);
   epoll_event event{};
   event.events = client->interest = EPOLLIN;
   event.data.ptr = client.get();
@@ -322,14 +344,17 @@ void Loop::wait_for_room() noexcept {
 // New clients wait: in the listen queue, or in the inbox when another loop accepts them.
 void Loop::stop_listening() noexcept {
   if (!listening_) return;
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_ >= 0 ? listener_ : inbox_[0], nullptr);
+  if (listener_ >= 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, inbox_.descriptor(), nullptr);
   listening_ = false;
 }
 
 void Loop::listen_again() noexcept {
   if (listening_ || stopped_) return;
-  listening_ =
-      (listener_ >= 0 ? watch(listener_, kListener, EPOLLIN) : watch(inbox_[0], kInbox, EPOLLIN)).ok();
+  // Those of the inbox wait in it until there is room.
+  if (!watch(inbox_.descriptor(), kInbox, EPOLLIN).ok()) return;
+  listening_ = true;
+  if (listener_ >= 0 && !watch(listener_, kListener, EPOLLIN).ok()) stop_listening();
 }
 
 // Admits as many clients as may become streams in one round, even if the limit of others is smaller.
@@ -544,8 +569,10 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
     refuse(client, Reason::greeting, greeting.status().text());
     return;
   }
-  if (!options_.token.empty() && !net::equal_in_constant_time(greeting->token, options_.token)) {
-    refuse(client, Reason::token, "the token is not the right one");
+  if (const net::Scopes scopes = client.trusted ? net::Scopes::all() : options_.tokens.of(greeting->token);
+      !scopes.has(net::Scope::stream)) {
+    refuse(client, Reason::token,
+           scopes.none() ? "the token is not the right one" : "the token lacks the scope stream");
     return;
   }
   const std::int64_t streams = metrics_.streams.fetch_add(1) + 1;
@@ -737,9 +764,9 @@ void Loop::count_end(Connection& client, Reason reason) noexcept {
 }
 
 void Loop::refuse(Connection& client, Reason reason, std::string_view message) {
+  if (reason == Reason::token || reason == Reason::greeting) client.place.blame();
   count_end(client, reason);
-  client.out += "{\"type\":\"error\",\"reason\":\"" + std::string(name_of(reason)) +
-                "\",\"message\":" + json_string(message) + "}\n";
+  client.out += error_line(reason, message);
   answer_done(client);
 }
 
@@ -819,6 +846,7 @@ void Loop::close(Connection& client) noexcept {
   }
   ::close(client.fd);
   client.fd = -1;
+  client.place = {};
   client.state = State::closed;
   any_closed_ = true;
   load_.fetch_sub(1, std::memory_order_relaxed);

@@ -42,6 +42,9 @@ class Loop {
   // Runs until the server stops and all streams are flushed. `listener`: owned by this loop, which
   // distributes clients among `loops`; -1: another loop has it.
   void run(int listener, std::span<const std::unique_ptr<Loop>> loops);
+  // A client for this loop. From any thread.
+  void give(net::Newcomer newcomer) noexcept;
+  [[nodiscard]] int clients() const noexcept { return load_.load(std::memory_order_relaxed); }
   // The number of streams cut off at the end.
   [[nodiscard]] int cut_off() const noexcept { return cut_off_; }
   [[nodiscard]] const pipeline::StepTimes& step_times() const noexcept { return step_times_; }
@@ -53,11 +56,11 @@ class Loop {
 
   Status watch(int fd, std::uint64_t tag, std::uint32_t events) noexcept;
   void wait();
-  [[nodiscard]] int clients() const noexcept { return load_.load(std::memory_order_relaxed); }
   Status measure(std::span<const std::unique_ptr<Stream>> streams);
   void accept_some();
-  void adopt(int fd);
-  void hand_over(int fd) noexcept;
+  void adopt(net::Newcomer newcomer);
+  void hand_over(net::Newcomer newcomer);
+  bool enters(int fd, const sockaddr_storage& from, net::Place& place);
   void read_inbox();
   void wait_for_room() noexcept;
   void stop_listening() noexcept;
@@ -111,8 +114,8 @@ class Loop {
   Metrics& metrics_;
   Metrics::Times& times_;
   int wake_, epoll_ = -1, listener_ = -1;
-  int inbox_[2] = {-1, -1};  // clients from the loop that accepts: their sockets as integers
-  bool listening_ = false;   // polls for new clients: on the listener, or the inbox
+  net::Inbox inbox_;        // clients from the loop that accepts, from TLS and from WebSockets
+  bool listening_ = false;  // polls for new clients: on the listener, if it has it, and the inbox
   bool stopped_ = false;
   std::span<const std::unique_ptr<Loop>> loops_;
   std::atomic<int> load_{0};  // clients, those in the inbox included; the loop that accepts reads it

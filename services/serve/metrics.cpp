@@ -40,8 +40,9 @@ std::vector<SessionRow> SessionBoard::read(std::size_t most) const {
 }
 namespace {
 
-constexpr std::array<std::string_view, kReasons> kNames = {
-    "busy", "overload", "token", "greeting", "data", "idle", "slow_reader", "gone", "shutdown", "failed"};
+constexpr std::array<std::string_view, kReasons> kNames = {"busy",     "overload", "token", "rate",
+                                                           "greeting", "data",     "idle",  "slow_reader",
+                                                           "gone",     "shutdown", "failed"};
 
 class Page {
  public:

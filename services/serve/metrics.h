@@ -44,6 +44,7 @@ enum class Reason : std::uint8_t {
   busy,
   overload,
   token,
+  rate,
   greeting,
   data,
   idle,
@@ -52,7 +53,7 @@ enum class Reason : std::uint8_t {
   shutdown,
   failed
 };
-inline constexpr std::size_t kReasons = 10;
+inline constexpr std::size_t kReasons = 11;
 std::string_view name_of(Reason reason) noexcept;
 
 struct Metrics {

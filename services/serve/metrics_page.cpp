@@ -8,7 +8,8 @@ namespace {
 class Running final : public MetricsPage {
  public:
   explicit Running(std::unique_ptr<net::HttpServer> server) : server_(std::move(server)) {}
-  [[nodiscard]] const net::Address& address() const noexcept override { return server_->address(); }
+  [[nodiscard]] std::string origin() const override { return server_->origin(); }
+  Status reload() override { return server_->reload(); }
 
  private:
   std::unique_ptr<net::HttpServer> server_;
@@ -16,11 +17,16 @@ class Running final : public MetricsPage {
 
 }  // namespace
 
-Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& address, std::string token,
+Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const Options& options,
                                                         std::function<std::string()> text) {
   // One thread suffices for a few readers that ask every few seconds.
   RUNNEL_ASSIGN(std::unique_ptr<net::HttpServer> server,
-                net::HttpServer::start({.address = address, .token = std::move(token), .threads = 1},
+                net::HttpServer::start({.address = options.address,
+                                        .tokens = options.tokens,
+                                        .threads = 1,
+                                        .tls = options.tls,
+                                        .admission = options.admission,
+                                        .names = options.names},
                                        {{"/metrics",
                                          [text = std::move(text)](const auto&) {
                                            net::HttpReply reply;

@@ -1,12 +1,14 @@
 #include "services/serve/server.h"
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/limits.h"
 #include "pipeline/host/json.h"
@@ -15,7 +17,7 @@
 namespace runnel::serve {
 
 Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
-  if (!options.address.is_loopback() && options.token.empty()) {
+  if (!options.address.is_loopback() && options.tokens.empty()) {
     return Status(Code::invalid_argument) << options.address.text()
                                           << ": other machines can reach this address; give a token that "
                                              "clients must show, or listen at 127.0.0.1";
@@ -38,7 +40,7 @@ Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
     RUNNEL_TRY(loop->prepare({}));
     server->loops_.push_back(std::move(loop));
   }
-  RUNNEL_ASSIGN(server->listener_, net::listen_at(server->options_.address));
+  RUNNEL_TRY(server->listen());
   server->processor_before_ = processor_seconds();
   return server;
 }
@@ -46,10 +48,46 @@ Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
 Server::Server(ServerOptions options) : options_(std::move(options)) {}
 
 Server::~Server() {
+  entrance_.reset();
   loops_.clear();
   if (listener_ >= 0) close(listener_);
   if (wake_ >= 0) close(wake_);
 }
+
+// With TLS, clients come by the entrance instead of a loop.
+Status Server::listen() {
+  RUNNEL_ASSIGN(const int listener, net::listen_at(options_.address));
+  if (options_.tls.empty()) {
+    listener_ = listener;
+    return {};
+  }
+  net::TlsEntrance::Options entrance;
+  entrance.listener = listener;
+  entrance.files = options_.tls;
+  entrance.admission = options_.admission;
+  entrance.plain_answer =
+      "{\"type\":\"error\",\"reason\":\"tls\",\"message\":\"this address speaks TLS only\"}\n";
+  entrance.enter = [this](int socket, net::Place place) { admit({socket, std::move(place), false}); };
+  RUNNEL_ASSIGN(entrance_, net::TlsEntrance::start(std::move(entrance)));
+  return {};
+}
+
+void Server::admit(net::Newcomer newcomer) {
+  metrics_.accepted.fetch_add(1, std::memory_order_relaxed);
+  const auto least = std::min_element(
+      loops_.begin(), loops_.end(), [](const auto& a, const auto& b) { return a->clients() < b->clients(); });
+  (*least)->give(std::move(newcomer));
+}
+
+Result<int> Server::connect() {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
+    return Status(Code::io_error) << "no local socket: " << std::strerror(errno);
+  admit({ends[0], {}, true});
+  return ends[1];
+}
+
+Status Server::reload() { return entrance_ != nullptr ? entrance_->reload() : Status(); }
 
 Status Server::run() {
   std::vector<std::thread> threads;
@@ -57,6 +95,7 @@ Status Server::run() {
     threads.emplace_back([this, i] { loops_[i]->run(-1, loops_); });
   loops_[0]->run(std::exchange(listener_, -1), loops_);
   for (std::thread& thread : threads) thread.join();
+  if (entrance_ != nullptr) entrance_->finish(options_.linger);
   int cut_off = 0;
   for (const auto& loop : loops_) cut_off += loop->cut_off();
   if (cut_off == 0) return {};
@@ -65,6 +104,7 @@ Status Server::run() {
 }
 
 void Server::stop() noexcept {
+  if (entrance_ != nullptr) entrance_->close();
   const std::uint64_t one = 1;
   // Fails only when the counter is full, and then the server has been woken already.
   [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);

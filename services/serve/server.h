@@ -12,7 +12,12 @@
 
 #include "base/status.h"
 #include "pipeline/host/graph.h"
+#include "services/net/access/admission.h"
+#include "services/net/access/inbox.h"
+#include "services/net/access/tokens.h"
 #include "services/net/address.h"
+#include "services/net/tls/tls_entrance.h"
+#include "services/net/tls/tls_files.h"
 #include "services/serve/metrics.h"
 
 namespace runnel::serve {
@@ -23,8 +28,11 @@ struct ServerOptions {
   std::string around;  // graph text between samples and events: "fbank ! infer model=a.rnl ! detect"
   pipeline::GraphOptions graph;  // models and operators; models must be usable from any thread
   net::Address address;
-  std::string token;  // required from clients; empty: none. Without one only loopback addresses are allowed
-  int max_streams = 256;   // at a time, 1 .. 65536
+  net::Tokens tokens;   // required from clients: one with the scope stream. Without any, only loopback
+                        // addresses are allowed
+  net::TlsFiles tls{};  // without a certificate: no TLS
+  std::shared_ptr<net::Admission> admission{};  // limits by address; null: none
+  int max_streams = 256;                        // at a time, 1 .. 65536
   double most_load = 0.8;  // share of a thread's time that its streams may take when all send in real time;
                            // streams beyond it are refused; 0: no limit
   int max_others = 256;    // connections that are not streams (before the greeting, or ending); beyond
@@ -48,8 +56,9 @@ class Loop;
 // Not thread-safe, except for stop() and metrics().
 class Server {
  public:
-  // Checks the graph, binds and listens. Errors: those of Stream::make; invalid_argument for an address that
-  // is not loopback without a token; io_error for one that cannot be bound.
+  // Checks the graph, binds and listens. Errors: those of Stream::make and of the files of TLS;
+  // invalid_argument for an address that is not loopback without a token; io_error for one that cannot be
+  // bound.
   static Result<std::unique_ptr<Server>> make(ServerOptions options);
   ~Server();
   Server(const Server&) = delete;
@@ -65,17 +74,27 @@ class Server {
   // Callable from any thread or a signal handler.
   void stop() noexcept;
 
+  // A client without an address of its own, whose token has been shown already: its end of a local socket,
+  // which the caller owns. From any thread. Error: io_error.
+  [[nodiscard]] Result<int> connect();
+  // Reads the files of TLS again, for later clients; after an error everything stays as it is. The tokens are
+  // a handle that the caller has as well.
+  Status reload();
+
   [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
   // The final record, one line of JSON without newline.
   [[nodiscard]] std::string summary() const;
 
  private:
   explicit Server(ServerOptions options);
+  void admit(net::Newcomer newcomer);
+  Status listen();
 
   ServerOptions options_;
   Metrics metrics_;
   int listener_ = -1, wake_ = -1;
   std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<net::TlsEntrance> entrance_;  // destroyed before the loops, to which it gives clients
   double processor_before_ = 0;
 };
 

@@ -1,9 +1,5 @@
 #include "services/serve/stream_socket.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,34 +22,14 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostUnsent = limits::kUnsentBytes;  // bytes of answers
 constexpr std::string_view kError = R"({"type":"error")";
 
-// The address by which this machine reaches a server that listens everywhere.
-net::Address reachable(net::Address address) {
-  if (address.bytes.ss_family == AF_INET) {
-    auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.bytes);
-    if (v4->sin_addr.s_addr == htonl(INADDR_ANY)) v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  } else if (auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.bytes);
-             IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr)) {
-    v6->sin6_addr = in6addr_loopback;
-  }
-  return address;
-}
-
 }  // namespace
 
-std::unique_ptr<StreamSocket> StreamSocket::open(const net::Address& server, std::string token,
-                                                 std::function<void()> ended, std::string& refusal) {
-  const net::Address to = reachable(server);
-  const int fd = socket(to.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  // To this machine: it is made at once, or refused.
-  if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&to.bytes), to.size) != 0 ||
-      fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_NONBLOCK) != 0) {
-    refusal = std::string("the server of streams cannot be reached: ") + std::strerror(errno);
-    if (fd >= 0) ::close(fd);
-    return nullptr;
-  }
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return std::unique_ptr<StreamSocket>(new StreamSocket(fd, std::move(token), std::move(ended)));
+std::unique_ptr<StreamSocket> StreamSocket::open(Server& server, std::function<void()> ended,
+                                                 std::string& refusal) {
+  const Result<int> connected = server.connect();
+  if (connected.ok()) return std::unique_ptr<StreamSocket>(new StreamSocket(*connected, std::move(ended)));
+  refusal = "the server of streams cannot be reached: " + std::string(connected.status().text());
+  return nullptr;
 }
 
 StreamSocket::~StreamSocket() {
@@ -65,19 +41,11 @@ net::SocketPeer::Interest StreamSocket::interest() const {
   return {fd_, static_cast<short>((answers_wait_ ? 0 : POLLIN) | (pending_.empty() ? 0 : POLLOUT))};
 }
 
-std::string StreamSocket::with_token(std::string_view greeting) const {
-  if (token_.empty()) return std::string(greeting);
-  Json object = Json::parse(greeting, nullptr, false);
-  if (!object.is_object()) return std::string(greeting);  // refused by the server, with a sentence
-  object["token"] = token_;
-  return object.dump();
-}
-
 void StreamSocket::heard(bool is_text, std::string_view message, net::SocketOut& out) {
   if (!greeted_) {
     greeted_ = true;
     if (!is_text) return out.close(net::kNotAccepted, "expected a JSON object as the first message");
-    return pass_on(with_token(message));
+    return pass_on(message);
   }
   if (!is_text) return pass_on(message);
   const Json order = Json::parse(message, nullptr, false);

@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
-#include "services/net/address.h"
 #include "services/net/web_socket.h"
+#include "services/serve/server.h"
 
 namespace runnel::serve {
 
@@ -15,10 +17,10 @@ namespace runnel::serve {
 // text. While the server takes nothing, the WebSocket is not read.
 class StreamSocket final : public net::SocketPeer {
  public:
-  // Connects. `token`: put into the greeting, as the HTTP request has shown it already. `ended`: called when
-  // the connection is over. Null with a sentence where the server cannot be reached.
-  static std::unique_ptr<StreamSocket> open(const net::Address& server, std::string token,
-                                            std::function<void()> ended, std::string& refusal);
+  // Connects; the HTTP request has shown the token already. `ended`: called when the connection is over. Null
+  // with a sentence where the server cannot be reached.
+  static std::unique_ptr<StreamSocket> open(Server& server, std::function<void()> ended,
+                                            std::string& refusal);
   ~StreamSocket() override;
   StreamSocket(const StreamSocket&) = delete;
   StreamSocket& operator=(const StreamSocket&) = delete;
@@ -29,14 +31,11 @@ class StreamSocket final : public net::SocketPeer {
   void work(net::SocketOut& out) override;
 
  private:
-  StreamSocket(int fd, std::string token, std::function<void()> ended)
-      : fd_(fd), token_(std::move(token)), ended_(std::move(ended)) {}
+  StreamSocket(int fd, std::function<void()> ended) : fd_(fd), ended_(std::move(ended)) {}
   void pass_on(std::string_view message);
   bool write_some();
-  [[nodiscard]] std::string with_token(std::string_view greeting) const;
 
   int fd_;
-  std::string token_;
   std::function<void()> ended_;
   bool greeted_ = false;
   bool answers_wait_ = false;  // the client has enough unsent

@@ -81,18 +81,19 @@ class SessionsSocket final : public net::SocketPeer {
 
 class Page final : public WebPage {
  public:
-  Page(const Options& options, const Server& server) : options_(options), server_(server) {}
+  Page(const Options& options, Server& server) : options_(options), server_(server) {}
 
   Status listen() {
     net::SocketRoute stream, sessions;
     stream.path = "/stream";
+    stream.scope = net::Scope::stream;
     stream.longest_message = server_.options().longest_message;
     stream.idle = server_.options().idle;
-    stream.open = [this](std::string& refusal) -> std::unique_ptr<net::SocketPeer> {
+    stream.open = [this](net::Scopes, std::string& refusal) -> std::unique_ptr<net::SocketPeer> {
       if (streams_.fetch_add(1) < options_.most_streams) {
         // Without a connection it has not counted down.
         auto peer = StreamSocket::open(
-            server_.address(), server_.options().token, [this] { streams_.fetch_sub(1); }, refusal);
+            server_, [this] { streams_.fetch_sub(1); }, refusal);
         if (peer == nullptr) streams_.fetch_sub(1);
         return peer;
       }
@@ -102,7 +103,7 @@ class Page final : public WebPage {
     };
     sessions.path = "/socket";
     sessions.longest_message = 1024;
-    sessions.open = [this](std::string& refusal) -> std::unique_ptr<net::SocketPeer> {
+    sessions.open = [this](net::Scopes, std::string& refusal) -> std::unique_ptr<net::SocketPeer> {
       if (readers_.fetch_add(1) < kMostReaders)
         return std::make_unique<SessionsSocket>(server_, [this] { readers_.fetch_sub(1); });
       readers_.fetch_sub(1);
@@ -110,34 +111,59 @@ class Page final : public WebPage {
       return nullptr;
     };
     RUNNEL_ASSIGN(http_, net::HttpServer::start({.address = options_.address,
-                                                 .token = options_.token,
+                                                 .tokens = options_.tokens,
                                                  .threads = options_.most_streams + kMostReaders + kOthers,
-                                                 .tls_certificate = options_.tls_certificate,
-                                                 .tls_key = options_.tls_key},
-                                                {{"/", [](const auto&) { return page::document_reply(); }},
-                                                 {"/metrics",
-                                                  [this](const auto&) {
-                                                    net::HttpReply reply;
-                                                    reply.type = "text/plain; version=0.0.4";
-                                                    reply.body = server_.metrics().prometheus(
-                                                        server_.options().max_streams);
-                                                    return reply;
-                                                  }}},
-                                                {stream, sessions}));
+                                                 .tls = options_.tls,
+                                                 .admission = options_.admission,
+                                                 .names = options_.names},
+                                                routes(), {stream, sessions}));
     return {};
   }
   [[nodiscard]] std::string origin() const override { return http_->origin(); }
+  Status reload() override { return http_->reload(); }
 
  private:
+  std::vector<net::HttpRoute> routes() {
+    std::vector<net::HttpRoute> all = {{"/", [](const auto&) { return page::document_reply(); }},
+                                       {"/metrics", [this](const auto&) {
+                                          net::HttpReply reply;
+                                          reply.type = "text/plain; version=0.0.4";
+                                          reply.body =
+                                              server_.metrics().prometheus(server_.options().max_streams);
+                                          return reply;
+                                        }}};
+    if (options_.drain != nullptr)
+      all.push_back({"/drain",
+                     [this](const auto&) {
+                       options_.drain();
+                       net::HttpReply reply;
+                       reply.body = "the server stops\n";
+                       return reply;
+                     },
+                     net::Scope::manage, "POST"});
+    if (options_.reload != nullptr)
+      all.push_back({"/reload",
+                     [this](const auto&) {
+                       const Status status = options_.reload();
+                       net::HttpReply reply;
+                       reply.status = status.ok() ? 200 : 500;
+                       reply.body = status.ok() ? "the files have been read again\n"
+                                                : std::string(status.text()) + "\n";
+                       return reply;
+                     },
+                     net::Scope::manage, "POST"});
+    return all;
+  }
+
   Options options_;
-  const Server& server_;
+  Server& server_;
   std::atomic<int> streams_{0}, readers_{0};
   std::unique_ptr<net::HttpServer> http_;  // destroyed first: its connections use the rest
 };
 
 }  // namespace
 
-Result<std::unique_ptr<WebPage>> WebPage::start(const Options& options, const Server& server) {
+Result<std::unique_ptr<WebPage>> WebPage::start(const Options& options, Server& server) {
   auto page = std::make_unique<Page>(options, server);
   RUNNEL_TRY(page->listen());
   return std::unique_ptr<WebPage>(std::move(page));

@@ -48,8 +48,8 @@ class Trust {
   TrustedKeys keys_;
 };
 
-// From here on check_file() gets signatures from `read`, in the whole process: for a child in a sandbox, which can
-// open no file. Empty bytes: there is none. Called once, before there are threads.
+// From here on check_file() gets signatures from `read`, in the whole process: for a child in a sandbox,
+// which can open no file. Empty bytes: there is none. Called once, before there are threads.
 using ReadSignature = std::function<Result<std::vector<std::byte>>(const std::filesystem::path& place)>;
 void read_signatures_by(ReadSignature read);
 

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "pipeline/host/json.h"
+#include "services/net/access/inbox.h"
+#include "services/net/tls/tls_entrance.h"
 #include "services/wyoming/catalogue.h"
 #include "services/wyoming/conversation.h"
 #include "services/wyoming/message.h"
@@ -27,10 +29,16 @@ constexpr int kSweepMilliseconds = 250;
 Time clock_now() noexcept { return std::chrono::steady_clock::now(); }
 
 struct Client {
-  Client(int socket, const MessageLimits& limits, Catalogue& catalogue, Counts& counts, Time now)
-      : fd(socket), reader(limits), conversation(catalogue, counts), heard(now), taken(now) {}
+  Client(net::Newcomer newcomer, const MessageLimits& limits, Catalogue& catalogue, Counts& counts, Time now)
+      : fd(newcomer.socket),
+        place(std::move(newcomer.place)),
+        reader(limits),
+        conversation(catalogue, counts),
+        heard(now),
+        taken(now) {}
 
   int fd;
+  net::Place place;
   MessageReader reader;
   Conversation conversation;
   Message message;  // whose samples are being taken
@@ -49,6 +57,7 @@ class PollingServer final : public Server {
   PollingServer(ServerOptions options, Catalogue catalogue)
       : options_(std::move(options)), catalogue_(std::move(catalogue)) {}
   ~PollingServer() override {
+    entrance_.reset();
     for (const auto& client : clients_) ::close(client->fd);
     for (const int fd : {listener_, wake_}) {
       if (fd >= 0) ::close(fd);
@@ -58,13 +67,28 @@ class PollingServer final : public Server {
   Status start() {
     wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) return Status(Code::io_error) << "no event to stop with: " << std::strerror(errno);
-    RUNNEL_ASSIGN(listener_, net::listen_at(options_.address));
+    RUNNEL_TRY(inbox_.open(options_.admission));
+    RUNNEL_ASSIGN(const int listener, net::listen_at(options_.address));
+    if (options_.tls.empty()) {
+      listener_ = listener;
+      return {};
+    }
+    net::TlsEntrance::Options entrance;
+    entrance.listener = listener;
+    entrance.files = options_.tls;
+    entrance.admission = options_.admission;
+    entrance.plain_answer = Conversation::error("tls", "this address speaks TLS only");
+    entrance.enter = [this](int socket, net::Place place) { inbox_.put({socket, std::move(place), false}); };
+    RUNNEL_ASSIGN(entrance_, net::TlsEntrance::start(std::move(entrance)));
     return {};
   }
 
   [[nodiscard]] const net::Address& address() const noexcept override { return options_.address; }
 
+  Status reload() override { return entrance_ != nullptr ? entrance_->reload() : Status(); }
+
   void stop() noexcept override {
+    if (entrance_ != nullptr) entrance_->close();
     const std::uint64_t one = 1;
     // Fails only when the counter is full, and then the server has been woken already.
     [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
@@ -76,6 +100,7 @@ class PollingServer final : public Server {
       step();
       sweep();
     }
+    if (entrance_ != nullptr) entrance_->finish(options_.linger);
     if (cut_off_ == 0) return {};
     return Status(Code::io_error) << cut_off_
                                   << " clients of the Wyoming protocol did not take their answers in time";
@@ -101,6 +126,7 @@ class PollingServer final : public Server {
     polled_.clear();
     polled_.push_back({wake_, static_cast<short>(stopped_ ? 0 : POLLIN), 0});
     polled_.push_back({listener_, POLLIN, 0});
+    polled_.push_back({inbox_.descriptor(), POLLIN, 0});
     bool work = false;
     for (const auto& client : clients_) {
       const bool reads = !client->over && !client->conversation.busy() && !blocked(*client);
@@ -116,7 +142,7 @@ class PollingServer final : public Server {
     }
     now_ = clock_now();
     for (std::size_t i = 0; i < clients_.size(); ++i) {
-      const short events = polled_[i + 2].revents;
+      const short events = polled_[i + kOwnDescriptors].revents;
       Client& client = *clients_[i];
       if ((events & (POLLERR | POLLNVAL)) != 0) client.gone = true;
       if (!client.gone && (events & POLLOUT) != 0) write(client);
@@ -126,27 +152,56 @@ class PollingServer final : public Server {
     }
     if ((polled_[0].revents & POLLIN) != 0) begin_stop();
     if (!stopped_ && (polled_[1].revents & POLLIN) != 0) accept_some();
+    while (auto newcomer = inbox_.take()) receive(std::move(*newcomer));
   }
 
   void accept_some() {
     for (;;) {
-      const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      sockaddr_storage from{};
+      socklen_t size = sizeof from;
+      const int fd =
+          accept4(listener_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (fd < 0) return;
       const int on = 1;
       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-      MessageLimits limits;
-      limits.payload = options_.longest_message;
-      clients_.push_back(std::make_unique<Client>(fd, limits, catalogue_, counts_, now_));
-      ++counts_.clients;
-      const auto full = std::count_if(clients_.begin(), clients_.end(),
-                                      [](const auto& client) { return !client->over && !client->gone; });
-      if (full > options_.max_clients)
-        hang_up(*clients_.back(), "busy",
-                "there are " + std::to_string(options_.max_clients) + " clients already; come back later");
-      // Those that are told so take room for a moment only; beyond that, without a word.
-      if (clients_.size() > 2 * static_cast<std::size_t>(options_.max_clients)) clients_.back()->gone = true;
+      net::Newcomer newcomer{fd, {}, false};
+      if (enters(from, newcomer)) receive(std::move(newcomer));
     }
+  }
+
+  // Whether its address may have one more connection; otherwise it is told, and closed.
+  bool enters(const sockaddr_storage& from, net::Newcomer& newcomer) {
+    if (options_.admission == nullptr) return true;
+    const net::ClientKey key = net::key_of(from, options_.admission->limits().own_machine);
+    const net::Admission::Answer answer = options_.admission->enter(key, now_);
+    if (answer == net::Admission::Answer::yes) {
+      newcomer.place = net::Place(options_.admission, key);
+      return true;
+    }
+    const std::string text = Conversation::error("busy", net::sentence_of(answer));
+    [[maybe_unused]] const ssize_t sent =
+        send(newcomer.socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ::close(newcomer.socket);
+    return false;
+  }
+
+  void receive(net::Newcomer newcomer) {
+    if (stopped_) {
+      ::close(newcomer.socket);
+      return;
+    }
+    MessageLimits limits;
+    limits.payload = options_.longest_message;
+    clients_.push_back(std::make_unique<Client>(std::move(newcomer), limits, catalogue_, counts_, now_));
+    ++counts_.clients;
+    const auto full = std::count_if(clients_.begin(), clients_.end(),
+                                    [](const auto& client) { return !client->over && !client->gone; });
+    if (full > options_.max_clients)
+      hang_up(*clients_.back(), "busy",
+              "there are " + std::to_string(options_.max_clients) + " clients already; come back later");
+    // Those that are told so take room for a moment only; beyond that, without a word.
+    if (clients_.size() > 2 * static_cast<std::size_t>(options_.max_clients)) clients_.back()->gone = true;
   }
 
   void read(Client& client) {
@@ -182,6 +237,7 @@ class PollingServer final : public Server {
     while (!client.over && !client.conversation.busy() && !blocked(client)) {
       const Result<bool> whole = client.reader.next(client.message);
       if (!whole.ok()) {
+        client.place.blame();
         hang_up(client, "message", whole.status().text());
         return;
       }
@@ -269,7 +325,7 @@ class PollingServer final : public Server {
   void begin_stop() {
     stopped_ = true;
     deadline_ = now_ + options_.drain;
-    ::close(std::exchange(listener_, -1));
+    if (listener_ >= 0) ::close(std::exchange(listener_, -1));
     for (const auto& client : clients_) {
       if (client->gone || client->over) continue;
       // What was received is processed, as at the end of the sound.
@@ -295,7 +351,10 @@ class PollingServer final : public Server {
   ServerOptions options_;
   Catalogue catalogue_;  // precedes the clients, whose streams it has made
   Counts counts_;
+  static constexpr std::size_t kOwnDescriptors = 3;  // polled before those of clients
   int listener_ = -1, wake_ = -1;
+  net::Inbox inbox_;  // of those who come over TLS
+  std::unique_ptr<net::TlsEntrance> entrance_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<pollfd> polled_;
   std::vector<serve::Together::Turn> turns_;
@@ -308,11 +367,12 @@ class PollingServer final : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
-  if (!options.address.is_loopback() && !options.open) {
+  if (!options.address.is_loopback() && !options.open && options.tls.client_ca.empty()) {
     return Status(Code::invalid_argument)
            << options.address.text()
            << ": other machines can reach this address, and the Wyoming protocol has no password; expected "
-              "127.0.0.1, or --wyoming-open in a network that you trust";
+              "127.0.0.1, certificates of clients (--client-ca), or --wyoming-open in a network that you "
+              "trust";
   }
   if (options.max_clients < 1 || options.max_clients > 1024)
     return Status(Code::invalid_argument)

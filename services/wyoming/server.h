@@ -10,7 +10,9 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "pipeline/host/graph.h"
+#include "services/net/access/admission.h"
 #include "services/net/address.h"
+#include "services/net/tls/tls_files.h"
 
 namespace runnel::wyoming {
 
@@ -25,9 +27,13 @@ struct ServerOptions {
   std::vector<ServerModel> models;
   pipeline::GraphOptions graph;  // models and operators; models must be usable from any thread
   net::Address address;
-  bool open = false;  // addresses that other machines can reach are allowed: the protocol has no password
-  std::string language = "en";                // of the models
-  int max_clients = limits::kWyomingClients;  // at a time, 1 .. 1024; further ones get an error
+  // Without certificates of clients, addresses that other machines can reach are refused unless `open`: the
+  // protocol has no password.
+  bool open = false;
+  net::TlsFiles tls{};                          // without a certificate: no TLS
+  std::shared_ptr<net::Admission> admission{};  // limits by address; null: none
+  std::string language = "en";                  // of the models
+  int max_clients = limits::kWyomingClients;    // at a time, 1 .. 1024; further ones get an error
   std::size_t longest_message = limits::kWyomingMessageBytes;  // bytes of sound in one message
   std::size_t most_unsent = limits::kUnsentBytes;  // bytes of answers that a client has not taken, beyond
                                                    // which nothing more is read from it
@@ -40,7 +46,7 @@ struct ServerOptions {
 class Server {
  public:
   // Checks the graphs, binds and listens. Errors: those of Catalogue::make; invalid_argument for an address
-  // that is not loopback unless `open`; io_error for one that cannot be bound.
+  // that is not loopback; io_error for one that cannot be bound; those of the files of TLS.
   static Result<std::unique_ptr<Server>> make(ServerOptions options);
   virtual ~Server() = default;
   Server(const Server&) = delete;
@@ -52,6 +58,8 @@ class Server {
   virtual Status run() = 0;
   // Callable from any thread or a signal handler.
   virtual void stop() noexcept = 0;
+  // Reads the files of TLS again, for later clients; after an error everything stays as it is.
+  virtual Status reload() = 0;
   // The final record, one line of JSON without newline; after run().
   [[nodiscard]] virtual std::string summary() const = 0;
 

@@ -1,5 +1,5 @@
 // make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte,
-// tflite, recording, graph, npu and chunk.
+// tflite, recording, graph, npu, chunk, http_request, web_socket, tokens, hello and wyoming.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +15,7 @@
 #include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"
 #include "tests/services/fleet/feed.h"
+#include "tests/services/net/feed.h"
 
 namespace {
 
@@ -65,5 +66,12 @@ int main(int count, char** arguments) {
   }
   for (const auto& [name, text] : fleet::test::made_messages())
     good = good && write(folder / "chunk" / name, std::as_bytes(std::span(text.data(), text.size())));
+  for (const net::test::Reader& reader : net::test::network_readers()) {
+    number = 0;
+    for (const std::string& text : reader.seeds) {
+      good = good && write(folder / reader.kind / std::to_string(number++),
+                           std::as_bytes(std::span(text.data(), text.size())));
+    }
+  }
   return good ? 0 : 1;
 }

@@ -36,6 +36,7 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
+  [[nodiscard]] pid_t process() const { return process_; }
   void signal(int number) const { ::kill(process_, number); }
   // Its exit code after this signal, which also reaches one that was stopped; -1 where the signal ended it.
   int end(int number) {

@@ -53,7 +53,7 @@ class WebSockets : public testing::Test {
     echo.path = "/echo";
     echo.longest_message = 100000;
     echo.idle = idle;
-    echo.open = [this](std::string& refusal) -> std::unique_ptr<SocketPeer> {
+    echo.open = [this](Scopes, std::string& refusal) -> std::unique_ptr<SocketPeer> {
       if (open_ >= 50) {
         refusal = "fifty are enough";
         return nullptr;
@@ -144,12 +144,13 @@ TEST_F(WebSockets, AreOpenedForTheServersOwnPagesOnly) {
 
 TEST_F(WebSockets, AskForTheToken) {
   HttpServer::Options options;
-  options.token = "0123456789abcdef";
+  options.tokens = "0123456789abcdef";
   const auto server = serve(options);
   const int port = port_of(*server);
   EXPECT_EQ(SocketClient(port, "/echo").status(), 401);
-  EXPECT_EQ(SocketClient(port, "/echo?token=0123456789abcdeX").status(), 401);
-  EXPECT_EQ(SocketClient(port, "/echo?token=0123456789abcdef").status(), 101);
+  EXPECT_EQ(SocketClient(port, "/echo", "Authorization: Bearer 0123456789abcdeX\r\n").status(), 401);
+  EXPECT_EQ(SocketClient(port, "/echo?token=0123456789abcdef").status(), 401)
+      << "addresses are remembered and logged";
   EXPECT_EQ(SocketClient(port, "/echo", "Authorization: Bearer 0123456789abcdef\r\n").status(), 101);
   EXPECT_EQ(SocketClient(port, "/echo", "Cookie: runnel_token=0123456789abcdef\r\n").status(), 101);
 }
@@ -250,8 +251,8 @@ TEST_F(HttpsPages, AreForThoseWithACertificate) {
   const std::string file = certificate("one"), other = certificate("two");
   if (file.empty()) GTEST_SKIP() << "SKIPPED WITHOUT THE PROGRAM openssl";
   HttpServer::Options options;
-  options.tls_certificate = file;
-  options.tls_key = file + ".key";
+  options.tls.certificate = file;
+  options.tls.key = file + ".key";
   const auto server = serve(options);
   EXPECT_EQ(server->origin(), "https://" + server->address().text());
   httplib::SSLClient client("127.0.0.1", port_of(*server));
@@ -270,8 +271,8 @@ TEST_F(HttpsPages, AreForThoseWithACertificate) {
 
   const auto failure = [&](const std::string& with, const std::string& key) {
     options.address = *Address::parse("127.0.0.1:0");
-    options.tls_certificate = with;
-    options.tls_key = key;
+    options.tls.certificate = with;
+    options.tls.key = key;
     const auto started = HttpServer::start(options, {}, {});
     return started.ok() ? "started" : std::string(started.status().text());
   };

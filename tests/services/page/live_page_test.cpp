@@ -81,7 +81,7 @@ struct Running {
 };
 Running make(const std::string& text, double speed, std::string token = {}) {
   Running made;
-  auto page = LivePage::start({.address = any(), .token = std::move(token)});
+  auto page = LivePage::start({.address = any(), .tokens = std::move(token)});
   EXPECT_TRUE(page.ok()) << page.status().text();
   made.page = std::move(page).value();
   pipeline::GraphOptions options;
@@ -187,15 +187,28 @@ TEST_F(LivePages, ShareTheirAddressWithNobody) {
 
 TEST_F(LivePages, AskForTheToken) {
   const std::string token = "0123456789abcdef";
-  const auto page = LivePage::start({.address = any(), .token = token});
+  const auto page = LivePage::start({.address = any(), .tokens = token});
   ASSERT_TRUE(page.ok());
   httplib::Client client("127.0.0.1", port_of(**page));
   EXPECT_EQ(client.Get("/")->status, 401);
   EXPECT_EQ(client.Get("/messages")->status, 401);
-  EXPECT_EQ(client.Get("/?token=0123456789abcdeX")->status, 401);
+  EXPECT_EQ(client.Get(("/?token=" + token).c_str())->status, 401) << "addresses are remembered and logged";
   EXPECT_EQ(client.Get("/", {{"Authorization", "Bearer " + token}})->status, 200);
-  const auto first = client.Get(("/?token=" + token).c_str());
-  EXPECT_EQ(first->status, 200);
+  // A browser is asked by a page, whose form it sends.
+  const auto page_that_asks = client.Get("/", {{"Accept", "text/html"}});
+  EXPECT_EQ(page_that_asks->status, 401);
+  EXPECT_NE(page_that_asks->body.find("<form method=\"post\" action=\"/login\">"), std::string::npos);
+  const auto wrong = client.Post("/login", "token=0123456789abcdeX", "application/x-www-form-urlencoded");
+  EXPECT_EQ(wrong->status, 401);
+  EXPECT_EQ(wrong->get_header_value("Set-Cookie"), "");
+  EXPECT_EQ(client
+                .Post("/login", {{"Origin", "http://attacker.example"}}, "token=" + token,
+                      "application/x-www-form-urlencoded")
+                ->status,
+            403);
+  const auto first = client.Post("/login", "token=" + token, "application/x-www-form-urlencoded");
+  EXPECT_EQ(first->status, 303);
+  EXPECT_EQ(first->get_header_value("Location"), "/");
   const std::string cookie = first->get_header_value("Set-Cookie");
   EXPECT_NE(cookie.find("HttpOnly"), std::string::npos);
   EXPECT_EQ(client.Get("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})->status, 200);

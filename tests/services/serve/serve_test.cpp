@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "services/net/token.h"
+#include "services/net/access/token.h"
 #include "services/serve/capacity.h"
 #include "services/serve/greeting.h"
 #include "tests/services/serve/support.h"
@@ -214,7 +214,7 @@ TEST_F(Serve, TellsProgress) {
 
 TEST_F(Serve, WantsTheToken) {
   ServerOptions with = options();
-  with.token = "a token of some length";
+  with.tokens = "a token of some length";
   Running running(with);
   for (const char* wrong : {"{}", R"({"token":""})", R"({"token":"a token of some lengtH"})",
                             R"({"token":"a token of some length and more"})"}) {
@@ -222,7 +222,7 @@ TEST_F(Serve, WantsTheToken) {
     EXPECT_THAT(error, HasSubstr("token: ")) << wrong;
     EXPECT_THAT(error, testing::Not(HasSubstr("some"))) << "nothing of a token is repeated";
   }
-  expect_good(running.server(), with.token);
+  expect_good(running.server(), "a token of some length");
   EXPECT_EQ(running.server().metrics().ended[static_cast<std::size_t>(Reason::token)].load(), 4U);
 }
 
@@ -249,7 +249,7 @@ TEST_F(Serve, ListensForOthersOnlyWithAToken) {
   const auto refused = Server::make(with);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(std::string(refused.status().text()), HasSubstr("token"));
-  with.token = "a token of some length";
+  with.tokens = "a token of some length";
   EXPECT_TRUE(Server::make(with).ok());
 }
 

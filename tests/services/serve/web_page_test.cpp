@@ -29,9 +29,9 @@ class ServeWeb : public testing::Test {
     options.graph = digits_.options();
     return options;
   }
-  static std::unique_ptr<WebPage> page_of(Server& server, std::string token = {}, int most = 64) {
+  static std::unique_ptr<WebPage> page_of(Server& server, net::Tokens tokens = {}, int most = 64) {
     auto page = WebPage::start(
-        {.address = *net::Address::parse("127.0.0.1:0"), .token = std::move(token), .most_streams = most},
+        {.address = *net::Address::parse("127.0.0.1:0"), .tokens = std::move(tokens), .most_streams = most},
         server);
     EXPECT_TRUE(page.ok()) << page.status().text();
     return std::move(page).value();
@@ -146,9 +146,9 @@ TEST_F(ServeWeb, TellsWhyAStreamIsRefused) {
 
 TEST_F(ServeWeb, AsksForTheTokenOnce) {
   ServerOptions with = options();
-  with.token = "0123456789abcdef";
+  with.tokens = "0123456789abcdef";
   Running running(with);
-  const auto page = page_of(running.server(), with.token);
+  const auto page = page_of(running.server(), with.tokens);
   EXPECT_EQ(SocketClient(port_of(*page), "/stream").status(), 401);
   SocketClient client(port_of(*page), "/stream", "Authorization: Bearer 0123456789abcdef\r\n");
   client.text("{}");

@@ -1,4 +1,4 @@
-#include "services/net/token.h"
+#include "services/net/access/token.h"
 
 namespace runnel::net {
 

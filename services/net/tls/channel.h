@@ -1,40 +1,32 @@
-// One connection of the HTTP server, with or without TLS. Included only by what links OpenSSL.
+// One connection, with or without TLS. Included only by what links OpenSSL.
 #pragma once
-
-#include <openssl/ssl.h>
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
-#include <string>
+#include <cstdint>
 
-#include "base/status.h"
+#include "services/net/tls/tls_identity.h"
 
 namespace runnel::net {
 
-struct FreeTls {
-  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
-  void operator()(SSL* tls) const noexcept { SSL_free(tls); }
-};
-using TlsContext = std::unique_ptr<SSL_CTX, FreeTls>;
-
-// From PEM files. Errors: not_found, invalid_data; each names the file and what is wrong.
-Result<TlsContext> make_tls(const std::string& certificate, const std::string& key);
-
-// Not thread-safe; never waits, except in wait() and greet().
+// Not thread-safe; never waits, except in wait().
 class Channel {
  public:
-  // Owns the socket. `tls` may be null; it outlives the channel.
-  Channel(int socket, SSL_CTX* tls);
+  // Owns the socket, and makes it non-blocking.
+  explicit Channel(int socket);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // The handshake of TLS; true at once without it. False: it failed, or took too long.
-  bool greet(std::chrono::milliseconds patience);
+  // What follows is TLS, of which nothing has been read yet.
+  void secure(const TlsIdentity& identity);
+  enum class Greeting : std::uint8_t { done, again, failed };
+  // The next part of the handshake of TLS; done at once without it.
+  Greeting greet() noexcept;
   static constexpr long kAgain = 0, kOver = -1;
-  // Bytes; kAgain: none now; kOver: the connection is over.
+  // Bytes; kAgain: none now; kOver: nothing more will come.
   long read(char* to, std::size_t size) noexcept;
+  // kOver: the connection is over.
   long write(const char* from, std::size_t size) noexcept;
   // Whether read() has bytes that poll() does not know of.
   [[nodiscard]] bool has_pending() const noexcept;
@@ -43,6 +35,8 @@ class Channel {
   // What poll() must wait for besides what the caller wants.
   [[nodiscard]] short also() const noexcept { return also_; }
   [[nodiscard]] int socket() const noexcept { return socket_; }
+  // Whether it broke: with TLS, an end that the other side has not announced is a break, too.
+  [[nodiscard]] bool is_broken() const noexcept { return broken_; }
   // Tells the other side that nothing follows.
   void finish() noexcept;
 
@@ -50,7 +44,7 @@ class Channel {
   long result_of(int done) noexcept;
 
   int socket_;
-  std::unique_ptr<SSL, FreeTls> tls_;
+  TlsConnection tls_;
   short also_ = 0;
   bool broken_ = false;
 };

@@ -1,0 +1,8 @@
+// A file of tokens.
+#include "tests/fuzz/fuzzer.h"
+#include "tests/services/net/feed.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  runnel::test::insist_on_a_sentence(runnel::net::test::feed_tokens(runnel::test::as_input(data, size)));
+  return 0;
+}
