@@ -107,7 +107,9 @@ void Server::stop() noexcept {
   if (entrance_ != nullptr) entrance_->close();
   const std::uint64_t one = 1;
   // Fails only when the counter is full, and then the server has been woken already.
-  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+  // A signal may come in the middle of another one.
+  while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) {
+  }
 }
 
 std::string Server::summary() const {

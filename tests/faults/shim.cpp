@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -68,9 +69,11 @@ bool no_memory() {
   return true;
 }
 
-// How many of `size` bytes go.
-size_t part(size_t size) {
-  if (!started || size < 2) return size;
+// How many of `size` bytes go. Small messages through pipes and events are never divided.
+size_t part(int file, size_t size) {
+  struct stat facts {};
+  if (!started || size < 2 || fstat(file, &facts) != 0) return size;
+  if (!S_ISREG(facts.st_mode) && !S_ISSOCK(facts.st_mode)) return size;
   return ++transfers >= nth && kind == kShort ? (size + 1) / 2 : size;
 }
 
@@ -96,22 +99,24 @@ int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
 }
 
 // Errors are those of the system calls.
-ssize_t read(int file, void* to, size_t size) { return syscall(SYS_read, file, to, part(size)); }
-ssize_t write(int file, const void* from, size_t size) { return syscall(SYS_write, file, from, part(size)); }
+ssize_t read(int file, void* to, size_t size) { return syscall(SYS_read, file, to, part(file, size)); }
+ssize_t write(int file, const void* from, size_t size) {
+  return syscall(SYS_write, file, from, part(file, size));
+}
 ssize_t pread(int file, void* to, size_t size, off_t at) {
-  return syscall(SYS_pread64, file, to, part(size), at);
+  return syscall(SYS_pread64, file, to, part(file, size), at);
 }
 ssize_t pread64(int file, void* to, size_t size, off64_t at) {
-  return syscall(SYS_pread64, file, to, part(size), at);
+  return syscall(SYS_pread64, file, to, part(file, size), at);
 }
 ssize_t pwrite(int file, const void* from, size_t size, off_t at) {
-  return syscall(SYS_pwrite64, file, from, part(size), at);
+  return syscall(SYS_pwrite64, file, from, part(file, size), at);
 }
 ssize_t recv(int file, void* to, size_t size, int flags) {
-  return syscall(SYS_recvfrom, file, to, part(size), flags, nullptr, nullptr);
+  return syscall(SYS_recvfrom, file, to, part(file, size), flags, nullptr, nullptr);
 }
 ssize_t send(int file, const void* from, size_t size, int flags) {
-  return syscall(SYS_sendto, file, from, part(size), flags, nullptr, 0);
+  return syscall(SYS_sendto, file, from, part(file, size), flags, nullptr, 0);
 }
 ssize_t writev(int file, const iovec* pieces, int count) {
   if (count < 1 || kind != kShort) return syscall(SYS_writev, file, pieces, count);
