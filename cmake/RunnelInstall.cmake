@@ -89,7 +89,7 @@ endif()
 install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOLDER} COMPONENT development)
 
 # Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for users of runnel::base. Headers in a folder
-# internal/ or neon/ (which other processors cannot compile) are private and not installed.
+# internal/, neon/ or rvv/ (which other processors cannot compile) are private and not installed.
 set(runnel_header_folders base kernels streaming decoding features inference npu pipeline embed)
 if(RUNNEL_HOST)
   list(APPEND runnel_header_folders compiler services)
@@ -97,7 +97,7 @@ endif()
 foreach(folder IN LISTS runnel_header_folders)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${folder}/*.h)
   foreach(header IN LISTS headers)
-    if(NOT header MATCHES "/(internal|neon)/" AND (RUNNEL_HOST OR NOT header MATCHES "/host/"))
+    if(NOT header MATCHES "/(internal|neon|rvv)/" AND (RUNNEL_HOST OR NOT header MATCHES "/host/"))
       cmake_path(GET header PARENT_PATH parent)
       install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/runnel/${parent}
               COMPONENT development)
