@@ -70,8 +70,8 @@ Status run_listen(ListenCall& call) {
   const Status status = run_with_progress(*graph, call.wav);
   display->end();
   std::printf("%s\n", graph->summary().c_str());
-  // A device is listened to until then; a recording has an end.
-  if (status.ok() && !call.wav.empty() && stop_requested)
+  // A device is listened to until then, and what is played like one; a recording has an end.
+  if (status.ok() && !call.wav.empty() && call.page.speed == 0 && stop_requested)
     return Status(Code::io_error) << call.wav << ": interrupted before its end";
   return with_advice(call, status);
 }

@@ -30,7 +30,8 @@ for file in "${files[@]}"; do
     grep -E '__[a-z]+_chk(@|$| )' <<<"$symbols" | grep -v stack_chk >/dev/null || wrong "$file" "no checked call of the C library (_FORTIFY_SOURCE)"
   fi
   case $header in
-    *X86-64*) readelf -nW "$file" | grep 'IBT' >/dev/null || echo "$file: without the mark of control-flow protection (a part of it was built without)" ;;
+    # endbr64 at the beginning of functions. The mark for the loader is not there: Debian's start files have none.
+    *X86-64*) [[ $(grep -a -o $'\xf3\x0f\x1e\xfa' "$file" | wc -l) -ge 10 ]] || wrong "$file" "no function is protected against jumps to elsewhere (-fcf-protection)" ;;
   esac
 done
 
@@ -47,7 +48,8 @@ if command -v hardening-check >/dev/null; then
   for file in "${files[@]}"; do
     # Control-flow protection is judged above, by processor.
     answer=$(hardening-check --nocfprotection "$file") || {
-      missing=$(grep ': no, ' <<<"$answer" | grep -v -i 'fortify' || true)
+      # "(ignored)" is its own word for what a library need not have.
+      missing=$(grep ': no, ' <<<"$answer" | grep -v -i -e 'fortify' -e '(ignored)' || true)
       [[ -z $missing ]] || wrong "$file" "$missing"
     }
   done

@@ -160,7 +160,7 @@ Status WavSource::open(SF_INFO& info) noexcept {
   }
   // The memory of a graph grows with them, and a header can say anything.
   if (info.channels > limits::kRecordingChannels || info.samplerate > limits::kRecordingRate ||
-      info.frames > limits::kRecordingFrames) {
+      (info.frames > limits::kRecordingFrames && info.frames != SF_COUNT_MAX)) {  // its mark of "unknown"
     return Status(Code::unsupported) << name_ << ": " << info.channels << " channels at " << info.samplerate
                                      << " Hz, expected at most " << limits::kRecordingChannels
                                      << " channels at " << limits::kRecordingRate << " Hz";
