@@ -1,19 +1,42 @@
 #include "services/fleet/beats.h"
 
 namespace runnel::fleet {
+namespace {
 
-void Beats::heard(std::string_view worker, bool leaving) {
-  if (worker == own_) ++clock_;
+constexpr std::uint64_t kForgotten = 100;  // times of `missed`
+
+}  // namespace
+
+bool Beats::heard(std::string_view worker, bool leaving) {
+  bool changed = false;
+  if (worker == own_) {
+    ++clock_;
+    // Whoever is silent falls behind only when this clock moves.
+    for (auto at = last_.begin(); at != last_.end();) {
+      const std::uint64_t silent = clock_ - at->second;
+      changed = changed || silent == missed_;
+      if (silent > kForgotten * missed_) {
+        gone_.push_back(at->first);
+        at = last_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+  }
   const auto at = last_.find(worker);
   if (leaving) {
-    if (at != last_.end()) last_.erase(at);
+    gone_.emplace_back(worker);
+    if (at == last_.end()) return changed;
+    changed = changed || clock_ - at->second < missed_;
+    last_.erase(at);
   } else if (at == last_.end()) {
     last_.emplace(worker, clock_);
+    changed = true;
   } else {
+    changed = changed || clock_ - at->second >= missed_;
     at->second = clock_;
   }
-  // Names of workers that are long gone are forgotten.
-  std::erase_if(last_, [&](const auto& one) { return clock_ - one.second > 1000 * missed_; });
+  return changed;
 }
 
 bool Beats::lives(std::string_view worker) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace runnel::fleet {
@@ -16,17 +17,21 @@ class Beats {
   // `missed`: own beats without one of another worker after which it is gone.
   Beats(std::string own, std::uint64_t missed) : own_(std::move(own)), missed_(missed) {}
 
-  // A beat as it comes back from the exchange. `leaving`: the worker's last one.
-  void heard(std::string_view worker, bool leaving);
+  // A beat as it comes back from the exchange. `leaving`: the worker's last one. Whether living() is another
+  // one now.
+  bool heard(std::string_view worker, bool leaving);
   // All that live, in alphabetical order. Without this one until its first beat has come back.
   [[nodiscard]] std::vector<std::string> living() const;
   [[nodiscard]] bool lives(std::string_view worker) const;
+  // Workers that left, or have been gone for long, since the last call: nobody needs their last beats.
+  std::vector<std::string> take_gone() { return std::exchange(gone_, {}); }
 
  private:
   std::string own_;
   std::uint64_t missed_;
   std::uint64_t clock_ = 0;                                 // own beats heard
   std::map<std::string, std::uint64_t, std::less<>> last_;  // time of each worker's last beat
+  std::vector<std::string> gone_;
 };
 
 }  // namespace runnel::fleet

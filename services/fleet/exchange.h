@@ -76,6 +76,8 @@ class Exchange {
   // The last message of each subject that `filter` covers, without its data, and every further one.
   virtual std::uint64_t watch(std::string_view filter) = 0;
   virtual void leave(std::uint64_t feed) = 0;
+  // Takes the messages of a subject away. Without an answer: it may fail.
+  virtual void remove(std::string_view subject) = 0;
 };
 
 }  // namespace runnel::fleet

@@ -245,6 +245,12 @@ void JetStream::leave(std::uint64_t number) {
   feeds_.erase(at);
 }
 
+void JetStream::remove(std::string_view subject) {
+  const std::string* const stream = stream_of(subject);
+  const Json body = {{"filter", subject}};
+  if (stream != nullptr) ask(Kind::other, "$JS.API.STREAM.PURGE." + *stream, {}, body.dump());
+}
+
 // The message itself, with where it comes from in headers; or a status.
 static void read_direct(WireMessage& message, Answer& answer) {
   if (message.status == 404) {

@@ -59,6 +59,7 @@ class JetStream final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
+  void remove(std::string_view subject) override;
 
   // What has come, or comes within so many milliseconds; false: nothing.
   bool next(Happening& out, int milliseconds);

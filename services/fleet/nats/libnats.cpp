@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "services/fleet/nats/gathering.h"
 #include "services/fleet/nats/wire.h"
 
 namespace runnel::fleet {
@@ -87,9 +88,11 @@ class NatsWire final : public Wire {
  public:
   NatsWire() = default;
   ~NatsWire() override {
+    if (gathering_ != nullptr) gathering_->stop();  // its thread uses the subscriptions
     if (connection_ != nullptr) natsConnection_Close(connection_);
     subscriptions_.clear();
     natsConnection_Destroy(connection_);
+    gathering_ = nullptr;  // which the connection used until here
   }
 
   Status open(const Settings& settings, std::function<void(WireMessage)> arrives) override;
@@ -106,9 +109,7 @@ class NatsWire final : public Wire {
     return std::exchange(complaint_, {});
   }
   Status listen(std::string_view tokens) override;
-  void unlisten(std::string_view tokens) noexcept override {
-    if (const auto at = subscriptions_.find(tokens); at != subscriptions_.end()) subscriptions_.erase(at);
-  }
+  void unlisten(std::string_view tokens) noexcept override;
   Status publish(std::string_view subject, std::string_view reply, const Headers& headers,
                  std::string_view data) override;
   void flush(int milliseconds) override { natsConnection_FlushTimeout(connection_, milliseconds); }
@@ -116,12 +117,15 @@ class NatsWire final : public Wire {
  private:
   static Status configure(natsOptions* options, const Settings& settings);
   static void came(natsConnection*, natsSubscription*, natsMsg* message, void* self);
+  void take_all();
   static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
   static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self);
 
   std::function<void(WireMessage)> arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
+  std::mutex listening_;  // guards the subscriptions where messages gather
+  std::unique_ptr<Gathering> gathering_;
   std::string inbox_;
   std::atomic<std::uint64_t> connections_{0};
   std::mutex mutex_;
@@ -200,6 +204,10 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   RUNNEL_TRY(configure(made, settings));
   natsOptions_SetReconnectedCB(made, reconnected, this);
   natsOptions_SetErrorHandler(made, complained, this);
+  if (settings.gather > 0) {
+    gathering_ = std::make_unique<Gathering>(std::chrono::milliseconds(settings.gather));
+    RUNNEL_TRY(gathering_->attach_to(made));
+  }
   if (const natsStatus status = natsConnection_Connect(&connection_, made); status != NATS_OK)
     return failed(settings.urls, status);
   connections_ = 1;
@@ -208,7 +216,9 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   inbox_ = std::string(inbox) + '.';
   natsInbox_Destroy(inbox);
   if (!settings.inbox.empty()) inbox_ = settings.inbox + inbox_.substr(inbox_.find('.'));
-  return listen("a.>");
+  RUNNEL_TRY(listen("a.>"));
+  if (gathering_ != nullptr) gathering_->start([this] { take_all(); });
+  return {};
 }
 
 void NatsWire::complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self) {
@@ -224,13 +234,34 @@ void NatsWire::complained(natsConnection* connection, natsSubscription*, natsSta
 Status NatsWire::listen(std::string_view tokens) {
   natsSubscription* made = nullptr;
   const std::string subject = inbox_ + std::string(tokens);
-  if (const natsStatus status = natsConnection_Subscribe(&made, connection_, subject.c_str(), came, this);
-      status != NATS_OK)
-    return failed(subject, status);
-  subscriptions_[std::string(tokens)].reset(made);
+  const natsStatus status = gathering_ != nullptr
+                                ? natsConnection_SubscribeSync(&made, connection_, subject.c_str())
+                                : natsConnection_Subscribe(&made, connection_, subject.c_str(), came, this);
+  if (status != NATS_OK) return failed(subject, status);
   // The server's flow control bounds what waits.
   natsSubscription_SetPendingLimits(made, -1, -1);
+  const std::lock_guard lock(listening_);
+  subscriptions_[std::string(tokens)].reset(made);
   return {};
+}
+
+void NatsWire::unlisten(std::string_view tokens) noexcept {
+  const std::lock_guard lock(listening_);
+  if (const auto at = subscriptions_.find(tokens); at != subscriptions_.end()) subscriptions_.erase(at);
+}
+
+// What has come for all subscriptions, in the order of each.
+void NatsWire::take_all() {
+  const std::lock_guard lock(listening_);
+  for (const auto& [tokens, subscription] : subscriptions_) {
+    int waiting = 0, bytes = 0;
+    if (natsSubscription_GetPending(subscription.get(), &waiting, &bytes) != NATS_OK) continue;
+    for (; waiting > 0; --waiting) {
+      natsMsg* message = nullptr;
+      if (natsSubscription_NextMsg(&message, subscription.get(), 0) != NATS_OK) break;
+      came(connection_, subscription.get(), message, this);
+    }
+  }
 }
 
 void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* self) {

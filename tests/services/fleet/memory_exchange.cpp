@@ -25,7 +25,7 @@ const std::vector<Message>& MemoryLogs::log(std::string_view subject) const {
 std::vector<std::string> MemoryLogs::subjects(std::string_view filter) const {
   std::vector<std::string> out;
   for (const auto& [subject, log] : logs_)
-    if (covers(filter, subject)) out.push_back(subject);
+    if (!log.empty() && covers(filter, subject)) out.push_back(subject);
   return out;
 }
 
@@ -74,6 +74,9 @@ std::uint64_t MemoryExchange::watch(std::string_view filter) {
   feeds_[++numbers_] = {std::string(filter), 0, true, {}};
   return numbers_;
 }
+void MemoryExchange::remove(std::string_view subject) {
+  send({Request::Kind::remove, 0, 0, 0, std::string(subject), {}, {}});
+}
 void MemoryExchange::leave(std::uint64_t feed) { feeds_.erase(feed); }
 
 void MemoryExchange::come(Happening what) {
@@ -103,6 +106,9 @@ void MemoryExchange::answer(Request& request) {
     case Request::Kind::list:
       answer.subjects = logs_.subjects(request.subject);
       break;
+    case Request::Kind::remove:
+      logs_.logs_.erase(request.subject);
+      return;
   }
   if (share(logs_.random_) < logs_.faults_.lost_answer) {
     answer = {};
