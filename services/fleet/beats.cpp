@@ -1,5 +1,7 @@
 #include "services/fleet/beats.h"
 
+#include <algorithm>
+
 namespace runnel::fleet {
 namespace {
 
@@ -7,7 +9,7 @@ constexpr std::uint64_t kForgotten = 100;  // times of `missed`
 
 }  // namespace
 
-bool Beats::heard(std::string_view worker, bool leaving) {
+bool Beats::heard(std::string_view worker, Kind kind) {
   bool changed = false;
   if (worker == own_) {
     ++clock_;
@@ -23,8 +25,9 @@ bool Beats::heard(std::string_view worker, bool leaving) {
       }
     }
   }
+  if (kind == Kind::joining) return changed;
   const auto at = last_.find(worker);
-  if (leaving) {
+  if (kind == Kind::leaving) {
     gone_.emplace_back(worker);
     if (at == last_.end()) return changed;
     changed = changed || clock_ - at->second < missed_;
@@ -37,6 +40,12 @@ bool Beats::heard(std::string_view worker, bool leaving) {
     at->second = clock_;
   }
   return changed;
+}
+
+bool Beats::joined() const {
+  if (clock_ == 0) return false;
+  return std::all_of(last_.begin(), last_.end(),
+                     [&](const auto& one) { return one.second > 0 || clock_ >= missed_; });
 }
 
 bool Beats::lives(std::string_view worker) const {

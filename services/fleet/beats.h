@@ -14,12 +14,20 @@ namespace runnel::fleet {
 
 class Beats {
  public:
+  enum class Kind : std::uint8_t {
+    joining,  // it only listens yet, and is not counted
+    living,
+    leaving,  // its last one
+  };
   // `missed`: own beats without one of another worker after which it is gone.
   Beats(std::string own, std::uint64_t missed) : own_(std::move(own)), missed_(missed) {}
 
-  // A beat as it comes back from the exchange. `leaving`: the worker's last one. Whether living() is another
-  // one now.
-  bool heard(std::string_view worker, bool leaving);
+  // Whether it is known who lives: what is heard first are the last beats of those who died, too. Until then
+  // this worker's beats are those of one that joins; otherwise others would give it streams that it does not
+  // expect yet.
+  [[nodiscard]] bool joined() const;
+  // A beat as it comes back from the exchange. Whether living() is another one now.
+  bool heard(std::string_view worker, Kind kind);
   // All that live, in alphabetical order. Without this one until its first beat has come back.
   [[nodiscard]] std::vector<std::string> living() const;
   [[nodiscard]] bool lives(std::string_view worker) const;

@@ -12,7 +12,7 @@
 namespace runnel::fleet {
 namespace {
 
-constexpr std::string_view kLeaving = "Runnel-Leaving";
+constexpr std::string_view kLeaving = "Runnel-Leaving", kJoining = "Runnel-Joining";
 constexpr Time kQuiet = std::chrono::minutes(1);
 // Others are told what a stream's entry says if its owner has not done so by then.
 constexpr Time kTellForOthers = std::chrono::seconds(1);
@@ -174,8 +174,10 @@ void Worker::delivered(Message message, std::uint64_t feed) {
   } else if (subject.size() <= before) {
     return;
   } else if (feed == watch_beats_) {
-    if (beats_.heard(subject.substr(before), find(message.headers, kLeaving) != nullptr))
-      living_changed_ = true;
+    const Beats::Kind kind = find(message.headers, kLeaving) != nullptr   ? Beats::Kind::leaving
+                             : find(message.headers, kJoining) != nullptr ? Beats::Kind::joining
+                                                                          : Beats::Kind::living;
+    if (beats_.heard(subject.substr(before), kind)) living_changed_ = true;
   } else if (feed == watch_notes_) {
     note_seen(subject.substr(before), message);
   }
@@ -313,17 +315,22 @@ void Worker::beat(Time now) {
   if (beating_ || now < next_beat_) return;
   beating_ = true;
   next_beat_ = now + options_.beat;
-  ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway, {}, {}), Kind::beat);
+  Headers headers;
+  if (!beats_.joined()) headers.emplace_back(kJoining, "1");
+  ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway, headers, {}), Kind::beat);
 }
 
 // One does for all what one can do: the first by name.
 bool Worker::finds() const { return !living_.empty() && living_.front() == options_.id; }
 
 void Worker::find_streams(Time now) {
-  if (listing_ || leaving_ || living_.empty() || now < next_list_) return;
-  listing_ = true;
+  if (listing_ || leaving_ || living_.empty()) return;
   const Time each = std::max(options_.list, kListEach * static_cast<std::int64_t>(streams_.size()));
-  next_list_ = now + (finds() ? each : kRarely * each);
+  // Of many that start together, each is the first for a moment.
+  if (now < (finds() ? std::max(next_list_, first_since_ + options_.beat) : next_list_ + kRarely * each))
+    return;
+  listing_ = true;
+  next_list_ = now + each;
   ask(exchange_.list(options_.input), Kind::list);
 }
 
@@ -352,10 +359,10 @@ void Worker::remove_old_beats() {
 void Worker::share(Time now) {
   const bool urgent = std::exchange(living_changed_, false);
   if (urgent) {
-    // Who becomes the first looks for streams at once.
     const bool found = finds();
+    if (living_.empty()) next_list_ = now;
     living_ = beats_.living();
-    if (!found && finds()) next_list_ = std::min(next_list_, now);
+    if (!found && finds()) first_since_ = now;
   }
   if (!urgent && !(shares_changed_ && now >= next_share_)) return;
   shares_changed_ = false;

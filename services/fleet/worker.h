@@ -46,7 +46,7 @@ struct WorkerOptions {
   std::uint64_t missed = 4;  // beats
   Time save = std::chrono::seconds(5);
   Time list = std::chrono::seconds(1);  // between two looks for new streams; longer where there are many
-  std::size_t most_claims = 64;         // under way at a time
+  std::size_t most_claims = 256;        // under way at a time
   std::size_t most_streams = 4096;
   OwnedStream::Limits limits;
   std::function<Time()> clock;  // for the lateness of chunks; without: it is not measured
@@ -148,7 +148,7 @@ class Worker {
   Rules rules_;
   bool rules_due_ = true, rules_asked_ = false, rules_known_ = false;
   Beats beats_;
-  Time now_{0}, next_beat_{0}, next_list_{0};
+  Time now_{0}, next_beat_{0}, next_list_{0}, first_since_{0};
   bool beating_ = false, listing_ = false, leaving_ = false, said_goodbye_ = false;
   bool living_changed_ = true, shares_changed_ = true;
   Time next_share_{0};
