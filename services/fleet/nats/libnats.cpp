@@ -117,6 +117,7 @@ class NatsWire final : public Wire {
  private:
   static Status configure(natsOptions* options, const Settings& settings);
   static void came(natsConnection*, natsSubscription*, natsMsg* message, void* self);
+  static WireMessage message_of(natsMsg* message);
   void take_all();
   static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
   static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self);
@@ -124,7 +125,9 @@ class NatsWire final : public Wire {
   std::function<void(WireMessage)> arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
-  std::mutex listening_;  // guards the subscriptions where messages gather
+  std::mutex listening_;                     // guards the subscriptions where messages gather
+  std::vector<natsSubscription*> polled_;    // all of them
+  std::vector<WireMessage> taken_;
   std::unique_ptr<Gathering> gathering_;
   std::string inbox_;
   std::atomic<std::uint64_t> connections_{0};
@@ -242,29 +245,42 @@ Status NatsWire::listen(std::string_view tokens) {
   natsSubscription_SetPendingLimits(made, -1, -1);
   const std::lock_guard lock(listening_);
   subscriptions_[std::string(tokens)].reset(made);
+  polled_.push_back(made);
   return {};
 }
 
 void NatsWire::unlisten(std::string_view tokens) noexcept {
   const std::lock_guard lock(listening_);
-  if (const auto at = subscriptions_.find(tokens); at != subscriptions_.end()) subscriptions_.erase(at);
+  const auto at = subscriptions_.find(tokens);
+  if (at == subscriptions_.end()) return;
+  std::erase(polled_, at->second.get());
+  subscriptions_.erase(at);
 }
 
 // What has come for all subscriptions, in the order of each.
 void NatsWire::take_all() {
-  const std::lock_guard lock(listening_);
-  for (const auto& [tokens, subscription] : subscriptions_) {
-    int waiting = 0, bytes = 0;
-    if (natsSubscription_GetPending(subscription.get(), &waiting, &bytes) != NATS_OK) continue;
-    for (; waiting > 0; --waiting) {
-      natsMsg* message = nullptr;
-      if (natsSubscription_NextMsg(&message, subscription.get(), 0) != NATS_OK) break;
-      came(connection_, subscription.get(), message, this);
+  {
+    const std::lock_guard lock(listening_);
+    for (natsSubscription* const subscription : polled_) {
+      int waiting = 0, bytes = 0;
+      if (natsSubscription_GetPending(subscription, &waiting, &bytes) != NATS_OK) continue;
+      for (; waiting > 0; --waiting) {
+        natsMsg* message = nullptr;
+        if (natsSubscription_NextMsg(&message, subscription, 0) != NATS_OK) break;
+        taken_.push_back(message_of(message));
+      }
     }
   }
+  // All at once: whoever waits for them wakes once, and finds all.
+  for (WireMessage& message : taken_) arrives_(std::move(message));
+  taken_.clear();
 }
 
 void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
+  static_cast<NatsWire*>(self)->arrives_(message_of(message));
+}
+
+WireMessage NatsWire::message_of(natsMsg* message) {
   const OwnedMessage owner(message);
   WireMessage out;
   out.subject = natsMsg_GetSubject(message);
@@ -274,8 +290,12 @@ void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* 
   const char** keys = nullptr;
   int count = 0;
   if (natsMsgHeader_Keys(message, &keys, &count) == NATS_OK) {
+    out.headers.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       const char* value = nullptr;
+      // Conditions under which it was stored: nobody asks for them any more.
+      const std::string_view name = keys[i];
+      if (name.starts_with("Nats-Expected-") || name == "Nats-Msg-Id") continue;
       if (natsMsgHeader_Get(message, keys[i], &value) == NATS_OK && value != nullptr)
         out.headers.emplace_back(keys[i], value);
     }
@@ -285,7 +305,7 @@ void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* 
     if (name == "Status") out.status = std::atoi(value.c_str());
     if (name == "Description") out.description = value;
   }
-  static_cast<NatsWire*>(self)->arrives_(std::move(out));
+  return out;
 }
 
 Status NatsWire::publish(std::string_view subject, std::string_view reply, const Headers& headers,
