@@ -177,7 +177,9 @@ void Worker::delivered(Message message, std::uint64_t feed) {
     const Beats::Kind kind = find(message.headers, kLeaving) != nullptr   ? Beats::Kind::leaving
                              : find(message.headers, kJoining) != nullptr ? Beats::Kind::joining
                                                                           : Beats::Kind::living;
+    const bool joined = beats_.joined();
     if (beats_.heard(subject.substr(before), kind)) living_changed_ = true;
+    if (!joined && beats_.joined()) next_beat_ = now_;
   } else if (feed == watch_notes_) {
     note_seen(subject.substr(before), message);
   }
@@ -327,7 +329,7 @@ void Worker::find_streams(Time now) {
   if (listing_ || leaving_ || living_.empty()) return;
   const Time each = std::max(options_.list, kListEach * static_cast<std::int64_t>(streams_.size()));
   // Of many that start together, each is the first for a moment.
-  if (now < (finds() ? std::max(next_list_, first_since_ + options_.beat) : next_list_ + kRarely * each))
+  if (now < (finds() ? std::max(next_list_, first_since_ + options_.beat / 4) : next_list_ + kRarely * each))
     return;
   listing_ = true;
   next_list_ = now + each;

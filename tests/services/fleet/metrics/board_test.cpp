@@ -82,7 +82,7 @@ TEST(WorkerBoard, RepeatedChunksAndEventsAndLatenessAreCounted) {
   };
   put(0);
   fleet.add(1, slow);
-  ASSERT_TRUE(fleet.until([&] { return fleet.members.front().worker->facts().streams == 1; }, 5000));
+  ASSERT_TRUE(fleet.until([&] { return fleet.members.front().worker->facts().chunks.heard == 1; }, 5000));
   for (int k = 1; k < 20; ++k) {
     put(k);
     fleet.run(5);
