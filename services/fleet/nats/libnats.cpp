@@ -125,8 +125,8 @@ class NatsWire final : public Wire {
   std::function<void(WireMessage)> arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
-  std::mutex listening_;                     // guards the subscriptions where messages gather
-  std::vector<natsSubscription*> polled_;    // all of them
+  std::mutex listening_;                   // guards the subscriptions where messages gather
+  std::vector<natsSubscription*> polled_;  // all of them
   std::vector<WireMessage> taken_;
   std::unique_ptr<Gathering> gathering_;
   std::string inbox_;

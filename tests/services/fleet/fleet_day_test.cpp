@@ -36,7 +36,7 @@ TEST(FleetDay, EveryStreamHasAnOwnerSoonAndEveryEventIsThereOnce) {
   EXPECT_LE(result.repeated, 7 * result.lost_streams);
   // All hear of what moves, and of nothing else: a saved state goes to nobody.
   EXPECT_LE(result.notes, 3 * day.streams + 6 * (result.lost_streams + result.moved_streams));
-  EXPECT_GT(result.saves, 10 * result.notes / 2);
+  EXPECT_GT(result.saves, 3 * result.notes);
   // Beats of the dead do not stay.
   EXPECT_LE(result.kept_beats, day.workers + result.deaths);
 }
