@@ -113,8 +113,8 @@ class DayExchange final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
-  void remove(std::string_view subject) override {
-    send({Request::Kind::remove, 0, 0, 0, std::string(subject), {}, {}});
+  void remove(std::string_view subject, std::uint64_t last) override {
+    send({Request::Kind::remove, 0, last, 0, std::string(subject), {}, {}});
   }
 
  private:
@@ -298,7 +298,9 @@ void DayExchange::arrive(Request& request) {
         if (day_.inputs_[i].chunks > 0) answer.subjects.push_back(name_of(i));
       break;
     case Request::Kind::remove:
-      day_.logs_.erase(request.subject);
+      if (const auto at = day_.logs_.find(request.subject);
+          at != day_.logs_.end() && at->second.sequence <= request.after)
+        day_.logs_.erase(at);
       return;
   }
   come(std::move(answer));

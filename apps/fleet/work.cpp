@@ -1,10 +1,13 @@
 // runnel work: one of the workers of a fleet, which share streams over NATS.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
@@ -60,6 +63,30 @@ Json facts_of(const fleet::WorkerFacts& facts) {
             {"set_apart", facts.chunks.set_apart}}}};
 }
 
+std::atomic<bool> report_requested = false;
+
+// SIGUSR1: what it does with each of its streams, a line each on standard error.
+void report(const fleet::JetStream& exchange, const fleet::Worker& worker) {
+  for (const fleet::StreamFacts& facts : worker.stream_facts())
+    say(Json({{"stream", facts.name},
+              {"place", facts.place},
+              {"owner", facts.owner},
+              {"sequence", facts.sequence},
+              {"version", facts.version},
+              {"covered", facts.covered},
+              {"events", facts.events},
+              {"waiting", facts.waiting},
+              {"mine", facts.mine},
+              {"refused", facts.refused},
+              {"saving", facts.saving},
+              {"handing_over", facts.handing_over},
+              {"settled", facts.settled},
+              {"broken", facts.broken},
+              {"feed", exchange.describe(facts.feed)}})
+            .dump());
+  say(facts_of(worker.facts()).dump());
+}
+
 fleet::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 // Puts the graph where all workers find it. The first one of a fleet is what the fleet runs; later ones
@@ -80,6 +107,19 @@ Status bring(fleet::JetStream& exchange, const fleet::WorkerOptions& options,
     say(options.input + " are heard by " + other.name + ", graph " + fleet::digits_of(other.graph) +
         ", not by this worker's " + graph.record.name + "; `runnel deploy` changes that");
   return {};
+}
+
+// Servers of a cluster that choose a leader answer later: what is better then is tried again, for a minute.
+Status patiently(const std::function<Status()>& what) {
+  constexpr fleet::Time kPatience = std::chrono::minutes(1), kAgain = std::chrono::milliseconds(500);
+  const fleet::Time end = now() + kPatience;
+  bool said = false;
+  for (;;) {
+    Status status = what();
+    if (status.code() != Code::io_error || now() > end || stop_requested) return status;
+    if (!std::exchange(said, true)) say(std::string(status.text()) + "; it is tried again for a minute");
+    std::this_thread::sleep_for(kAgain);
+  }
 }
 
 // Runs until it has handed all streams over after a signal. `board`: null: nobody reads it. Errors: io_error
@@ -133,6 +173,7 @@ Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, const std::
     else
       std::this_thread::sleep_for(left);
     for (const std::string& line : worker.take_news()) say(line);
+    if (report_requested.exchange(false)) report(exchange, worker);
   }
   exchange.flush(1000);
   return {};
@@ -162,15 +203,18 @@ Status run_work(const WorkCall& call, const net::Address& metrics) {
   nats.name = worker_options.id;
   nats.gather = static_cast<int>(kGather.count() / 2);
   RUNNEL_TRY(exchange.open(nats));
+  catch_signals();
   using Wanted = fleet::JetStream::Wanted;
-  RUNNEL_TRY(exchange.use(Wanted{call.streams, call.input, call.replicas, call.keep, false}));
-  RUNNEL_TRY(exchange.use(Wanted{call.events + ".>", call.events_stream, call.replicas, 0, false}));
-  // One for all fleets of a server: their subjects have one beginning.
-  RUNNEL_TRY(exchange.use(Wanted{"apart.>", "RUNNEL_APART", call.replicas, 7, false}));
-  RUNNEL_TRY(exchange.use(Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}));
+  for (const Wanted& wanted :
+       {Wanted{call.streams, call.input, call.replicas, call.keep, false},
+        Wanted{call.events + ".>", call.events_stream, call.replicas, 0, false},
+        // One for all fleets of a server: their subjects have one beginning.
+        Wanted{"apart.>", "RUNNEL_APART", call.replicas, 7, false},
+        Wanted{worker_options.bucket + ".>", "KV_" + call.bucket, call.replicas, 0, true}})
+    RUNNEL_TRY(patiently([&] { return exchange.use(wanted); }));
   const bool open = call.flags.key_file.empty();
   if (packed.needs.empty() && open)
-    RUNNEL_TRY(bring(exchange, worker_options, packed));
+    RUNNEL_TRY(patiently([&] { return bring(exchange, worker_options, packed); }));
   else
     say("this worker's graph stays with it: " +
         (open ? packed.needs
@@ -183,7 +227,7 @@ Status run_work(const WorkCall& call, const net::Address& metrics) {
     RUNNEL_ASSIGN(const std::string token, token_of(call.token_file));
     RUNNEL_ASSIGN(page, fleet::WorkerPage::start(metrics, token, board));
   }
-  catch_signals();
+  std::signal(SIGUSR1, [](int) { report_requested = true; });
   Json begins = {{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}};
   if (page != nullptr) begins["metrics"] = page->origin() + "/metrics";
   std::printf("%s\n", begins.dump().c_str());

@@ -26,20 +26,30 @@ class Beats {
   // this worker's beats are those of one that joins; otherwise others would give it streams that it does not
   // expect yet.
   [[nodiscard]] bool joined() const;
-  // A beat as it comes back from the exchange. Whether living() is another one now.
-  bool heard(std::string_view worker, Kind kind);
+  // A beat as it comes back from the exchange, each once. Whether living() is another one now.
+  bool heard(std::string_view worker, Kind kind, std::uint64_t sequence = 0);
   // All that live, in alphabetical order. Without this one until its first beat has come back.
   [[nodiscard]] std::vector<std::string> living() const;
   [[nodiscard]] bool lives(std::string_view worker) const;
-  // Workers that left, or have been gone for long, since the last call: nobody needs their last beats.
-  std::vector<std::string> take_gone() { return std::exchange(gone_, {}); }
+  // Workers that left, or have been gone for long, since the last call, with the sequences of their last
+  // beats, which nobody needs. One that was only stopped may come back.
+  struct Gone {
+    std::string worker;
+    std::uint64_t sequence = 0;
+
+    friend bool operator==(const Gone&, const Gone&) = default;
+  };
+  std::vector<Gone> take_gone() { return std::exchange(gone_, {}); }
 
  private:
   std::string own_;
   std::uint64_t missed_;
-  std::uint64_t clock_ = 0;                                 // own beats heard
-  std::map<std::string, std::uint64_t, std::less<>> last_;  // time of each worker's last beat
-  std::vector<std::string> gone_;
+  struct Last {
+    std::uint64_t time = 0, sequence = 0;
+  };
+  std::uint64_t clock_ = 0;                        // own beats heard
+  std::map<std::string, Last, std::less<>> last_;  // each worker's last beat
+  std::vector<Gone> gone_;
 };
 
 }  // namespace runnel::fleet

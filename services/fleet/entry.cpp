@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kOwner = "Runnel-Owner", kCovered = "Runnel-Covered", kFormat = "Runnel-Format",
                            kRun = "Runnel-Run", kNext = "Runnel-Next", kEvents = "Runnel-Events",
-                           kEnded = "Runnel-Ended", kBecomes = "Runnel-Becomes";
+                           kEnded = "Runnel-Ended", kBecomes = "Runnel-Becomes", kVersion = "Runnel-Version";
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
 Result<std::uint64_t> number(const Headers& headers, std::string_view name, std::uint64_t most) {
@@ -73,6 +73,7 @@ Headers headers_of(const Entry& entry) {
   if (entry.ended) out.emplace_back(kEnded, "1");
   if (entry.change.count > 0) out.emplace_back(kChangeHeader, text_of(entry.change));
   if (entry.becomes) out.emplace_back(kBecomes, digits_of(*entry.becomes));
+  if (entry.version > 0) out.emplace_back(kVersion, std::to_string(entry.version));
   return out;
 }
 
@@ -95,6 +96,7 @@ Result<Entry> read_entry(const Headers& headers) {
                 number(headers, kNext, static_cast<std::uint64_t>(StateArchive::kMostIndex)));
   entry.next = static_cast<std::int64_t>(next);
   RUNNEL_ASSIGN(entry.events, number(headers, kEvents, kAny));
+  RUNNEL_ASSIGN(entry.version, number(headers, kVersion, kAny - 1));
   RUNNEL_ASSIGN(const std::uint64_t ended, number(headers, kEnded, 1));
   entry.ended = ended == 1;
   if (const std::string* const change = find(headers, kChangeHeader)) {

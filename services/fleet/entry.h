@@ -11,6 +11,9 @@
 //   Runnel-Change  of the last change of the graph: how many there were; the last message that the graph
 //   before
 //                  it heard; run and sample from which the present one hears; the number of its event
+//   Runnel-Version how often the entry was written. Sequences are numbers of a server, and those of two
+//   servers
+//                  may differ where one has lost its way; this one is the fleet's own
 //   Runnel-Becomes a change is about to happen at this state: the graph after it
 #pragma once
 
@@ -57,6 +60,7 @@ struct Entry {
   bool ended = false;
   Change change;
   std::optional<std::uint32_t> becomes;
+  std::uint64_t version = 0;  // 0: it was never written
 
   friend bool operator==(const Entry&, const Entry&) = default;
 };

@@ -20,6 +20,10 @@ namespace runnel::fleet {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+// A message with a header of this name has a name of its own, and is stored once: within two minutes another
+// one of the same name is not. With a condition, that one is outdated; without, it is done.
+constexpr std::string_view kMessageId = "Nats-Msg-Id";
+
 // The value of a header; null: there is none.
 const std::string* find(const Headers& headers, std::string_view name) noexcept;
 
@@ -76,8 +80,9 @@ class Exchange {
   // The last message of each subject that `filter` covers, without its data, and every further one.
   virtual std::uint64_t watch(std::string_view filter) = 0;
   virtual void leave(std::uint64_t feed) = 0;
-  // Takes the messages of a subject away. Without an answer: it may fail.
-  virtual void remove(std::string_view subject) = 0;
+  // Takes the messages of a subject up to a sequence away; kAll: every one. Without an answer: it may fail.
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  virtual void remove(std::string_view subject, std::uint64_t last) = 0;
 };
 
 }  // namespace runnel::fleet

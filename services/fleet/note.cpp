@@ -10,7 +10,7 @@ constexpr std::string_view kOwner = "Runnel-Owner", kEntry = "Runnel-Entry", kGo
 }  // namespace
 
 Headers headers_of(const Note& note) {
-  Headers out = {{std::string(kOwner), note.owner}, {std::string(kEntry), std::to_string(note.entry)}};
+  Headers out = {{std::string(kOwner), note.owner}, {std::string(kEntry), std::to_string(note.version)}};
   if (note.gone) out.emplace_back(kGone, "1");
   return out;
 }
@@ -22,7 +22,7 @@ Result<Note> read_note(const Headers& headers) {
   if (entry == nullptr) return Status(Code::invalid_data, "a note without the header Runnel-Entry");
   const auto number = read_number(*entry, ~std::uint64_t{0});
   if (!number.ok()) return number.status().at(kEntry);
-  note.entry = *number;
+  note.version = *number;
   if (const std::string* const gone = find(headers, kGone)) {
     const auto value = read_number(*gone, 1);
     if (!value.ok()) return value.status().at(kGone);

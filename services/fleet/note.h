@@ -3,10 +3,11 @@
 // So what a worker hears grows with the streams that move, not with those that there are.
 //
 //   Runnel-Owner   worker, or empty
-//   Runnel-Entry   sequence of the entry that says so; 0: there is none yet
+//   Runnel-Entry   version of the entry that says so (Runnel-Version); 0: there is none yet
 //   Runnel-Gone    1: the stream's log is empty
 //
-// Entries decide, notes may be late, lost, or overtaken: whoever finds an entry that is newer than its note
+// Entries decide, notes may be late, lost, overtaken, or come again from a server that was left behind: what
+// has a lower version than what is known says nothing. Whoever finds an entry that is newer than its note
 // says so in another one.
 #pragma once
 
@@ -20,7 +21,7 @@ namespace runnel::fleet {
 
 struct Note {
   std::string owner;
-  std::uint64_t entry = 0;
+  std::uint64_t version = 0;
   bool gone = false;
 
   friend bool operator==(const Note&, const Note&) = default;

@@ -271,7 +271,7 @@ OwnedStream::Append OwnedStream::begin_append() {
   under_way_ = true;
   const auto message = [&](std::uint64_t number, const Change& change, std::uint32_t graph,
                            std::string text) {
-    Append out{log_at_, {{std::string(kEvent), std::to_string(number)}}, std::move(text)};
+    Append out{log_at_, {{std::string(kEvent), std::to_string(number)}}, std::move(text), number};
     if (change.count == 0) return out;
     out.headers.emplace_back(kChangeHeader, text_of(change));
     out.headers.emplace_back(kGraphHeader, digits_of(graph));

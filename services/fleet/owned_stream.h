@@ -86,6 +86,7 @@ class OwnedStream {
     std::uint64_t after = 0;
     Headers headers;
     std::string data;
+    std::uint64_t number = 0;  // of the event
   };
   [[nodiscard]] bool wants_append() const noexcept {
     return !under_way_ && known_ && !overtaken_ && (!events_.empty() || intends_);

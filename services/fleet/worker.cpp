@@ -18,12 +18,13 @@ constexpr Time kQuiet = std::chrono::minutes(1);
 constexpr Time kTellForOthers = std::chrono::seconds(1);
 // For each stream of the fleet: a list of all has megabytes, and a sharing looks at many.
 constexpr Time kListEach = std::chrono::microseconds(50), kShareEach = std::chrono::microseconds(1);
-// One worker looks for new streams, the others rarely.
+// One worker looks for new streams; where there are many, the others do so rarely.
 constexpr int kRarely = 30;
-// A list may miss what comes while it is made.
+// A list may miss what comes while it is made, and those of a server that was left behind what came later.
 constexpr std::uint8_t kAbsentLists = 3;
+constexpr Time kAbsent = Older::kPatience;
 constexpr Time kPauseAfterFailure = std::chrono::milliseconds(200),
-               kPauseAfterRefusal = std::chrono::seconds(1);
+               kPauseAfterRefusal = std::chrono::seconds(1), kPauseWhenBroken = std::chrono::seconds(30);
 
 // Streams of one graph are stepped together.
 void hear_together(std::vector<Runner::Turn>& turns, const std::vector<Runner*>& runners) {
@@ -55,6 +56,8 @@ struct Worker::Holding {
   };
   std::uint64_t number = 0;  // of all that this worker had
   Place place = Place::reading;
+  std::uint64_t sequence = 0;   // of the newest entry, by the server that said so: for conditions
+  std::uint64_t version = 0;    // and the entry's own number
   Entry entry;                  // with which it was claimed
   std::vector<std::byte> data;  // of this entry
   std::unique_ptr<OwnedStream> owned;
@@ -62,7 +65,8 @@ struct Worker::Holding {
   std::uint64_t taken_at = 0;  // sequence of the last chunk in the log at that time, once it is known
   std::deque<Time> arrivals;   // of the chunks that wait
   bool saving = false, handing_over = false, save_due = false, broken = false;
-  Entry save;  // under way
+  Time mended{0};  // broken: when it is tried again
+  Entry save;      // under way
   // By the rules:
   std::uint32_t wanted = 0;
   std::optional<std::int64_t> wanted_at;
@@ -75,14 +79,17 @@ struct Worker::Stream {
   explicit Stream(const std::string& its) : name(its) {}
   const std::string& name;
   Id id = 0;
-  std::uint64_t sequence = 0;  // of the newest entry known
+  std::uint64_t version =
+      0;  // of the newest entry known: that of its owner, who writes others, or a newer one
   std::uint64_t sharing = 0, list = 0;
   Time not_before{0}, tell_at{0};
-  std::uint8_t absent = 0;  // lists without it
+  Older older;              // answers about the entry
+  Time absent_since{0};     // the first list without it
+  std::uint8_t absent = 0;  // such lists
   bool mine = false;        // by the last sharing
   bool refused = false;     // its entry cannot be used here
   bool gone = false;        // its log is empty
-  bool noted = false;       // its note was seen
+  bool noted = false;       // it has a note
   bool tell_due = false, telling = false, touched = false, waits_to_claim = false;
   std::unique_ptr<Holding> holding;
 };
@@ -127,8 +134,8 @@ void Worker::forget(Stream& it) {
   streams_.erase(streams_.find(it.name));
 }
 
-void Worker::owned_by(Stream& it, std::string_view owner, std::uint64_t entry) {
-  it.sequence = std::max(it.sequence, entry);
+void Worker::owned_by(Stream& it, std::string_view owner, std::uint64_t version) {
+  it.version = version;
   if (shares_.owner(it.id) == owner) return;
   shares_.set_owner(it.id, owner);
   shares_changed_ = true;
@@ -169,16 +176,21 @@ void Worker::delivered(Message message, std::uint64_t feed) {
   const std::string_view subject = message.subject;
   // Before a name are the bucket, a dot, a letter, and another dot.
   const std::size_t before = options_.bucket.size() + 3;
+  // A feed that begins anew may repeat: what was seen before says nothing about now.
   if (feed == watch_rules_) {
+    if (message.sequence <= rules_sequence_) return;
+    rules_sequence_ = message.sequence;
     rules_due_ = true;
   } else if (subject.size() <= before) {
     return;
   } else if (feed == watch_beats_) {
+    if (message.sequence <= seen_beats_) return;
+    seen_beats_ = message.sequence;
     const Beats::Kind kind = find(message.headers, kLeaving) != nullptr   ? Beats::Kind::leaving
                              : find(message.headers, kJoining) != nullptr ? Beats::Kind::joining
                                                                           : Beats::Kind::living;
     const bool joined = beats_.joined();
-    if (beats_.heard(subject.substr(before), kind)) living_changed_ = true;
+    if (beats_.heard(subject.substr(before), kind, message.sequence)) living_changed_ = true;
     if (!joined && beats_.joined()) next_beat_ = now_;
   } else if (feed == watch_notes_) {
     note_seen(subject.substr(before), message);
@@ -186,6 +198,8 @@ void Worker::delivered(Message message, std::uint64_t feed) {
 }
 
 void Worker::note_seen(std::string_view name, const Message& message) {
+  const bool repeated = message.sequence <= seen_notes_;
+  seen_notes_ = std::max(seen_notes_, message.sequence);
   const auto note = read_note(message.headers);
   if (!note.ok()) {
     trouble("note", std::string(name) + ": a note that cannot be read: " + std::string(note.status().text()));
@@ -194,9 +208,13 @@ void Worker::note_seen(std::string_view name, const Message& message) {
   if (note->gone && !streams_.contains(name)) return;
   Stream& it = stream(name);
   it.noted = true;
-  it.gone = note->gone;
   touch(it);
-  if (note->entry < it.sequence) {
+  // Servers may number messages differently, and old notes come again from one that was left behind: which of
+  // two says more is known by the entries' own numbers.
+  const bool owned = it.holding != nullptr && it.holding->owned != nullptr;
+  if (note->version < it.version ||
+      (owned && note->owner != options_.id && note->version <= it.holding->version)) {
+    if (repeated) return;  // newer ones follow
     // Somebody was overtaken: this note is now the last one, and those who start later believe it.
     const std::string& owner = shares_.owner(it.id);
     if (note->owner == owner && owner != options_.id && it.tell_due)
@@ -206,17 +224,18 @@ void Worker::note_seen(std::string_view name, const Message& message) {
     return;
   }
   if (it.tell_due) it.tell_due = false, --tells_;
-  it.refused = it.refused && note->entry == it.sequence;
-  owned_by(it, note->owner, note->entry);
-  if (it.holding == nullptr || it.holding->owned == nullptr || note->owner == options_.id) return;
+  it.gone = note->gone;
+  it.refused = it.refused && note->version == it.version;
+  owned_by(it, note->owner, note->version);
+  if (!owned || note->owner == options_.id) return;
   ++facts_.lost;
   drop(it);
 }
 
 // Others hear who owns it.
 void Worker::tell(Stream& it, Time when) {
+  it.tell_at = it.tell_due ? std::min(it.tell_at, when) : when;
   if (!std::exchange(it.tell_due, true)) ++tells_;
-  it.tell_at = when;
   touch(it);
 }
 
@@ -224,7 +243,7 @@ void Worker::send_note(Stream& it) {
   it.tell_due = false;
   it.telling = true;
   ask(exchange_.append(options_.bucket + ".o." + it.name, Exchange::kAnyway,
-                       headers_of(Note{shares_.owner(it.id), it.sequence, it.gone}), {}),
+                       headers_of(Note{shares_.owner(it.id), it.version, it.gone}), {}),
       Kind::note, it);
 }
 
@@ -232,7 +251,10 @@ void Worker::note_answered(Stream& it, const Answer& answer) {
   it.telling = false;
   --tells_;
   touch(it);
-  if (answer.outcome != Answer::Outcome::done) tell(it, now_ + kPauseAfterFailure);
+  if (answer.outcome == Answer::Outcome::done)
+    it.noted = true;
+  else
+    tell(it, now_ + kPauseAfterFailure);
 }
 
 void Worker::apply_rules(Stream& it) const {
@@ -243,11 +265,14 @@ void Worker::apply_rules(Stream& it) const {
 
 void Worker::rules_read(const Answer& answer) {
   rules_asked_ = false;
-  if (answer.outcome != Answer::Outcome::done) {
+  const std::uint64_t found = answer.message ? answer.message->sequence : 0;
+  if (answer.outcome != Answer::Outcome::done || older_rules_.distrusted(found, rules_sequence_, now_)) {
     rules_due_ = true;
+    next_rules_ = now_ + kPauseAfterFailure;
     return;
   }
   rules_known_ = true;
+  rules_sequence_ = found;
   if (!answer.message) return;
   const std::vector<std::byte>& data = answer.message->data;
   auto rules = read_rules({reinterpret_cast<const char*>(data.data()), data.size()});
@@ -327,9 +352,11 @@ bool Worker::finds() const { return !living_.empty() && living_.front() == optio
 
 void Worker::find_streams(Time now) {
   if (listing_ || leaving_ || living_.empty()) return;
-  const Time each = std::max(options_.list, kListEach * static_cast<std::int64_t>(streams_.size()));
+  const Time all = kListEach * static_cast<std::int64_t>(streams_.size());
+  const Time each = std::max(options_.list, all);
   // Of many that start together, each is the first for a moment.
-  if (now < (finds() ? std::max(next_list_, first_since_ + options_.beat / 4) : next_list_ + kRarely * each))
+  if (now <
+      (finds() ? std::max(next_list_, first_since_ + options_.beat / 4) : next_list_ + each + kRarely * all))
     return;
   listing_ = true;
   next_list_ = now + each;
@@ -338,15 +365,22 @@ void Worker::find_streams(Time now) {
 
 void Worker::listed(const std::vector<std::string>& names) {
   ++lists_;
+  const bool finder = finds();
   for (const std::string& name : names) {
     Stream& it = stream(name);
     it.list = lists_;
     it.absent = 0;
-    if (std::exchange(it.gone, false) || !it.noted) tell(it, now_);
+    if (finder && std::exchange(it.gone, false))
+      tell(it, now_);
+    else if (!it.noted && !it.telling)
+      tell(it, finder ? now_ : now_ + kTellForOthers);
   }
-  if (!finds()) return;
+  if (!finder) return;
   for (Stream* const it : by_id_) {
-    if (it == nullptr || it->gone || it->list == lists_ || ++it->absent < kAbsentLists) continue;
+    if (it == nullptr || it->gone || it->list == lists_) continue;
+    if (it->absent == 0) it->absent_since = now_;
+    if (it->absent < kAbsentLists) ++it->absent;
+    if (it->absent < kAbsentLists || now_ - it->absent_since < kAbsent) continue;
     it->gone = true;
     tell(*it, now_);
   }
@@ -354,8 +388,9 @@ void Worker::listed(const std::vector<std::string>& names) {
 
 void Worker::remove_old_beats() {
   if (living_.empty()) return;
-  for (const std::string& worker : beats_.take_gone())
-    if (finds()) exchange_.remove(options_.bucket + ".w." + worker);
+  // Its last beat, and none that it may give after all.
+  for (const Beats::Gone& gone : beats_.take_gone())
+    if (finds()) exchange_.remove(options_.bucket + ".w." + gone.worker, gone.sequence);
 }
 
 void Worker::share(Time now) {
@@ -416,27 +451,29 @@ void Worker::read(Stream& it, const Answer& answer) {
     --held_;
     --claims_;
   };
-  if (answer.outcome != Answer::Outcome::done) {
+  const auto again = [&] {
     it.not_before = now_ + kPauseAfterFailure;
-    return back();
-  }
+    back();
+  };
+  if (answer.outcome != Answer::Outcome::done) return again();
   Entry entry;
   if (answer.message) {
     const auto parsed = read_entry(answer.message->headers);
     if (!parsed.ok()) {
       trouble("entry", it.name + ": an entry that cannot be read: " + std::string(parsed.status().text()));
-      it.sequence = answer.message->sequence;
       it.refused = true;
       return back();
     }
     entry = *parsed;
     holding.data = answer.message->data;
   }
-  it.sequence = answer.message ? answer.message->sequence : 0;
+  if (it.older.distrusted(entry.version, it.version, now_)) return again();
+  it.version = holding.version = entry.version;
+  holding.sequence = answer.message ? answer.message->sequence : 0;
   const bool another = !entry.owner.empty() && entry.owner != options_.id && beats_.lives(entry.owner);
   if (another || (entry.owner.empty() && !it.mine)) {
     // Its note is on its way, or was lost.
-    owned_by(it, entry.owner, it.sequence);
+    owned_by(it, entry.owner, it.version);
     tell(it, now_ + kTellForOthers);
     return back();
   }
@@ -460,11 +497,19 @@ void Worker::read(Stream& it, const Answer& answer) {
     return back();
   }
   entry.owner = options_.id;
+  ++entry.version;
   holding.entry = entry;
   holding.place = Holding::Place::claiming;
-  ask(exchange_.append(entry_subject(it), it.sequence, headers_of(entry),
-                       {reinterpret_cast<const char*>(holding.data.data()), holding.data.size()}),
-      Kind::claim, it);
+  ask(write(it, entry, holding.data), Kind::claim, it);
+}
+
+// After the one that is known, and only one such.
+std::uint64_t Worker::write(const Stream& it, const Entry& entry, const std::vector<std::byte>& data) {
+  const std::string subject = entry_subject(it);
+  Headers headers = headers_of(entry);
+  headers.emplace_back(kMessageId, subject + ' ' + std::to_string(entry.version));
+  return exchange_.append(subject, it.holding->sequence, headers,
+                          {reinterpret_cast<const char*>(data.data()), data.size()});
 }
 
 void Worker::claimed(Stream& it, const Answer& answer) {
@@ -475,12 +520,16 @@ void Worker::claimed(Stream& it, const Answer& answer) {
     --held_;
     --claims_;
   };
-  if (answer.outcome != Answer::Outcome::done) {
+  // Answers and notes come by different ways: one may have shown already what came behind this claim.
+  const bool passed = answer.outcome == Answer::Outcome::done && it.version > holding.entry.version;
+  if (answer.outcome != Answer::Outcome::done || passed) {
     // What counts comes with the next reading.
     it.not_before = now_ + (answer.outcome == Answer::Outcome::failed ? kPauseAfterFailure : Time(0));
     return back();
   }
-  owned_by(it, options_.id, answer.sequence);
+  holding.sequence = answer.sequence;
+  holding.version = holding.entry.version;
+  owned_by(it, options_.id, holding.version);
   tell(it, now_);
   holding.owned = std::make_unique<OwnedStream>(it.name, library_, options_.limits);
   const Status status = holding.owned->resume(holding.entry, holding.data);
@@ -488,7 +537,8 @@ void Worker::claimed(Stream& it, const Answer& answer) {
   if (!status.ok()) {
     trouble("resume", std::string(status.text()));
     ++facts_.refused;
-    it.refused = true;
+    // Its entry names this worker, so nobody else tries.
+    it.not_before = now_ + kPauseWhenBroken;
     return back();
   }
   ++facts_.taken;
@@ -520,10 +570,7 @@ void Worker::event_answered(Stream& it, const Answer& answer) {
   if (answer.outcome == Answer::Outcome::done) {
     ++facts_.events;
     const std::uint64_t before = holding.owned->entry().change.count;
-    if (const Status status = holding.owned->appended(answer.sequence); !status.ok()) {
-      trouble("run", it.name + ": " + std::string(status.text()));
-      holding.broken = true;
-    }
+    if (const Status status = holding.owned->appended(answer.sequence); !status.ok()) broke(it, status);
     facts_.changed += holding.owned->entry().change.count - before;
     return;
   }
@@ -542,15 +589,14 @@ void Worker::save(Stream& it, Time now, bool hand_over) {
     return wake(it, holding.next_save);
   }
   entry->owner = hand_over ? "" : options_.id;
+  entry->version = holding.version + 1;
   holding.save = *entry;
   holding.saved_covered = entry->covered;
   holding.saving = true;
   holding.handing_over = hand_over;
   ++facts_.saves;
   facts_.saved_bytes += data.size();
-  ask(exchange_.append(entry_subject(it), it.sequence, headers_of(*entry),
-                       {reinterpret_cast<const char*>(data.data()), data.size()}),
-      Kind::save, it);
+  ask(write(it, *entry, data), Kind::save, it);
 }
 
 void Worker::save_answered(Stream& it, const Answer& answer) {
@@ -559,11 +605,12 @@ void Worker::save_answered(Stream& it, const Answer& answer) {
   switch (answer.outcome) {
     case Answer::Outcome::done:
       holding.saving = false;
-      it.sequence = std::max(it.sequence, answer.sequence);
+      holding.sequence = answer.sequence;
+      holding.version = holding.save.version;
       holding.owned->saved(holding.save);
       if (!holding.handing_over) return;
       ++facts_.handed_over;
-      owned_by(it, {}, answer.sequence);
+      owned_by(it, {}, holding.version);
       tell(it, now_);
       return drop(it);
     case Answer::Outcome::outdated:
@@ -585,6 +632,7 @@ void Worker::drop(Stream& it) {
     --owned_;
   else
     --claims_;
+  it.version = std::max(it.version, holding.version);
   gone_.add(holding.owned->counts());
   if (holding.feed != 0) {
     exchange_.leave(holding.feed);
@@ -594,6 +642,14 @@ void Worker::drop(Stream& it) {
   --held_;
   shares_changed_ = true;
   touch(it);
+}
+
+// It goes on from its saved state after a while, here or elsewhere: what broke it may be over.
+void Worker::broke(Stream& it, const Status& status) {
+  trouble("run " + it.name, it.name + ": " + std::string(status.text()));
+  it.holding->broken = true;
+  it.holding->mended = now_ + kPauseWhenBroken;
+  wake(it, it.holding->mended);
 }
 
 bool Worker::hear(const std::vector<Id>& due) {
@@ -614,14 +670,13 @@ bool Worker::hear(const std::vector<Id>& due) {
       trouble("chunk " + it->name, it->name + ", message " + std::to_string(apart.sequence) + ": " + why);
       Headers headers = apart.headers;
       headers.emplace_back("Runnel-Reason", why);
-      headers.emplace_back("Nats-Msg-Id", it->name + ' ' + std::to_string(apart.sequence));
+      headers.emplace_back(kMessageId, it->name + ' ' + std::to_string(apart.sequence));
       ask(exchange_.append(options_.apart + '.' + it->name, Exchange::kAnyway, headers,
                            {reinterpret_cast<const char*>(apart.data.data()), apart.data.size()}),
           Kind::other);
     }
     if (!next.ok()) {
-      trouble("run", it->name + ": " + std::string(next.status().text()));
-      holding.broken = true;
+      broke(*it, next.status());
       continue;
     }
     // What it waits for may come without a word, as a graph does.
@@ -640,10 +695,7 @@ bool Worker::hear(const std::vector<Id>& due) {
     Status status = turns[i].status;
     const std::uint64_t before = holding.owned->entry().covered;
     if (status.ok()) status = holding.owned->heard();
-    if (!status.ok()) {
-      trouble("run", whose[i]->name + ": " + std::string(status.text()));
-      holding.broken = true;
-    }
+    if (!status.ok()) broke(*whose[i], status);
     if (const std::uint64_t covered = holding.owned->entry().covered;
         covered > before && covered <= holding.taken_at)
       ++facts_.behind;
@@ -668,6 +720,11 @@ void Worker::advance(Stream& it, Time now) {
   }
   Holding& holding = *it.holding;
   if (holding.place != Holding::Place::here) return;
+  // Its state is between two chunks, so it is not saved.
+  if (holding.broken) {
+    if (leaving_ || now >= holding.mended) drop(it);
+    return;
+  }
   OwnedStream& owned = *holding.owned;
   if (owned.overtaken()) {
     // It is claimed again, and goes on from the saved state.
@@ -678,11 +735,12 @@ void Worker::advance(Stream& it, Time now) {
   }
   owned.wants(holding.wanted, holding.wanted_at);
   if (owned.wants_append()) {
-    const OwnedStream::Append append = owned.begin_append();
-    ask(exchange_.append(options_.events + '.' + it.name, append.after, append.headers, append.data),
-        Kind::event, it);
+    OwnedStream::Append append = owned.begin_append();
+    const std::string subject = options_.events + '.' + it.name;
+    append.headers.emplace_back(kMessageId, subject + ' ' + std::to_string(append.number));
+    ask(exchange_.append(subject, append.after, append.headers, append.data), Kind::event, it);
   }
-  if (!owned.idle() && !holding.broken) touch(it);
+  if (!owned.idle()) touch(it);
   if (holding.saving) return;
   const bool hand_over = leaving_ || !it.mine || it.gone;
   if (!holding.save_due && owned.wants_save()) {
@@ -702,7 +760,7 @@ void Worker::advance(Stream& it, Time now) {
 bool Worker::work(Time now) {
   now_ = now;
   if (!said_goodbye_) beat(now);
-  if (rules_due_ && !rules_asked_) {
+  if (rules_due_ && !rules_asked_ && now >= next_rules_) {
     rules_due_ = false;
     rules_asked_ = true;
     ask(exchange_.last(rules_subject(options_.bucket)), Kind::rules);
@@ -759,6 +817,40 @@ WorkerFacts Worker::facts() const {
     if (out.own.size() < WorkerFacts::kMostNamed) out.own.emplace_back(it->name, graph);
     out.chunks.add(it->holding->owned->counts());
   }
+  return out;
+}
+
+std::vector<StreamFacts> Worker::stream_facts() const {
+  constexpr std::string_view kPlaces[] = {"reading", "claiming", "asking", "here"};
+  std::vector<StreamFacts> out;
+  for (const Stream* const it : by_id_) {
+    if (it == nullptr) continue;
+    StreamFacts facts{it->name, "elsewhere", shares_.owner(it->id)};
+    if (it->holding == nullptr && !it->mine && facts.owner != options_.id) continue;
+    facts.version = it->version;
+    facts.mine = it->mine;
+    facts.refused = it->refused;
+    if (it->holding != nullptr) {
+      const Holding& holding = *it->holding;
+      facts.place = kPlaces[static_cast<std::size_t>(holding.place)];
+      facts.sequence = holding.sequence;
+      facts.version = holding.version;
+      const Entry& entry = holding.owned == nullptr ? holding.entry : holding.owned->entry();
+      facts.covered = entry.covered;
+      facts.events = entry.events;
+      facts.feed = holding.feed;
+      facts.saving = holding.saving;
+      facts.handing_over = holding.handing_over;
+      facts.broken = holding.broken;
+      if (holding.owned != nullptr) {
+        facts.waiting = holding.owned->waiting();
+        facts.settled = holding.owned->settled();
+      }
+    }
+    out.push_back(std::move(facts));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const StreamFacts& a, const StreamFacts& b) { return a.name < b.name; });
   return out;
 }
 

@@ -27,6 +27,7 @@
 #include "services/fleet/exchange.h"
 #include "services/fleet/graphs/library.h"
 #include "services/fleet/graphs/rules.h"
+#include "services/fleet/older.h"
 #include "services/fleet/owned_stream.h"
 #include "services/fleet/runner.h"
 #include "services/fleet/shares.h"
@@ -70,6 +71,17 @@ struct WorkerFacts {
   ChunkCounts chunks;
 };
 
+// One stream as a worker sees it, for those who look for what is wrong.
+struct StreamFacts {
+  std::string name;
+  std::string_view place;  // elsewhere, reading, claiming, asking, here
+  std::string owner;       // by the newest note or entry that it knows
+  std::uint64_t sequence = 0, version = 0, covered = 0, events = 0, feed = 0;
+  std::size_t waiting = 0;  // chunks
+  bool mine = false;        // by the last sharing
+  bool refused = false, saving = false, handing_over = false, settled = false, broken = false;
+};
+
 // Not thread-safe.
 class Worker {
  public:
@@ -86,6 +98,8 @@ class Worker {
   [[nodiscard]] bool left() const noexcept;
 
   [[nodiscard]] WorkerFacts facts() const;
+  // Of every stream that it has, or should have.
+  [[nodiscard]] std::vector<StreamFacts> stream_facts() const;
   // For each chunk since the last call: from its arrival to the end of the step that heard it.
   std::vector<Time> take_lateness() { return std::exchange(lateness_, {}); }
   // Names of the streams that it owns, in alphabetical order.
@@ -114,7 +128,7 @@ class Worker {
   void remove_old_beats();
   Stream& stream(std::string_view name);
   Stream& at(Id id) const { return *by_id_[id]; }
-  void owned_by(Stream& it, std::string_view owner, std::uint64_t entry);
+  void owned_by(Stream& it, std::string_view owner, std::uint64_t version);
   void forget(Stream& it);
   [[nodiscard]] std::string entry_subject(const Stream& it) const;
 
@@ -136,7 +150,9 @@ class Worker {
   void event_answered(Stream& it, const Answer& answer);
   void save(Stream& it, Time now, bool hand_over);
   void save_answered(Stream& it, const Answer& answer);
+  std::uint64_t write(const Stream& it, const Entry& entry, const std::vector<std::byte>& data);
   void drop(Stream& it);
+  void broke(Stream& it, const Status& status);
   bool hear(const std::vector<Id>& due);
   void advance(Stream& it, Time now);
   void trouble(std::string_view kind, std::string sentence);
@@ -147,12 +163,15 @@ class Worker {
   Library library_;
   Rules rules_;
   bool rules_due_ = true, rules_asked_ = false, rules_known_ = false;
+  std::uint64_t rules_sequence_ = 0;  // of the newest that are known of, read or not
+  Older older_rules_;                 // answers about them
   Beats beats_;
-  Time now_{0}, next_beat_{0}, next_list_{0}, first_since_{0};
+  Time now_{0}, next_beat_{0}, next_list_{0}, next_rules_{0}, first_since_{0};
   bool beating_ = false, listing_ = false, leaving_ = false, said_goodbye_ = false;
   bool living_changed_ = true, shares_changed_ = true;
   Time next_share_{0};
   std::uint64_t watch_beats_ = 0, watch_notes_ = 0, watch_rules_ = 0;  // feeds
+  std::uint64_t seen_beats_ = 0, seen_notes_ = 0;                      // the last sequences that they gave
   std::size_t claims_ = 0, owned_ = 0, held_ = 0;
   std::size_t tells_ = 0;                                  // notes that are due or under way
   std::uint64_t holdings_ = 0, sharings_ = 0, lists_ = 0;  // so far

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kCondition = "Nats-Expected-Last-Subject-Sequence";
 constexpr std::uint64_t kWrongLastSequence = 10071, kNoMessage = 10037, kNoStream = 10059;
-constexpr milliseconds kHeartbeat{2000}, kSilence{5000}, kFirstCheck{3000}, kRarestCheck{60000};
+constexpr milliseconds kHeartbeat{2000}, kSilence{5000}, kFirstCheck{3000}, kRarestCheck{60000}, kAgain{1000};
 
 std::uint64_t number_in(std::string_view text) {
   std::uint64_t value = 0;
@@ -154,7 +154,7 @@ void JetStream::fail(std::uint64_t number, std::string why) {
   if (at == requests_.end()) return;
   const Kind kind = at->second.kind;
   requests_.erase(at);
-  if (kind == Kind::other || kind == Kind::check) return;  // look_after() tries again
+  if (kind == Kind::other || kind == Kind::check || kind == Kind::create) return;  // look_after() tries again
   Answer answer;
   answer.request = number;
   answer.why = std::move(why);
@@ -165,8 +165,14 @@ std::uint64_t JetStream::append(std::string_view subject, std::uint64_t after, c
                                 std::string_view data) {
   if (after == kAnyway) return ask(Kind::append, subject, headers, data);
   Headers all = headers;
-  all.emplace_back(kCondition, std::to_string(after));
-  return ask(Kind::append, subject, all, data);
+  const std::string condition = std::to_string(after);
+  all.emplace_back(kCondition, condition);
+  // Servers compare "none is there" when they store.
+  if (after != 0 && find(headers, kMessageId) == nullptr)
+    all.emplace_back(kMessageId, std::string(subject) + ' ' + condition);
+  const std::uint64_t number = ask(Kind::append, subject, all, data);
+  if (const auto at = requests_.find(number); at != requests_.end()) at->second.conditional = true;
+  return number;
 }
 
 std::uint64_t JetStream::last(std::string_view subject) {
@@ -232,8 +238,22 @@ void JetStream::start(std::uint64_t number, Feed& feed) {
   }
   const Json body = {{"stream_name", feed.stream}, {"config", config}};
   if (!wire_->listen(tokens_of(number, feed.generation)).ok()) return;  // look_after() tries again
-  ask(Kind::other, "$JS.API.CONSUMER.CREATE." + feed.stream + '.' + feed.consumer + '.' + feed.filter, {},
-      body.dump());
+  Request& request = requests_[ask(
+      Kind::create, "$JS.API.CONSUMER.CREATE." + feed.stream + '.' + feed.consumer + '.' + feed.filter, {},
+      body.dump())];
+  request.feed = number;
+  request.generation = feed.generation;
+}
+
+std::string JetStream::describe(std::uint64_t number) const {
+  const auto at = feeds_.find(number);
+  if (at == feeds_.end()) return {};
+  const Feed& feed = at->second;
+  const auto ago = [](Clock::time_point then) {
+    return std::to_string(std::chrono::duration_cast<milliseconds>(Clock::now() - then).count()) + " ms ago";
+  };
+  return feed.consumer + ", next " + std::to_string(feed.next) + ", delivered " +
+         std::to_string(feed.delivered) + ", heard " + ago(feed.heard) + ", checked " + ago(feed.checked);
 }
 
 void JetStream::leave(std::uint64_t number) {
@@ -245,9 +265,10 @@ void JetStream::leave(std::uint64_t number) {
   feeds_.erase(at);
 }
 
-void JetStream::remove(std::string_view subject) {
+void JetStream::remove(std::string_view subject, std::uint64_t last) {
   const std::string* const stream = stream_of(subject);
-  const Json body = {{"filter", subject}};
+  Json body = {{"filter", subject}};
+  if (last != kAll) body["seq"] = last + 1;  // the first that stays
   if (stream != nullptr) ask(Kind::other, "$JS.API.STREAM.PURGE." + *stream, {}, body.dump());
 }
 
@@ -295,11 +316,26 @@ void JetStream::look_after() {
 
 void JetStream::check(std::uint64_t number, Feed& feed, std::chrono::steady_clock::time_point now) {
   feed.checked = now;
-  feed.patience = std::min(2 * feed.patience, kRarestCheck);
+  // There are few watches, and everybody waits for what they have.
+  feed.patience = feed.watch ? kFirstCheck : std::min(2 * feed.patience, kRarestCheck);
   const Json body = {{"last_by_subj", feed.filter}};
   Request& request = requests_[ask(Kind::check, "$JS.API.STREAM.MSG.GET." + feed.stream, {}, body.dump())];
   request.feed = number;
   request.generation = feed.generation;
+}
+
+void JetStream::compare(const Counts& counts) {
+  const Clock::time_point now = Clock::now();
+  for (auto& [number, feed] : feeds_) {
+    const auto at = counts.find(feed.filter);
+    if (feed.watch || at == counts.end()) continue;
+    const bool more = at->second > feed.listed;
+    feed.listed = at->second;
+    // What is on its way comes within that time.
+    if (more && now - feed.checked > kAgain)
+      feed.patience =
+          std::min(feed.patience, std::chrono::duration_cast<milliseconds>(now - feed.checked) + kFirstCheck);
+  }
 }
 
 bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, WireMessage& message,
@@ -345,7 +381,8 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
   Answer answer;
   answer.request = number;
   if (message.status == 503) {
-    const bool untold = at->second.kind == Kind::other || at->second.kind == Kind::check;
+    const bool untold =
+        at->second.kind == Kind::other || at->second.kind == Kind::check || at->second.kind == Kind::create;
     answer.why = at->second.kind == Kind::direct
                      ? "no stream of a server gives its last message of this subject (allow_direct)"
                      : "no server stores this subject";
@@ -365,6 +402,8 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
   switch (kind) {
     case Kind::append:
       if (body.is_object() && code_in(body) == kWrongLastSequence)
+        answer.outcome = Answer::Outcome::outdated;
+      else if (error.empty() && at->second.conditional && body.value("duplicate", false))
         answer.outcome = Answer::Outcome::outdated;
       else if (error.empty())
         answer.outcome = Answer::Outcome::done, answer.sequence = body.value("seq", std::uint64_t{0});
@@ -390,8 +429,12 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
       const auto state = body.find("state");
       if (state != body.end() && state->is_object() && state->contains("subjects") &&
           (*state)["subjects"].is_object()) {
-        for (const auto& [subject, count] : (*state)["subjects"].items())
+        Counts counts;
+        for (const auto& [subject, count] : (*state)["subjects"].items()) {
           at->second.subjects.push_back(subject);
+          if (count.is_number_unsigned()) counts.emplace(subject, count.get<std::uint64_t>());
+        }
+        compare(counts);
       }
       answer.subjects = std::move(at->second.subjects);
       const std::size_t total = body.value("total", std::size_t{0});
@@ -411,12 +454,19 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
         start(feed->first, feed->second);
       break;
     }
+    case Kind::create: {
+      // Servers that choose a leader, for instance: sooner than by its silence.
+      const auto feed = feeds_.find(at->second.feed);
+      if (!error.empty() && feed != feeds_.end() && feed->second.generation == at->second.generation)
+        feed->second.heard = Clock::now() - kSilence + kAgain;
+      break;
+    }
     case Kind::direct:
     case Kind::other:
       break;
   }
   requests_.erase(at);
-  if (kind == Kind::other || kind == Kind::check) return false;
+  if (kind == Kind::other || kind == Kind::check || kind == Kind::create) return false;
   if (answer.outcome == Answer::Outcome::failed)
     answer.why = error.empty() ? "an answer without what was asked" : error;
   out = std::move(answer);

@@ -2,6 +2,28 @@
 // conditions are JetStream's ("Nats-Expected-Last-Subject-Sequence"), entries and beats are in a key-value
 // bucket. Requests are those of the server's own JSON interface (docs.nats.io, "JetStream wire API"), because
 // none of them may wait for its answer.
+//
+// What may be older than the truth, where a log is on several servers, and why that does no harm:
+//
+//   append    The leader compares the condition with what it has stored itself, and then proposes the message
+//             to the others: two that are under way at once may both pass (nats-server issue 4320, in all of
+//             2.9). When a message is stored, the same on every server, they compare its Nats-Msg-Id. So a
+//             message with a condition has an id, that of its caller or one made of subject and condition:
+//             only one can follow a message. "Duplicate" then means that another one was there before:
+//             outdated. Ids are kept for two minutes; no message is under way for so long. Copies of 2.9 were
+//             seen to number the same messages differently after servers had been killed, which by their
+//             source comes of messages that are refused when they are stored: callers ask first where that is
+//             likely, and compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
+//   last      STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, thinks
+//             for some seconds that it still leads, and a new one may not have read all yet. So an answer may
+//             be older than what this client saw before: callers compare (older.h).
+//   direct    After know(): any server of the log answers. For senders only, whose next message has the
+//             sequence for its condition: if it is old, the message is refused and they ask again.
+//   list      STREAM.INFO, as last(): subjects may be missing for a while, or be there that are gone: callers
+//   wait until many
+//             lists say so.
+//   follow, watch   A consumer is on one server, gives what this one has, in order, and goes on when that
+//             catches up, but is not always woken up then: look_after() compares with the log.
 #pragma once
 
 #include <chrono>
@@ -59,12 +81,15 @@ class JetStream final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
-  void remove(std::string_view subject) override;
+  void remove(std::string_view subject, std::uint64_t last) override;
 
   // What has come, or comes within so many milliseconds; false: nothing.
   bool next(Happening& out, int milliseconds);
   // Sends what waits, at most so many milliseconds.
   void flush(int milliseconds) { wire_->flush(milliseconds); }
+  // How a feed gets on, for those who look for what is wrong: its consumer, the sequence that it waits for,
+  // and for how long nothing was heard of it. "": there is no such feed.
+  [[nodiscard]] std::string describe(std::uint64_t feed) const;
   // Messages and bytes sent, for measurements.
   [[nodiscard]] std::uint64_t sent_bytes() const noexcept { return sent_bytes_; }
   [[nodiscard]] bool connected() const noexcept { return wire_->connected(); }
@@ -72,13 +97,14 @@ class JetStream final : public Exchange {
   [[nodiscard]] bool closed() const noexcept { return wire_->closed(); }
 
  private:
-  enum class Kind : std::uint8_t { append, last, direct, list, check, other };
+  enum class Kind : std::uint8_t { append, last, direct, list, check, create, other };
   struct Request {
     Kind kind = Kind::other;
     std::chrono::steady_clock::time_point deadline;
     std::string filter;
     std::vector<std::string> subjects;       // list: pages so far
-    std::uint64_t feed = 0, generation = 0;  // check
+    bool conditional = false;                // append
+    std::uint64_t feed = 0, generation = 0;  // check, create
   };
   struct Feed {
     std::string filter, stream, consumer;
@@ -91,6 +117,7 @@ class JetStream final : public Exchange {
     // last message of the log is asked for.
     std::chrono::steady_clock::time_point checked;  // a message came, or the log was asked
     std::chrono::milliseconds patience{0};          // until the next time
+    std::uint64_t listed = 0;                       // messages of the subject by the last list
   };
   std::uint64_t ask(Kind kind, std::string_view subject, const Headers& headers, std::string_view data,
                     std::string_view filter = {});
@@ -98,6 +125,9 @@ class JetStream final : public Exchange {
   std::uint64_t feed_of(std::string_view filter, std::uint64_t from, bool watch);
   void start(std::uint64_t number, Feed& feed);
   void check(std::uint64_t number, Feed& feed, std::chrono::steady_clock::time_point now);
+  // A list of subjects with their numbers of messages: feeds that have not heard of it are checked soon.
+  using Counts = std::map<std::string, std::uint64_t, std::less<>>;
+  void compare(const Counts& counts);
   [[nodiscard]] const LogStream* log_of(std::string_view subject) const;
   [[nodiscard]] const std::string* stream_of(std::string_view subject) const;
   void page(std::uint64_t number, const std::string& filter, std::size_t offset);

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
 
 #include "services/fleet/chunk.h"
+#include "services/fleet/entry.h"
 #include "services/fleet/nats/jetstream.h"
 #include "tests/apps/fleet/background.h"
 #include "tests/apps/support.h"
@@ -39,19 +42,22 @@ class WorkTest : public testing::Test {
     ASSERT_TRUE(exchange_->open(settings).ok());
     use_logs(1);
   }
-  // Makes the logs of a fleet. Servers of a cluster take a while until they do that.
+  // Makes the logs of a fleet.
   void use_logs(int replicas) {
     for (const auto& wanted : {fleet::JetStream::Wanted{"audio.>", "RUNNEL_INPUT", replicas, 1, false},
                                fleet::JetStream::Wanted{"events.>", "RUNNEL_EVENTS", replicas, 0, false},
-                               fleet::JetStream::Wanted{"$KV.runnel.>", "KV_runnel", replicas, 0, true}}) {
-      Status status;
-      for (int tries = 0; tries < 60; ++tries) {
-        status = exchange_->use(wanted);
-        if (status.ok()) break;
-        std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      }
-      ASSERT_TRUE(status.ok()) << status.text();
+                               fleet::JetStream::Wanted{"$KV.runnel.>", "KV_runnel", replicas, 0, true}})
+      use(*exchange_, wanted);
+  }
+  // Servers of a cluster take a while until they answer.
+  static void use(fleet::JetStream& exchange, const fleet::JetStream::Wanted& wanted) {
+    Status status;
+    for (int tries = 0; tries < 60; ++tries) {
+      status = exchange.use(wanted);
+      if (status.ok()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
+    ASSERT_TRUE(status.ok()) << status.text();
   }
   std::unique_ptr<Background> worker() {
     return std::make_unique<Background>(
@@ -70,7 +76,8 @@ class WorkTest : public testing::Test {
     }
     return {};
   }
-  // Stores a chunk of each stream; what was not acknowledged is sent again, under the same id.
+  // Stores a chunk of each stream; what was not acknowledged is sent again, under the same id, unless the log
+  // has it.
   void send(const std::vector<std::string>& subjects, const std::vector<std::vector<std::int16_t>>& sounds,
             std::size_t first, std::size_t count) {
     std::set<std::size_t> missing;
@@ -78,6 +85,7 @@ class WorkTest : public testing::Test {
     for (int tries = 0; tries < 600 && !missing.empty(); ++tries) {
       // A server says at once that it has no leader.
       if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (tries > 0) forget_stored(missing, subjects, first);
       std::map<std::uint64_t, std::size_t> requests;
       for (const std::size_t i : missing) {
         fleet::Chunk chunk;
@@ -99,34 +107,77 @@ class WorkTest : public testing::Test {
     }
     EXPECT_TRUE(missing.empty()) << "chunk " << first << " was not stored";
   }
-  // All messages of a subject's log of events, once the stream has ended.
+  // Takes from `missing` the streams whose log ends with the chunk from this sample on.
+  void forget_stored(std::set<std::size_t>& missing, const std::vector<std::string>& subjects,
+                     std::size_t first) {
+    std::map<std::uint64_t, std::size_t> requests;
+    for (const std::size_t i : missing) requests[exchange_->last(subjects[i])] = i;
+    Happening what;
+    while (!requests.empty() && exchange_->next(what, 5000)) {
+      auto* const one = std::get_if<Answer>(&what);
+      if (one == nullptr || !requests.contains(one->request)) continue;
+      if (one->message) {
+        const auto chunk = fleet::read_chunk(*one->message);
+        if (chunk.ok() && chunk->first == static_cast<std::int64_t>(first))
+          missing.erase(requests[one->request]);
+      }
+      requests.erase(one->request);
+    }
+  }
+  // The events of a stream that has ended: as many as its entry says, each once and in order. A consumer is
+  // on one server, which may lack some that the others have: then another one is asked, which is said.
   std::vector<std::string> events(const std::string& subject) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    std::optional<std::uint64_t> until = events_at_end(subject);
+    while (!until && std::chrono::steady_clock::now() < end) until = events_at_end(subject);
+    std::string why;
+    for (int tries = 0; tries < 6; ++tries) {
+      if (tries > 0) {
+        std::printf("%s: read again: %s\n", subject.c_str(), why.c_str());
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      }
+      const std::vector<std::string> out = read_events(subject, until.value_or(0), why);
+      if (why.empty()) return out;
+    }
+    ADD_FAILURE() << subject << ": " << why;
+    return {};
+  }
+  std::vector<std::string> read_events(const std::string& subject, std::uint64_t until, std::string& why) {
     std::vector<std::string> out;
     Happening what;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    const Answer last = answer(exchange_->last("events." + subject));
     const std::uint64_t feed = exchange_->follow("events." + subject, 1);
-    std::uint64_t at = 0;
-    const std::uint64_t until = last.message ? last.message->sequence : 0;
-    while (at < until && std::chrono::steady_clock::now() < end) {
+    std::uint64_t newest = 0;
+    why = "not all events came within 20 s";
+    while (out.size() < until && std::chrono::steady_clock::now() < end) {
       if (!exchange_->next(what, 50)) continue;
       auto* const one = std::get_if<fleet::Delivery>(&what);
-      if (one == nullptr || one->feed != feed) continue;
-      at = one->message.sequence;
+      if (one == nullptr || one->feed != feed || one->message.sequence <= newest) continue;
+      newest = one->message.sequence;  // a feed that begins anew may repeat
+      const std::string* const number = fleet::find(one->message.headers, "Runnel-Event");
+      if (number == nullptr || *number != std::to_string(out.size() + 1)) {
+        why = "message " + std::to_string(newest) + " is event " + (number == nullptr ? "none" : *number) +
+              ", expected " + std::to_string(out.size() + 1);
+        break;
+      }
       out.emplace_back(reinterpret_cast<const char*>(one->message.data.data()), one->message.data.size());
     }
+    if (out.size() == until) why.clear();
     exchange_->leave(feed);
     return out;
+  }
+  // The number of events of a stream whose run has ended; none: it has not, as far as this server knows.
+  std::optional<std::uint64_t> events_at_end(const std::string& subject) {
+    const Answer entry = answer(exchange_->last("$KV.runnel.s." + subject));
+    if (!entry.message) return {};
+    const auto parsed = fleet::read_entry(entry.message->headers);
+    if (!parsed.ok() || !parsed->ended) return {};
+    return parsed->events;
   }
   bool begun(const std::string& subject) {
     return answer(exchange_->last("$KV.runnel.s." + subject)).message.has_value();
   }
-  bool ended(const std::string& subject) {
-    const Answer entry = answer(exchange_->last("$KV.runnel.s." + subject));
-    if (!entry.message) return false;
-    const std::string* const text = fleet::find(entry.message->headers, "Runnel-Ended");
-    return text != nullptr && *text == "1";
-  }
+  bool ended(const std::string& subject) { return events_at_end(subject).has_value(); }
   // What one undisturbed run of the program says of the recording.
   std::vector<std::string> offline(const std::string& subject, const std::vector<std::int16_t>& samples,
                                    const char* decision = kEager) {

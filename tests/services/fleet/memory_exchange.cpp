@@ -12,8 +12,18 @@ std::uint64_t MemoryLogs::put(std::string_view subject, std::uint64_t after, Hea
   if (after != Exchange::kAnyway && after != (log.empty() ? 0 : log.back().sequence)) return 0;
   const auto bytes = std::as_bytes(std::span(data));
   log.push_back({std::string(subject), ++sequence_, std::move(headers), {bytes.begin(), bytes.end()}});
+  ticks_[std::string(subject)].push_back(now_);
   ++stored_;
   return sequence_;
+}
+
+void MemoryLogs::remove(const std::string& subject, std::uint64_t last) {
+  std::vector<Message>& log = logs_[subject];
+  std::vector<std::int64_t>& ticks = ticks_[subject];
+  const auto stay =
+      std::find_if(log.begin(), log.end(), [&](const Message& one) { return one.sequence > last; });
+  ticks.erase(ticks.begin(), ticks.begin() + (stay - log.begin()));
+  log.erase(log.begin(), stay);
 }
 
 const std::vector<Message>& MemoryLogs::log(std::string_view subject) const {
@@ -23,10 +33,23 @@ const std::vector<Message>& MemoryLogs::log(std::string_view subject) const {
 }
 
 std::vector<std::string> MemoryLogs::subjects(std::string_view filter) const {
+  return subjects(filter, now_);
+}
+
+std::vector<std::string> MemoryLogs::subjects(std::string_view filter, std::int64_t tick) const {
   std::vector<std::string> out;
   for (const auto& [subject, log] : logs_)
-    if (!log.empty() && covers(filter, subject)) out.push_back(subject);
+    if (covers(filter, subject) && last(subject, tick)) out.push_back(subject);
   return out;
+}
+
+std::optional<Message> MemoryLogs::last(std::string_view subject, std::int64_t tick) const {
+  const auto log = logs_.find(subject);
+  const auto ticks = ticks_.find(subject);
+  if (log == logs_.end() || ticks == ticks_.end()) return std::nullopt;
+  const auto after = std::upper_bound(ticks->second.begin(), ticks->second.end(), tick);
+  if (after == ticks->second.begin()) return std::nullopt;
+  return log->second[static_cast<std::size_t>(after - ticks->second.begin()) - 1];
 }
 
 void MemoryLogs::tick() {
@@ -67,23 +90,23 @@ std::uint64_t MemoryExchange::list(std::string_view filter) {
   return send({Request::Kind::list, 0, 0, 0, std::string(filter), {}, {}});
 }
 std::uint64_t MemoryExchange::follow(std::string_view subject, std::uint64_t from) {
-  feeds_[++numbers_] = {std::string(subject), from, false, {}};
+  feeds_[++numbers_] = {std::string(subject), from, false, from};
   return numbers_;
 }
 std::uint64_t MemoryExchange::watch(std::string_view filter) {
-  feeds_[++numbers_] = {std::string(filter), 0, true, {}};
+  feeds_[++numbers_] = {std::string(filter), 0, true};
   return numbers_;
 }
-void MemoryExchange::remove(std::string_view subject) {
-  send({Request::Kind::remove, 0, 0, 0, std::string(subject), {}, {}});
+void MemoryExchange::remove(std::string_view subject, std::uint64_t last) {
+  send({Request::Kind::remove, 0, last, 0, std::string(subject), {}, {}});
 }
 void MemoryExchange::leave(std::uint64_t feed) { feeds_.erase(feed); }
 
-void MemoryExchange::come(Happening what) {
+void MemoryExchange::come(Happening what, std::int64_t& newest_due) {
   std::int64_t due = logs_.now_ + 1;
   if (logs_.faults_.slowest > 0) due += static_cast<std::int64_t>(logs_.random_()) % logs_.faults_.slowest;
-  if (!coming_.empty()) due = std::max(due, coming_.back().due);
-  coming_.push_back({due, std::move(what)});
+  newest_due = std::max(due, newest_due);
+  coming_.emplace(newest_due, std::move(what));
 }
 
 void MemoryExchange::answer(Request& request) {
@@ -95,19 +118,22 @@ void MemoryExchange::answer(Request& request) {
     return come(answer);
   }
   answer.outcome = Answer::Outcome::done;
+  std::int64_t as_of = logs_.now_;
+  if (share(logs_.random_) < logs_.faults_.stale)
+    as_of -= static_cast<std::int64_t>(logs_.random_()) % logs_.faults_.behind;
   switch (request.kind) {
     case Request::Kind::append:
       answer.sequence = logs_.put(request.subject, request.after, std::move(request.headers), request.data);
       if (answer.sequence == 0) answer.outcome = Answer::Outcome::outdated;
       break;
     case Request::Kind::last:
-      if (const auto& log = logs_.log(request.subject); !log.empty()) answer.message = log.back();
+      answer.message = logs_.last(request.subject, as_of);
       break;
     case Request::Kind::list:
-      answer.subjects = logs_.subjects(request.subject);
+      answer.subjects = logs_.subjects(request.subject, as_of);
       break;
     case Request::Kind::remove:
-      logs_.logs_.erase(request.subject);
+      logs_.remove(request.subject, request.after);
       return;
   }
   if (share(logs_.random_) < logs_.faults_.lost_answer) {
@@ -121,14 +147,26 @@ void MemoryExchange::answer(Request& request) {
 void MemoryExchange::deliver() {
   std::uniform_real_distribution<double> share(0, 1);
   for (auto& [number, feed] : feeds_) {
+    if (feed.silent_until > logs_.now_) continue;
+    if (feed.silent_until != 0) {
+      feed.silent_until = 0;
+      if (feed.watch) feed.drift = logs_.random_() % (logs_.faults_.drift + 1);
+      feed.next = std::max(feed.from, feed.next - std::min<std::uint64_t>(feed.next, logs_.random_() % 100));
+    }
+    const auto falls_silent = [&] {
+      if (share(logs_.random_) >= logs_.faults_.silent) return false;
+      feed.silent_until = logs_.now_ + 1 + static_cast<std::int64_t>(logs_.random_()) % logs_.faults_.behind;
+      return true;
+    };
     if (!feed.watch) {
       const auto& log = logs_.log(feed.filter);
       auto at = std::lower_bound(log.begin(), log.end(), feed.next,
                                  [](const Message& one, std::uint64_t from) { return one.sequence < from; });
       for (; at != log.end(); ++at) {
-        come(Delivery{number, *at});
-        if (share(logs_.random_) < logs_.faults_.doubled) come(Delivery{number, *at});
+        come(Delivery{number, *at}, feed.newest_due);
+        if (share(logs_.random_) < logs_.faults_.doubled) come(Delivery{number, *at}, feed.newest_due);
         feed.next = at->sequence + 1;
+        if (falls_silent()) break;
       }
       continue;
     }
@@ -141,8 +179,10 @@ void MemoryExchange::deliver() {
     std::sort(fresh.begin(), fresh.end(),
               [](const Message* a, const Message* b) { return a->sequence < b->sequence; });
     for (const Message* const message : fresh) {
-      come(Delivery{number, {message->subject, message->sequence, message->headers, {}}});
+      come(Delivery{number, {message->subject, message->sequence + feed.drift, message->headers, {}}},
+           feed.newest_due);
       feed.next = message->sequence + 1;
+      if (falls_silent()) break;
     }
   }
 }
@@ -157,9 +197,10 @@ void MemoryExchange::tick() {
 }
 
 bool MemoryExchange::next(Happening& out) {
-  if (coming_.empty() || coming_.front().due > logs_.now_) return false;
-  out = std::move(coming_.front().what);
-  coming_.pop_front();
+  const auto first = coming_.begin();
+  if (first == coming_.end() || first->first > logs_.now_) return false;
+  out = std::move(first->second);
+  coming_.erase(first);
   return true;
 }
 

@@ -1,13 +1,18 @@
 // An exchange in memory, for many workers of one test or simulation. Requests and answers travel for a while,
-// some are lost, deliveries come twice: everything that the real one may do.
+// some are lost, deliveries come twice, servers that were cut off answer with what they knew, feeds fall
+// silent and go on: everything that the real one may do. What a feed gives is in order; answers, and other
+// feeds, come by ways of their own.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/fleet/exchange.h"
@@ -20,6 +25,12 @@ class MemoryLogs {
   struct Faults {
     double lost_request = 0, lost_answer = 0, doubled = 0;  // shares
     std::int64_t slowest = 0;                               // ticks that a message travels at most
+    // A server that was left behind: the share of answers to last() and list() that it gives, and of
+    // deliveries behind which a feed is silent, and then repeats some; and how many ticks it is behind at
+    // most.
+    double stale = 0, silent = 0;
+    std::int64_t behind = 0;
+    std::uint64_t drift = 0;  // by which its watches number messages differently, at most
   };
   explicit MemoryLogs(unsigned seed, Faults faults) : random_(seed), faults_(faults) {}
 
@@ -35,7 +46,13 @@ class MemoryLogs {
 
  private:
   friend class MemoryExchange;
+  void remove(const std::string& subject, std::uint64_t last);
+  // What was there at a tick.
+  [[nodiscard]] std::optional<Message> last(std::string_view subject, std::int64_t tick) const;
+  [[nodiscard]] std::vector<std::string> subjects(std::string_view filter, std::int64_t tick) const;
+
   std::map<std::string, std::vector<Message>, std::less<>> logs_;
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> ticks_;  // when each was stored
   std::vector<class MemoryExchange*> clients_;
   std::mt19937 random_;
   Faults faults_;
@@ -57,7 +74,7 @@ class MemoryExchange final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
-  void remove(std::string_view subject) override;
+  void remove(std::string_view subject, std::uint64_t last) override;
 
   // What has come; false: nothing.
   bool next(Happening& out);
@@ -75,23 +92,23 @@ class MemoryExchange final : public Exchange {
     std::string filter;
     std::uint64_t next = 0;
     bool watch = false;
-    std::map<std::string, std::uint64_t> seen;  // watch: by subject
-  };
-  struct Coming {
-    std::int64_t due = 0;
-    Happening what;
+    std::uint64_t from = 0;
+    std::int64_t silent_until = 0, newest_due = 0;
+    std::uint64_t drift = 0;
   };
   std::uint64_t send(Request request);
   void tick();
   void answer(Request& request);
   void deliver();
-  void come(Happening what);
+  void come(Happening what, std::int64_t& newest_due);
+  void come(Answer answer) { come(std::move(answer), answers_due_); }
 
   MemoryLogs& logs_;
   std::uint64_t numbers_ = 0;
   std::deque<Request> requests_;
   std::map<std::uint64_t, Feed> feeds_;
-  std::deque<Coming> coming_;  // in order
+  std::multimap<std::int64_t, Happening> coming_;  // by the tick at which it is here
+  std::int64_t answers_due_ = 0;
 };
 
 }  // namespace runnel::fleet::test

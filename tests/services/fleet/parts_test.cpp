@@ -75,16 +75,39 @@ TEST(Beats, OwnBeatsAreTheClock) {
   EXPECT_TRUE(beats.heard("me", Kind::living));
   EXPECT_FALSE(beats.lives("old"));
   EXPECT_TRUE(beats.lives("other"));
-  EXPECT_TRUE(beats.heard("other", Kind::leaving));
+  EXPECT_TRUE(beats.heard("other", Kind::leaving, 7));
   EXPECT_FALSE(beats.lives("other"));
   EXPECT_EQ(beats.living(), std::vector<std::string>{"me"});
-  EXPECT_EQ(beats.take_gone(), std::vector<std::string>{"other"});
-  EXPECT_TRUE(beats.heard("old", Kind::living)) << "one that was only late";
+  EXPECT_EQ(beats.take_gone(), (std::vector<Beats::Gone>{{"other", 7}}));
+  EXPECT_TRUE(beats.heard("old", Kind::living, 8)) << "one that was only late";
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(beats.heard("me", Kind::living));
   EXPECT_TRUE(beats.heard("me", Kind::living));
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(beats.heard("me", Kind::living));
-  EXPECT_EQ(beats.take_gone(), std::vector<std::string>{"old"});
+  EXPECT_EQ(beats.take_gone(), (std::vector<Beats::Gone>{{"old", 8}}));
   EXPECT_TRUE(beats.take_gone().empty());
+}
+
+// Shares are computed anew only when it says that who lives has changed.
+TEST(Beats, WhatItReturnsIsWhetherOthersLive) {
+  using Kind = Beats::Kind;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    Beats beats("me", 3);
+    int changes = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const std::vector<std::string> before = beats.living();
+      const std::string who = random() % 3 == 0 ? "me" : "w" + std::to_string(random() % 4);
+      const unsigned draw = random() % 20;
+      const Kind kind = who == "me" ? Kind::living
+                        : draw == 0 ? Kind::leaving
+                        : draw == 1 ? Kind::joining
+                                    : Kind::living;
+      const bool changed = beats.heard(who, kind);
+      EXPECT_EQ(changed, before != beats.living()) << seed << ' ' << i;
+      changes += changed ? 1 : 0;
+    }
+    EXPECT_GT(changes, 100);
+  }
 }
 
 // One that has just come believes nobody's last beat: it may be older than this worker.
