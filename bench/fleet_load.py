@@ -2,7 +2,7 @@
 """What a worker of a fleet costs beside a server of streams: the same model, packets of 100 ms in real time, both measured in one run.
 
     cmake --build build --target runnel_program runnel_models serve_load
-    bench/fleet_load.py [--build build] [--streams 200] [--seconds 20] [--save 5] [--model digits]
+    bench/fleet_load.py [--build build] [--streams 200] [--seconds 20] [--save 5] [--model digits] [--chunk 100]
 
 A nats-server of this script's own keeps the messages, `runnel send` sends every stream at its own pace, and one `runnel work` hears all of them. The
 system's count of the worker's processor time in a window of so many seconds, in which all streams run, is divided by the sound of that window; so is
@@ -81,7 +81,8 @@ def fleet(call, program):
             work = subprocess.Popen([program, "work", call.model, "--nats", url, "--name", "bench", "--save", str(call.save)], stdout=subprocess.PIPE, text=True)
             running.append(work)
             work.stdout.readline()
-            senders = [subprocess.Popen([program, "send", url, "--stream", f"audio.{group.name}", "--wav", group, "--pace", "real"], stdout=subprocess.DEVNULL)
+            senders = [subprocess.Popen([program, "send", url, "--stream", f"audio.{group.name}", "--wav", group, "--pace", "real",
+                                         "--chunk", str(call.chunk)], stdout=subprocess.DEVNULL)
                        for group in groups]
             running += senders
             end = time.monotonic() + 60
@@ -128,13 +129,14 @@ def main():
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--save", type=float, default=5)
     parser.add_argument("--model", default="digits")
+    parser.add_argument("--chunk", type=int, default=100, help="milliseconds; those of `serve` stay at 100")
     call = parser.parse_args()
     program = call.build / "runnel"
     served = serve(call, program)
     print(f"serve: {served}", file=sys.stderr)
     found = fleet(call, program)
     base = served["server_ms_per_audio_second"] / 1000
-    print(f"{call.streams} streams of {call.model}, packets of 100 ms, a saved state every {call.save:g} s\n")
+    print(f"{call.streams} streams of {call.model}, chunks of {call.chunk} ms, a saved state every {call.save:g} s\n")
     print("| | processor time for a second | streams of a core |\n|---|---|---|")
     print(f"| `serve` | {1e6 * base:.0f} us | {1 / base:.0f} |")
     print(f"| `work` | {1e6 * found['worker']:.0f} us | {1 / found['worker']:.0f} ({100 * base / found['worker']:.0f} % of `serve`) |")

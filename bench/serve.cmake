@@ -6,3 +6,8 @@ if(TARGET runnel_program)
 endif()
 add_executable(serve_step serve_step.cpp)
 target_link_libraries(serve_step PRIVATE runnel_flags runnel::serve runnel::compiler fmt::fmt nlohmann_json::nlohmann_json)
+# A day of a fleet, with workers that die.
+if(TARGET runnel_fleet)
+  add_executable(fleet_simulation fleet_simulation.cpp fleet_day.cpp)
+  target_link_libraries(fleet_simulation PRIVATE runnel_flags runnel::fleet)
+endif()

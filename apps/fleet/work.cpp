@@ -9,11 +9,15 @@
 #include <thread>
 #include <utility>
 
+#include "apps/call/access.h"
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
+#include "apps/page.h"
 #include "apps/verbs.h"
 #include "services/fleet/graphs/deployment.h"
 #include "services/fleet/graphs/travelling_graph.h"
+#include "services/fleet/metrics/board.h"
+#include "services/fleet/metrics/page.h"
 #include "services/fleet/nats/jetstream.h"
 #include "services/fleet/serve_runner.h"
 #include "services/fleet/worker.h"
@@ -24,12 +28,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Chunks of many streams gather, so that they are read at once and stepped together.
+constexpr std::chrono::milliseconds kGather{10};
+
 struct WorkCall {
   ModelGraph graph;
   ModelFlags flags;
   fleet::Wire::Settings nats;
   std::string streams = "audio.>", input = "RUNNEL_INPUT", events = "events", events_stream = "RUNNEL_EVENTS",
-              bucket = "runnel", name;
+              bucket = "runnel", name, metrics, token_file;
   int replicas = 1;
   std::int64_t most_streams = 4096;
   double save = 5, drain = 10, keep = 1;
@@ -47,8 +54,10 @@ Json facts_of(const fleet::WorkerFacts& facts) {
           {"lost", facts.lost},
           {"refused", facts.refused},
           {"changed", facts.changed},
+          {"repeated_events", facts.chunks.repeated_events},
           {"chunks",
            {{"heard", facts.chunks.heard},
+            {"repeated", facts.behind},
             {"doubled", facts.chunks.doubled},
             {"gaps", facts.chunks.gaps},
             {"lost_samples", facts.chunks.lost},
@@ -114,11 +123,14 @@ Status patiently(const std::function<Status()>& what) {
   }
 }
 
-// Runs until it has handed all streams over after a signal. Errors: io_error when some were not in time, or
-// when the servers take this user no more.
-Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time drain) {
+// Runs until it has handed all streams over after a signal. `board`: null: nobody reads it. Errors: io_error
+// when some were not in time, or when the servers take this user no more.
+Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, const std::string& name,
+                  fleet::Time drain, fleet::WorkerBoard* board) {
   constexpr int kAtOnce = 1000;
-  constexpr fleet::Time kGather = std::chrono::milliseconds(10);
+  constexpr fleet::Time kReport = std::chrono::seconds(1);
+  fleet::Lateness lateness;
+  fleet::Time next_report{0};
   fleet::Time next = now();
   fleet::Time deadline{0};
   bool more = false;
@@ -143,7 +155,19 @@ Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time
       ++count;
     }
     more = worker.work(now());
-    // Chunks of many streams gather, so that they are stepped together.
+    if (board != nullptr) {
+      lateness.add(worker);
+      if (now() >= next_report) {
+        next_report = now() + kReport;
+        fleet::WorkerReport report;
+        report.worker = name;
+        report.facts = worker.facts();
+        report.connected = exchange.connected();
+        report.sent_bytes = exchange.sent_bytes();
+        lateness.tell(report);
+        board->write(std::move(report));
+      }
+    }
     next += kGather;
     if (const fleet::Time left = next - now(); more || left.count() <= 0)
       next = now();
@@ -156,7 +180,7 @@ Status run_worker(fleet::JetStream& exchange, fleet::Worker& worker, fleet::Time
   return {};
 }
 
-Status run_work(const WorkCall& call) {
+Status run_work(const WorkCall& call, const net::Address& metrics) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   RUNNEL_ASSIGN(const std::string around, text_between(call.graph, loader));
@@ -175,11 +199,13 @@ Status run_work(const WorkCall& call) {
   worker_options.events = call.events;
   worker_options.bucket = "$KV." + call.bucket;
   worker_options.most_streams = static_cast<std::size_t>(call.most_streams);
+  if (!call.metrics.empty()) worker_options.clock = now;
   worker_options.save = std::chrono::milliseconds(static_cast<std::int64_t>(call.save * 1000));
   RUNNEL_ASSIGN(auto wire, fleet::make_wire());
   fleet::JetStream exchange(std::move(wire));
   fleet::Wire::Settings nats = call.nats;
   nats.name = worker_options.id;
+  nats.gather = static_cast<int>(kGather.count() / 2);
   RUNNEL_TRY(exchange.open(nats));
   catch_signals();
   using Wanted = fleet::JetStream::Wanted;
@@ -199,13 +225,23 @@ Status run_work(const WorkCall& call) {
               : std::string("with --key-file, because graphs of a fleet lie open in its bucket")));
   fleet::Worker worker(exchange, *runner, worker_options,
                        fleet::runner_maker(options, static_cast<std::size_t>(call.most_streams), trust));
+  fleet::WorkerBoard board;
+  std::unique_ptr<fleet::WorkerPage> page;
+  if (!call.metrics.empty()) {
+    AccessFlags access;
+    access.token_file = call.token_file;
+    RUNNEL_ASSIGN(net::Tokens tokens, tokens_of(access));
+    RUNNEL_ASSIGN(page, fleet::WorkerPage::start(metrics, std::move(tokens), board));
+  }
   std::signal(SIGUSR1, [](int) { report_requested = true; });
-  std::printf(
-      "%s\n",
-      Json({{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}}).dump().c_str());
+  Json begins = {{"type", "working"}, {"worker", worker_options.id}, {"streams", call.streams}};
+  if (page != nullptr) begins["metrics"] = page->origin() + "/metrics";
+  std::printf("%s\n", begins.dump().c_str());
   std::fflush(stdout);
-  const Status status =
-      run_worker(exchange, worker, std::chrono::milliseconds(static_cast<std::int64_t>(call.drain * 1000)));
+  const Status status = run_worker(exchange, worker, worker_options.id,
+                                   std::chrono::milliseconds(static_cast<std::int64_t>(call.drain * 1000)),
+                                   page == nullptr ? nullptr : &board);
+  page.reset();
   Json summary = {{"type", "summary"}, {"worker", worker_options.id}};
   summary.update(facts_of(worker.facts()));
   std::printf("%s\n", summary.dump().c_str());
@@ -239,6 +275,12 @@ void add_work(Verb verb, int& exit_code) {
   verb.option("--most-streams", call->most_streams, "Most streams of this worker").range(1, 65536);
   verb.option("--save", call->save, "Seconds between two saved states of a stream").range(0.1, 3600.0);
   verb.option("--drain", call->drain, "Seconds after SIGTERM to hand streams over").range(0.1, 3600.0);
+  verb.option("--metrics", call->metrics,
+              "IP:PORT of a page with this worker and the fleet, and of /metrics for Prometheus; port 0: any "
+              "free port (default: none)");
+  verb.option("--token-file", call->token_file,
+              "File with the token that readers of --metrics send, 16 to 1000 bytes (default: the variable "
+              "RUNNEL_TOKEN); other addresses than loopback need one");
   add_nats_flags(verb, call->nats);
   verb.option("--chunk", call->graph.chunk,
               "Frames per run of the model (0: the smallest possible, or what has arrived)")
@@ -247,7 +289,16 @@ void add_work(Verb verb, int& exit_code) {
   verb.option("--decision", call->graph.decision, "Graph text after the model (default: the model's own)");
   add_model_flags(verb, call->flags);
   verb.callback([call, &exit_code] {
-    if (const Status status = run_work(*call); !status.ok()) exit_code = fail(status);
+    net::Address metrics;
+    if (!call->metrics.empty()) {
+      const auto parsed = net::Address::parse(call->metrics);
+      if (!parsed.ok()) {
+        exit_code = refuse(parsed.status());
+        return;
+      }
+      metrics = *parsed;
+    }
+    if (const Status status = run_work(*call, metrics); !status.ok()) exit_code = fail(status);
   });
 }
 

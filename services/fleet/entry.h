@@ -1,5 +1,6 @@
-// What the exchange keeps of a stream: who owns it, and from where another worker would go on. The headers
-// are seen by all workers; the data, which is the saved state, only by a new owner.
+// What the exchange keeps of a stream: who owns it, and from where another worker would go on. It is read by
+// a new owner, whose saved state the data are, and by those who ask about a fleet (what all workers hear:
+// note.h).
 //
 //   Runnel-Owner   worker, or empty
 //   Runnel-Graph   identity of graph and models, 8 hexadecimal digits

@@ -80,6 +80,9 @@ class Exchange {
   // The last message of each subject that `filter` covers, without its data, and every further one.
   virtual std::uint64_t watch(std::string_view filter) = 0;
   virtual void leave(std::uint64_t feed) = 0;
+  // Takes the messages of a subject up to a sequence away; kAll: every one. Without an answer: it may fail.
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  virtual void remove(std::string_view subject, std::uint64_t last) = 0;
 };
 
 }  // namespace runnel::fleet

@@ -34,6 +34,7 @@ void ChunkCounts::add(const ChunkCounts& other) noexcept {
   gaps += other.gaps;
   lost += other.lost;
   set_apart += other.set_apart;
+  repeated_events += other.repeated_events;
 }
 
 OwnedStream::OwnedStream(std::string name, Runners& runners, const Limits& limits)
@@ -62,7 +63,8 @@ void OwnedStream::log_ends(const Message* last) {
   known_ = true;
   log_at_ = last == nullptr ? 0 : last->sequence;
   log_number_ = last == nullptr ? 0 : number_of(*last);
-  while (!events_.empty() && events_.front().number <= log_number_) events_.pop_front();
+  for (; !events_.empty() && events_.front().number <= log_number_; events_.pop_front())
+    ++counts_.repeated_events;
   Coming seen;
   if (last != nullptr) {
     const std::string* const change = find(last->headers, kChangeHeader);
@@ -158,7 +160,10 @@ void OwnedStream::collect() {
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t end = std::min(lines.find('\n', at), lines.size());
     ++at_.events;
-    if (!known_ || at_.events > log_number_) events_.push_back({at_.events, lines.substr(at, end - at)});
+    if (!known_ || at_.events > log_number_)
+      events_.push_back({at_.events, lines.substr(at, end - at)});
+    else
+      ++counts_.repeated_events;
     at = end + 1;
   }
 }

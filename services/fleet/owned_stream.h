@@ -35,10 +35,11 @@ namespace runnel::fleet {
 // What happened to chunks, of one stream or of a worker.
 struct ChunkCounts {
   std::uint64_t heard = 0;
-  std::uint64_t doubled = 0;    // samples were there before, all or some of them
-  std::uint64_t gaps = 0;       // chunks before which samples were missing
-  std::uint64_t lost = 0;       // samples
-  std::uint64_t set_apart = 0;  // chunks that cannot be used
+  std::uint64_t doubled = 0;          // samples were there before, all or some of them
+  std::uint64_t gaps = 0;             // chunks before which samples were missing
+  std::uint64_t lost = 0;             // samples
+  std::uint64_t set_apart = 0;        // chunks that cannot be used
+  std::uint64_t repeated_events = 0;  // that were in the log already
 
   void add(const ChunkCounts& other) noexcept;
 };

@@ -45,7 +45,8 @@ Owners share_out(const Owners& now, std::vector<std::string> workers) {
   // Which streams a worker gives away is drawn by their names: neighbours do not move together.
   for (Share& share : shares) {
     std::sort(share.streams.begin(), share.streams.end(), [&](const std::string* a, const std::string* b) {
-      return hash_of(*a, share.worker) > hash_of(*b, share.worker);
+      const std::uint64_t x = hash_of(*a, share.worker), y = hash_of(*b, share.worker);
+      return x != y ? x > y : *a < *b;
     });
     while (share.streams.size() > share.most) {
       homeless.push_back(share.streams.back());

@@ -1,5 +1,6 @@
 // Which worker should run which stream. All workers compute it from what the exchange says, so that they need
 // not talk to each other; where they know different things for a moment, the condition of an append decides.
+// This is the definition, which looks at every stream; shares.h computes the same for one worker.
 #pragma once
 
 #include <cstdint>

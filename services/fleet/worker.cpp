@@ -1,16 +1,28 @@
 #include "services/fleet/worker.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "services/fleet/entry.h"
+#include "services/fleet/note.h"
+#include "services/fleet/share_out.h"
 
 namespace runnel::fleet {
 namespace {
 
-constexpr std::string_view kLeaving = "Runnel-Leaving";
+constexpr std::string_view kLeaving = "Runnel-Leaving", kJoining = "Runnel-Joining";
 constexpr Time kQuiet = std::chrono::minutes(1);
+// Others are told what a stream's entry says if its owner has not done so by then.
+constexpr Time kTellForOthers = std::chrono::seconds(1);
+// For each stream of the fleet: a list of all has megabytes, and a sharing looks at many.
+constexpr Time kListEach = std::chrono::microseconds(50), kShareEach = std::chrono::microseconds(1);
+// One worker looks for new streams; where there are many, the others do so rarely.
+constexpr int kRarely = 30;
+// A list may miss what comes while it is made, and those of a server that was left behind what came later.
+constexpr std::uint8_t kAbsentLists = 3;
+constexpr Time kAbsent = Older::kPatience;
 constexpr Time kPauseAfterFailure = std::chrono::milliseconds(200),
                kPauseAfterRefusal = std::chrono::seconds(1), kPauseWhenBroken = std::chrono::seconds(30);
 
@@ -34,37 +46,52 @@ void hear_together(std::vector<Runner::Turn>& turns, const std::vector<Runner*>&
 
 }  // namespace
 
-struct Worker::Stream {
+// While it is claimed, or owned.
+struct Worker::Holding {
   enum class Place : std::uint8_t {
-    elsewhere,  // not owned
-    reading,    // its entry, to claim it
-    claiming,   // the entry with this owner is under way
-    asking,     // for the end of the log of events
-    here,       // owned
+    reading,   // its entry, to claim it
+    claiming,  // the entry with this owner is under way
+    asking,    // for the end of the log of events
+    here,      // owned
   };
-  std::string name;
-  Place place = Place::elsewhere;
-  bool listed = false;         // has a log
-  std::uint64_t sequence = 0;  // of the newest entry known, by the server that said so: for conditions
-  std::uint64_t version = 0;   // its own number: says which of two is newer
-  Entry entry;
-  bool mine = false;     // by the last sharing
-  bool refused = false;  // this entry cannot be used here
-  Time not_before{0};    // after a failure
-  Older older;           // answers about the entry
-
+  std::uint64_t number = 0;  // of all that this worker had
+  Place place = Place::reading;
+  std::uint64_t sequence = 0;   // of the newest entry, by the server that said so: for conditions
+  std::uint64_t version = 0;    // and the entry's own number
+  Entry entry;                  // with which it was claimed
+  std::vector<std::byte> data;  // of this entry
   std::unique_ptr<OwnedStream> owned;
-  Entry claim;                  // under way: what is known of the entry may change meanwhile
-  std::vector<std::byte> data;  // of the claim
   std::uint64_t feed = 0;
+  std::uint64_t taken_at = 0;  // sequence of the last chunk in the log at that time, once it is known
+  std::deque<Time> arrivals;   // of the chunks that wait
   bool saving = false, handing_over = false, save_due = false, broken = false;
   Time mended{0};  // broken: when it is tried again
   Entry save;      // under way
   // By the rules:
   std::uint32_t wanted = 0;
   std::optional<std::int64_t> wanted_at;
-  Time next_save{0};
+  Time next_save{0}, woken{0};
   std::uint64_t saved_covered = 0;
+};
+
+// Small, because every worker has one for each stream of the fleet.
+struct Worker::Stream {
+  explicit Stream(const std::string& its) : name(its) {}
+  const std::string& name;
+  Id id = 0;
+  std::uint64_t version =
+      0;  // of the newest entry known: that of its owner, who writes others, or a newer one
+  std::uint64_t sharing = 0, list = 0;
+  Time not_before{0}, tell_at{0};
+  Older older;              // answers about the entry
+  Time absent_since{0};     // the first list without it
+  std::uint8_t absent = 0;  // such lists
+  bool mine = false;        // by the last sharing
+  bool refused = false;     // its entry cannot be used here
+  bool gone = false;        // its log is empty
+  bool noted = false;       // it has a note
+  bool tell_due = false, telling = false, touched = false, waits_to_claim = false;
+  std::unique_ptr<Holding> holding;
 };
 
 Worker::Worker(Exchange& exchange, Runner& runner, WorkerOptions options, MakeRunner make)
@@ -72,31 +99,54 @@ Worker::Worker(Exchange& exchange, Runner& runner, WorkerOptions options, MakeRu
       runner_(runner),
       options_(std::move(options)),
       library_(exchange, runner, options_.bucket, std::move(make)),
-      beats_(options_.id, options_.missed) {
-  watch_ = exchange_.watch(options_.bucket + ".>");
+      beats_(options_.id, options_.missed),
+      shares_(options_.id) {
+  watch_rules_ = exchange_.watch(rules_subject(options_.bucket));
+  watch_notes_ = exchange_.watch(options_.bucket + ".o.>");
+  watch_beats_ = exchange_.watch(options_.bucket + ".w.>");
 }
 
 Worker::~Worker() = default;
 
-void Worker::ask(std::uint64_t request, Kind kind, std::string_view stream) {
-  requests_[request] = {kind, std::string(stream)};
+void Worker::ask(std::uint64_t request, Kind kind) { requests_[request] = {kind, 0, 0}; }
+void Worker::ask(std::uint64_t request, Kind kind, const Stream& it) {
+  requests_[request] = {kind, it.id, it.holding == nullptr ? 0 : it.holding->number};
 }
 
-std::string Worker::entry_subject(std::string_view name) const {
-  return options_.bucket + ".s." + std::string(name);
-}
+std::string Worker::entry_subject(const Stream& it) const { return options_.bucket + ".s." + it.name; }
 
 Worker::Stream& Worker::stream(std::string_view name) {
-  const auto at = streams_.find(name);
-  if (at != streams_.end()) return *at->second;
-  auto made = std::make_unique<Stream>();
-  made->name = name;
-  Stream& out = *made;
-  apply_rules(out);
-  streams_.emplace(std::string(name), std::move(made));
+  if (const auto at = streams_.find(name); at != streams_.end()) return *at->second;
+  const auto at = streams_.emplace(std::string(name), nullptr).first;
+  at->second = std::make_unique<Stream>(at->first);
+  Stream& out = *at->second;
+  out.id = shares_.add(at->first);
+  if (by_id_.size() <= out.id) by_id_.resize(out.id + 1);
+  by_id_[out.id] = &out;
   shares_changed_ = true;
   return out;
 }
+
+void Worker::forget(Stream& it) {
+  by_id_[it.id] = nullptr;
+  shares_.remove(it.id);
+  shares_changed_ = true;
+  streams_.erase(streams_.find(it.name));
+}
+
+void Worker::owned_by(Stream& it, std::string_view owner, std::uint64_t version) {
+  it.version = version;
+  if (shares_.owner(it.id) == owner) return;
+  shares_.set_owner(it.id, owner);
+  shares_changed_ = true;
+}
+
+void Worker::touch(Stream& it) {
+  if (std::exchange(it.touched, true)) return;
+  touched_.push_back(it.id);
+}
+
+void Worker::wake(const Stream& it, Time when) { due_.emplace(when, it.id); }
 
 void Worker::trouble(std::string_view kind, std::string sentence) {
   const auto [at, fresh] = told_.try_emplace(std::string(kind), now_);
@@ -115,55 +165,102 @@ void Worker::happened(Happening happening) {
 }
 
 void Worker::delivered(Message message, std::uint64_t feed) {
-  if (feed != watch_) {
-    const auto at = feeds_.find(feed);
-    if (at != feeds_.end()) at->second->owned->arrives(std::move(message));
-    return;
+  if (const auto its = feeds_.find(feed); its != feeds_.end()) {
+    Stream& it = at(its->second);
+    OwnedStream& owned = *it.holding->owned;
+    const std::size_t before = owned.waiting();
+    owned.arrives(std::move(message));
+    if (options_.clock && owned.waiting() > before) it.holding->arrivals.push_back(options_.clock());
+    return touch(it);
   }
   const std::string_view subject = message.subject;
-  const std::string beats = options_.bucket + ".w.", entries = options_.bucket + ".s.";
+  // Before a name are the bucket, a dot, a letter, and another dot.
+  const std::size_t before = options_.bucket.size() + 3;
   // A feed that begins anew may repeat: what was seen before says nothing about now.
-  const bool repeated = message.sequence <= watched_;
-  watched_ = std::max(watched_, message.sequence);
-  if (subject.starts_with(beats)) {
-    if (repeated) return;
-    const std::vector<std::string> before = beats_.living();
-    beats_.heard(subject.substr(beats.size()), find(message.headers, kLeaving) != nullptr);
-    if (before != beats_.living()) shares_changed_ = true;
-  } else if (subject.starts_with(entries)) {
-    entry_seen(subject.substr(entries.size()), message);
-  } else if (subject == rules_subject(options_.bucket) && message.sequence > rules_sequence_) {
+  if (feed == watch_rules_) {
+    if (message.sequence <= rules_sequence_) return;
     rules_sequence_ = message.sequence;
     rules_due_ = true;
+  } else if (subject.size() <= before) {
+    return;
+  } else if (feed == watch_beats_) {
+    if (message.sequence <= seen_beats_) return;
+    seen_beats_ = message.sequence;
+    const Beats::Kind kind = find(message.headers, kLeaving) != nullptr   ? Beats::Kind::leaving
+                             : find(message.headers, kJoining) != nullptr ? Beats::Kind::joining
+                                                                          : Beats::Kind::living;
+    const bool joined = beats_.joined();
+    if (beats_.heard(subject.substr(before), kind, message.sequence)) living_changed_ = true;
+    if (!joined && beats_.joined()) next_beat_ = now_;
+  } else if (feed == watch_notes_) {
+    note_seen(subject.substr(before), message);
   }
 }
 
-void Worker::entry_seen(std::string_view name, const Message& message) {
-  Stream& it = stream(name);
-  const auto entry = read_entry(message.headers);
-  if (!entry.ok()) {
-    trouble("entry",
-            std::string(name) + ": an entry that cannot be read: " + std::string(entry.status().text()));
+void Worker::note_seen(std::string_view name, const Message& message) {
+  const bool repeated = message.sequence <= seen_notes_;
+  seen_notes_ = std::max(seen_notes_, message.sequence);
+  const auto note = read_note(message.headers);
+  if (!note.ok()) {
+    trouble("note", std::string(name) + ": a note that cannot be read: " + std::string(note.status().text()));
     return;
   }
-  // Entries without a version are those of a fleet that was begun by an older runnel.
-  const bool numbered = entry->version != 0 || it.version != 0;
-  if (numbered ? entry->version <= it.version : message.sequence <= it.sequence) return;
-  it.version = entry->version;
-  it.sequence = message.sequence;
-  it.entry = *entry;
-  it.refused = false;
-  shares_changed_ = true;
-  if (it.owned != nullptr && entry->owner != options_.id) {
-    ++(it.handing_over && entry->owner.empty() ? facts_.handed_over : facts_.lost);
-    drop(it);
+  if (note->gone && !streams_.contains(name)) return;
+  Stream& it = stream(name);
+  it.noted = true;
+  touch(it);
+  // Servers may number messages differently, and old notes come again from one that was left behind: which of
+  // two says more is known by the entries' own numbers.
+  const bool owned = it.holding != nullptr && it.holding->owned != nullptr;
+  if (note->version < it.version ||
+      (owned && note->owner != options_.id && note->version <= it.holding->version)) {
+    if (repeated) return;  // newer ones follow
+    // Somebody was overtaken: this note is now the last one, and those who start later believe it.
+    const std::string& owner = shares_.owner(it.id);
+    if (note->owner == owner && owner != options_.id && it.tell_due)
+      it.tell_due = false, --tells_;
+    else if (note->owner != owner && (owner == options_.id || finds()))
+      tell(it, now_);
+    return;
   }
+  if (it.tell_due) it.tell_due = false, --tells_;
+  it.gone = note->gone;
+  it.refused = it.refused && note->version == it.version;
+  owned_by(it, note->owner, note->version);
+  if (!owned || note->owner == options_.id) return;
+  ++facts_.lost;
+  drop(it);
+}
+
+// Others hear who owns it.
+void Worker::tell(Stream& it, Time when) {
+  it.tell_at = it.tell_due ? std::min(it.tell_at, when) : when;
+  if (!std::exchange(it.tell_due, true)) ++tells_;
+  touch(it);
+}
+
+void Worker::send_note(Stream& it) {
+  it.tell_due = false;
+  it.telling = true;
+  ask(exchange_.append(options_.bucket + ".o." + it.name, Exchange::kAnyway,
+                       headers_of(Note{shares_.owner(it.id), it.version, it.gone}), {}),
+      Kind::note, it);
+}
+
+void Worker::note_answered(Stream& it, const Answer& answer) {
+  it.telling = false;
+  --tells_;
+  touch(it);
+  if (answer.outcome == Answer::Outcome::done)
+    it.noted = true;
+  else
+    tell(it, now_ + kPauseAfterFailure);
 }
 
 void Worker::apply_rules(Stream& it) const {
   const Rule* const rule = rules_.find(it.name);
-  it.wanted = rule == nullptr ? runner_.identity() : rule->graph;
-  it.wanted_at = rule == nullptr ? std::nullopt : rule->at;
+  it.holding->wanted = rule == nullptr ? runner_.identity() : rule->graph;
+  it.holding->wanted_at = rule == nullptr ? std::nullopt : rule->at;
 }
 
 void Worker::rules_read(const Answer& answer) {
@@ -187,37 +284,39 @@ void Worker::rules_read(const Answer& answer) {
     used.insert(rule.graph);
     library_.find(rule.graph);  // so that it is here before it is needed
   }
-  for (const auto& [name, it] : streams_) {
-    it->refused = false;
+  for (Stream* const it : by_id_) {
+    if (it == nullptr) continue;
+    if (std::exchange(it->refused, false)) touch(*it);
+    if (it->holding == nullptr) continue;
     apply_rules(*it);
-    used.insert(it->entry.graph);
-    if (it->entry.becomes) used.insert(*it->entry.becomes);
-    if (it->owned != nullptr) it->owned->uses(used);
+    touch(*it);
+    used.insert(it->holding->entry.graph);
+    if (it->holding->entry.becomes) used.insert(*it->holding->entry.becomes);
+    if (it->holding->owned != nullptr) it->holding->owned->uses(used);
   }
   library_.keep(used);
 }
 
 void Worker::answered(const Answer& answer) {
   if (library_.answered(answer)) return;
-  const auto at = requests_.find(answer.request);
-  if (at == requests_.end()) return;
-  const Request request = std::move(at->second);
-  requests_.erase(at);
+  const auto found = requests_.find(answer.request);
+  if (found == requests_.end()) return;
+  const Request request = found->second;
+  requests_.erase(found);
   if (answer.outcome == Answer::Outcome::failed)
     trouble("exchange", "the exchange: " + answer.why + "; what was under way is tried again");
   if (request.kind == Kind::beat) beating_ = false;
   if (request.kind == Kind::rules) return rules_read(answer);
   if (request.kind == Kind::list) {
-    for (const std::string& name : answer.subjects) {
-      Stream& it = stream(name);
-      if (!it.listed) shares_changed_ = true;
-      it.listed = true;
-    }
+    listing_ = false;
+    if (answer.outcome == Answer::Outcome::done) listed(answer.subjects);
     return;
   }
-  const auto found = streams_.find(request.stream);
-  if (found == streams_.end()) return;
-  Stream& it = *found->second;
+  if (request.kind == Kind::beat || request.kind == Kind::other || by_id_[request.stream] == nullptr) return;
+  Stream& it = at(request.stream);
+  if (request.kind == Kind::note) return note_answered(it, answer);
+  if (it.holding == nullptr || it.holding->number != request.holding) return;
+  touch(it);
   switch (request.kind) {
     case Kind::read:
       return read(it, answer);
@@ -225,6 +324,9 @@ void Worker::answered(const Answer& answer) {
       return claimed(it, answer);
     case Kind::log:
       return log_known(it, answer);
+    case Kind::end:
+      if (answer.message) it.holding->taken_at = answer.message->sequence;
+      return;
     case Kind::event:
       return event_answered(it, answer);
     case Kind::save:
@@ -240,43 +342,113 @@ void Worker::beat(Time now) {
   if (beating_ || now < next_beat_) return;
   beating_ = true;
   next_beat_ = now + options_.beat;
-  ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway, {}, {}), Kind::beat);
+  Headers headers;
+  if (!beats_.joined()) headers.emplace_back(kJoining, "1");
+  ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway, headers, {}), Kind::beat);
+}
+
+// One does for all what one can do: the first by name.
+bool Worker::finds() const { return !living_.empty() && living_.front() == options_.id; }
+
+void Worker::find_streams(Time now) {
+  if (listing_ || leaving_ || living_.empty()) return;
+  const Time all = kListEach * static_cast<std::int64_t>(streams_.size());
+  const Time each = std::max(options_.list, all);
+  // Of many that start together, each is the first for a moment.
+  if (now <
+      (finds() ? std::max(next_list_, first_since_ + options_.beat / 4) : next_list_ + each + kRarely * all))
+    return;
+  listing_ = true;
+  next_list_ = now + each;
+  ask(exchange_.list(options_.input), Kind::list);
+}
+
+void Worker::listed(const std::vector<std::string>& names) {
+  ++lists_;
+  const bool finder = finds();
+  for (const std::string& name : names) {
+    Stream& it = stream(name);
+    it.list = lists_;
+    it.absent = 0;
+    if (finder && std::exchange(it.gone, false))
+      tell(it, now_);
+    else if (!it.noted && !it.telling)
+      tell(it, finder ? now_ : now_ + kTellForOthers);
+  }
+  if (!finder) return;
+  for (Stream* const it : by_id_) {
+    if (it == nullptr || it->gone || it->list == lists_) continue;
+    if (it->absent == 0) it->absent_since = now_;
+    if (it->absent < kAbsentLists) ++it->absent;
+    if (it->absent < kAbsentLists || now_ - it->absent_since < kAbsent) continue;
+    it->gone = true;
+    tell(*it, now_);
+  }
+}
+
+void Worker::remove_old_beats() {
+  if (living_.empty()) return;
+  // Its last beat, and none that it may give after all.
+  for (const Beats::Gone& gone : beats_.take_gone())
+    if (finds()) exchange_.remove(options_.bucket + ".w." + gone.worker, gone.sequence);
 }
 
 void Worker::share(Time now) {
-  if (now >= next_list_ && !leaving_) {
-    next_list_ = now + options_.list;
-    ask(exchange_.list(options_.input), Kind::list);
+  const bool urgent = std::exchange(living_changed_, false);
+  if (urgent) {
+    const bool found = finds();
+    if (living_.empty()) next_list_ = now;
+    living_ = beats_.living();
+    if (!found && finds()) first_since_ = now;
   }
-  if (!shares_changed_) return;
+  if (!urgent && !(shares_changed_ && now >= next_share_)) return;
   shares_changed_ = false;
-  Owners owners;
-  for (const auto& [name, it] : streams_)
-    if (it->listed) owners.emplace(name, it->entry.owner);
-  const Owners wanted = share_out(owners, beats_.living());
-  for (const auto& [name, it] : streams_) {
-    const auto at = wanted.find(name);
-    it->mine = at != wanted.end() && at->second == options_.id;
+  next_share_ = now + kShareEach * static_cast<std::int64_t>(streams_.size());
+  std::vector<Id> mine = shares_.share(living_);
+  ++sharings_;
+  for (const Id id : mine) at(id).sharing = sharings_;
+  for (const Id id : mine_) {
+    Stream* const it = by_id_[id];
+    if (it == nullptr || it->sharing == sharings_ || !it->mine) continue;
+    it->mine = false;
+    touch(*it);
   }
+  for (const Id id : mine) {
+    Stream& it = at(id);
+    if (!std::exchange(it.mine, true) || it.holding == nullptr) touch(it);
+  }
+  mine_ = std::move(mine);
 }
 
 void Worker::claim(Stream& it) {
-  if (!rules_known_ || claims_ >= options_.most_claims || it.refused || now_ < it.not_before) return;
-  if (!it.entry.owner.empty() && it.entry.owner != options_.id && beats_.lives(it.entry.owner)) return;
+  if (it.refused) return;
+  if (!rules_known_ || claims_ >= options_.most_claims) {
+    if (!std::exchange(it.waits_to_claim, true)) waiting_to_claim_.push_back(it.id);
+    return;
+  }
+  if (now_ < it.not_before) return wake(it, it.not_before);
+  // When it lives no more, or has handed the stream over, the shares are another matter.
+  const std::string& owner = shares_.owner(it.id);
+  if (!owner.empty() && owner != options_.id && beats_.lives(owner)) return;
   if (claims_ + owned_ >= options_.most_streams) {
     trouble("room", "there are more streams than the " + std::to_string(options_.most_streams) +
                         " that this worker may have: the others wait for another worker");
-    return;
+    return wake(it, now_ + kPauseAfterRefusal);
   }
   ++claims_;
-  it.place = Stream::Place::reading;
-  ask(exchange_.last(entry_subject(it.name)), Kind::read, it.name);
+  ++held_;
+  it.holding = std::make_unique<Holding>();
+  it.holding->number = ++holdings_;
+  apply_rules(it);
+  ask(exchange_.last(entry_subject(it)), Kind::read, it);
 }
 
 void Worker::read(Stream& it, const Answer& answer) {
-  if (it.place != Stream::Place::reading) return;
+  Holding& holding = *it.holding;
+  if (holding.place != Holding::Place::reading) return;
   const auto back = [&] {
-    it.place = Stream::Place::elsewhere;
+    it.holding = nullptr;
+    --held_;
     --claims_;
   };
   const auto again = [&] {
@@ -285,7 +457,6 @@ void Worker::read(Stream& it, const Answer& answer) {
   };
   if (answer.outcome != Answer::Outcome::done) return again();
   Entry entry;
-  it.data.clear();
   if (answer.message) {
     const auto parsed = read_entry(answer.message->headers);
     if (!parsed.ok()) {
@@ -294,18 +465,20 @@ void Worker::read(Stream& it, const Answer& answer) {
       return back();
     }
     entry = *parsed;
-    it.data = answer.message->data;
+    holding.data = answer.message->data;
   }
   if (it.older.distrusted(entry.version, it.version, now_)) return again();
-  it.sequence = answer.message ? answer.message->sequence : 0;
-  it.version = entry.version;
-  it.entry = entry;
-  if (!entry.owner.empty() && entry.owner != options_.id && beats_.lives(entry.owner)) {
-    shares_changed_ = true;
+  it.version = holding.version = entry.version;
+  holding.sequence = answer.message ? answer.message->sequence : 0;
+  const bool another = !entry.owner.empty() && entry.owner != options_.id && beats_.lives(entry.owner);
+  if (another || (entry.owner.empty() && !it.mine)) {
+    // Its note is on its way, or was lost.
+    owned_by(it, entry.owner, it.version);
+    tell(it, now_ + kTellForOthers);
     return back();
   }
   // A stream that nobody has heard yet. From here on its graph is changed only by an event of its log.
-  if (entry.graph == 0) entry.graph = it.wanted;
+  if (entry.graph == 0) entry.graph = holding.wanted;
   std::vector<std::uint32_t> needed;
   if (entry.format && !entry.ended) needed.push_back(entry.graph);
   if (entry.becomes) needed.push_back(*entry.becomes);
@@ -324,116 +497,121 @@ void Worker::read(Stream& it, const Answer& answer) {
     return back();
   }
   entry.owner = options_.id;
-  it.entry = entry;
   ++entry.version;
-  it.claim = entry;
-  it.place = Stream::Place::claiming;
-  ask(write(it, it.claim, it.data), Kind::claim, it.name);
+  holding.entry = entry;
+  holding.place = Holding::Place::claiming;
+  ask(write(it, entry, holding.data), Kind::claim, it);
 }
 
 // After the one that is known, and only one such.
 std::uint64_t Worker::write(const Stream& it, const Entry& entry, const std::vector<std::byte>& data) {
-  const std::string subject = entry_subject(it.name);
+  const std::string subject = entry_subject(it);
   Headers headers = headers_of(entry);
   headers.emplace_back(kMessageId, subject + ' ' + std::to_string(entry.version));
-  return exchange_.append(subject, it.sequence, headers,
+  return exchange_.append(subject, it.holding->sequence, headers,
                           {reinterpret_cast<const char*>(data.data()), data.size()});
 }
 
 void Worker::claimed(Stream& it, const Answer& answer) {
-  if (it.place != Stream::Place::claiming) return;
-  // Answers and the watch come by different ways: it may have shown already what came behind this claim.
-  const bool passed = answer.outcome == Answer::Outcome::done && it.version > it.claim.version;
-  if (answer.outcome != Answer::Outcome::done || passed) {
-    // What counts is in the watch, or comes with the next reading.
-    it.place = Stream::Place::elsewhere;
-    it.not_before = now_ + (answer.outcome == Answer::Outcome::failed ? kPauseAfterFailure : Time(0));
+  Holding& holding = *it.holding;
+  if (holding.place != Holding::Place::claiming) return;
+  const auto back = [&] {
+    it.holding = nullptr;
+    --held_;
     --claims_;
-    return;
+  };
+  // Answers and notes come by different ways: one may have shown already what came behind this claim.
+  const bool passed = answer.outcome == Answer::Outcome::done && it.version > holding.entry.version;
+  if (answer.outcome != Answer::Outcome::done || passed) {
+    // What counts comes with the next reading.
+    it.not_before = now_ + (answer.outcome == Answer::Outcome::failed ? kPauseAfterFailure : Time(0));
+    return back();
   }
-  it.sequence = answer.sequence;
-  it.version = it.claim.version;
-  it.entry = it.claim;
-  it.owned = std::make_unique<OwnedStream>(it.name, library_, options_.limits);
-  const Status status = it.owned->resume(it.claim, it.data);
-  it.data = {};
+  holding.sequence = answer.sequence;
+  holding.version = holding.entry.version;
+  owned_by(it, options_.id, holding.version);
+  tell(it, now_);
+  holding.owned = std::make_unique<OwnedStream>(it.name, library_, options_.limits);
+  const Status status = holding.owned->resume(holding.entry, holding.data);
+  holding.data = {};
   if (!status.ok()) {
     trouble("resume", std::string(status.text()));
     ++facts_.refused;
     // Its entry names this worker, so nobody else tries.
     it.not_before = now_ + kPauseWhenBroken;
-    it.owned = nullptr;
-    it.place = Stream::Place::elsewhere;
-    --claims_;
-    return;
+    return back();
   }
   ++facts_.taken;
-  it.saving = it.handing_over = it.save_due = it.broken = false;
-  it.saved_covered = it.entry.covered;
-  it.next_save = now_ + options_.save;
-  it.place = Stream::Place::asking;
-  ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it.name);
+  holding.saved_covered = holding.entry.covered;
+  // Streams that were taken together are not all saved together.
+  const auto part = static_cast<std::int64_t>(hash_of(it.name, options_.id) % 1000);
+  holding.next_save = now_ + options_.save * (part + 1) / 1000;
+  holding.place = Holding::Place::asking;
+  ask_log(it);
+  ask(exchange_.last(it.name), Kind::end, it);
 }
 
+void Worker::ask_log(Stream& it) { ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it); }
+
 void Worker::log_known(Stream& it, const Answer& answer) {
-  if (it.owned == nullptr) return;
-  if (answer.outcome != Answer::Outcome::done) {
-    ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it.name);
-    return;
-  }
-  it.owned->log_ends(answer.message ? &*answer.message : nullptr);
-  if (it.place != Stream::Place::asking) return;
-  it.place = Stream::Place::here;
+  Holding& holding = *it.holding;
+  if (answer.outcome != Answer::Outcome::done) return ask_log(it);
+  holding.owned->log_ends(answer.message ? &*answer.message : nullptr);
+  if (holding.place != Holding::Place::asking) return;
+  holding.place = Holding::Place::here;
   --claims_;
   ++owned_;
-  it.feed = exchange_.follow(it.name, it.owned->entry().covered + 1);
-  feeds_[it.feed] = &it;
+  holding.feed = exchange_.follow(it.name, holding.owned->entry().covered + 1);
+  feeds_[holding.feed] = it.id;
 }
 
 void Worker::event_answered(Stream& it, const Answer& answer) {
-  if (it.owned == nullptr) return;
+  Holding& holding = *it.holding;
   if (answer.outcome == Answer::Outcome::done) {
     ++facts_.events;
-    const std::uint64_t before = it.owned->entry().change.count;
-    if (const Status status = it.owned->appended(answer.sequence); !status.ok()) broke(it, status);
-    facts_.changed += it.owned->entry().change.count - before;
+    const std::uint64_t before = holding.owned->entry().change.count;
+    if (const Status status = holding.owned->appended(answer.sequence); !status.ok()) broke(it, status);
+    facts_.changed += holding.owned->entry().change.count - before;
     return;
   }
-  it.owned->append_failed();
-  ask(exchange_.last(options_.events + '.' + it.name), Kind::log, it.name);
+  holding.owned->append_failed();
+  ask_log(it);
 }
 
 void Worker::save(Stream& it, Time now, bool hand_over) {
+  Holding& holding = *it.holding;
   std::vector<std::byte> data;
-  auto entry = it.owned->save(data);
-  it.save_due = false;
-  it.next_save = now + options_.save;
+  auto entry = holding.owned->save(data);
+  holding.save_due = false;
+  holding.next_save = now + options_.save;
   if (!entry.ok()) {
     trouble("save", it.name + ": " + std::string(entry.status().text()));
-    return;
+    return wake(it, holding.next_save);
   }
   entry->owner = hand_over ? "" : options_.id;
-  entry->version = it.version + 1;
-  it.save = *entry;
-  it.saved_covered = entry->covered;
-  it.saving = true;
-  it.handing_over = hand_over;
+  entry->version = holding.version + 1;
+  holding.save = *entry;
+  holding.saved_covered = entry->covered;
+  holding.saving = true;
+  holding.handing_over = hand_over;
   ++facts_.saves;
   facts_.saved_bytes += data.size();
-  ask(write(it, *entry, data), Kind::save, it.name);
+  ask(write(it, *entry, data), Kind::save, it);
 }
 
 void Worker::save_answered(Stream& it, const Answer& answer) {
-  if (it.owned == nullptr || !it.saving) return;
+  Holding& holding = *it.holding;
+  if (!holding.saving) return;
   switch (answer.outcome) {
     case Answer::Outcome::done:
-      it.saving = false;
-      it.sequence = answer.sequence;
-      it.version = std::max(it.version, it.save.version);
-      it.owned->saved(it.save);
-      if (!it.handing_over) return;
+      holding.saving = false;
+      holding.sequence = answer.sequence;
+      holding.version = holding.save.version;
+      holding.owned->saved(holding.save);
+      if (!holding.handing_over) return;
       ++facts_.handed_over;
-      it.entry.owner.clear();
+      owned_by(it, {}, holding.version);
+      tell(it, now_);
       return drop(it);
     case Answer::Outcome::outdated:
       // Another worker has it, or this save was stored although its answer was lost: then it is claimed anew.
@@ -441,47 +619,53 @@ void Worker::save_answered(Stream& it, const Answer& answer) {
       return drop(it);
     case Answer::Outcome::failed:
       // Whether it was stored is not known: with the same condition it is either stored now or outdated.
-      it.saving = false;
-      it.save_due = true;
-      it.next_save = now_ + kPauseAfterFailure;
+      holding.saving = false;
+      holding.save_due = true;
+      holding.next_save = now_ + kPauseAfterFailure;
       return;
   }
 }
 
 void Worker::drop(Stream& it) {
-  if (it.place == Stream::Place::asking) --claims_;
-  if (it.place == Stream::Place::here) --owned_;
-  gone_.add(it.owned->counts());
-  if (it.feed != 0) {
-    exchange_.leave(it.feed);
-    feeds_.erase(it.feed);
-    it.feed = 0;
+  const Holding& holding = *it.holding;
+  if (holding.place == Holding::Place::here)
+    --owned_;
+  else
+    --claims_;
+  it.version = std::max(it.version, holding.version);
+  gone_.add(holding.owned->counts());
+  if (holding.feed != 0) {
+    exchange_.leave(holding.feed);
+    feeds_.erase(holding.feed);
   }
-  std::erase_if(requests_, [&](const auto& one) { return one.second.stream == it.name; });
-  it.owned = nullptr;
-  it.place = Stream::Place::elsewhere;
-  it.saving = it.handing_over = it.save_due = false;
+  it.holding = nullptr;
+  --held_;
   shares_changed_ = true;
+  touch(it);
 }
 
 // It goes on from its saved state after a while, here or elsewhere: what broke it may be over.
 void Worker::broke(Stream& it, const Status& status) {
   trouble("run " + it.name, it.name + ": " + std::string(status.text()));
-  it.broken = true;
-  it.mended = now_ + kPauseWhenBroken;
+  it.holding->broken = true;
+  it.holding->mended = now_ + kPauseWhenBroken;
+  wake(it, it.holding->mended);
 }
 
-bool Worker::hear() {
+bool Worker::hear(const std::vector<Id>& due) {
   std::vector<Runner::Turn> turns;
   std::vector<Stream*> whose;
   std::vector<Runner*> runners;
-  for (const auto& [feed, it] : feeds_) {
-    if (it->place != Stream::Place::here || it->handing_over || it->save_due || it->broken || leaving_ ||
-        !it->mine || it->owned->idle())
+  for (const Id id : due) {
+    Stream* const it = by_id_[id];
+    if (it == nullptr || it->holding == nullptr || leaving_ || !it->mine || it->gone) continue;
+    Holding& holding = *it->holding;
+    if (holding.place != Holding::Place::here || holding.handing_over || holding.save_due || holding.broken ||
+        holding.owned->idle())
       continue;
     std::string why;
     Message apart;
-    auto next = it->owned->next(why, apart);
+    auto next = holding.owned->next(why, apart);
     if (!why.empty()) {
       trouble("chunk " + it->name, it->name + ", message " + std::to_string(apart.sequence) + ": " + why);
       Headers headers = apart.headers;
@@ -495,6 +679,8 @@ bool Worker::hear() {
       broke(*it, next.status());
       continue;
     }
+    // What it waits for may come without a word, as a graph does.
+    if (!holding.owned->idle()) touch(*it);
     if (next->run == nullptr) continue;
     turns.push_back({next->run, next->samples, {}});
     whose.push_back(it);
@@ -502,52 +688,73 @@ bool Worker::hear() {
   }
   if (turns.empty()) return false;
   hear_together(turns, runners);
+  const Time now = options_.clock ? options_.clock() : Time(0);
   bool more = false;
   for (std::size_t i = 0; i < turns.size(); ++i) {
+    Holding& holding = *whose[i]->holding;
     Status status = turns[i].status;
-    if (status.ok()) status = whose[i]->owned->heard();
+    const std::uint64_t before = holding.owned->entry().covered;
+    if (status.ok()) status = holding.owned->heard();
     if (!status.ok()) broke(*whose[i], status);
-    more = more || whose[i]->owned->waiting() > 0;
+    if (const std::uint64_t covered = holding.owned->entry().covered;
+        covered > before && covered <= holding.taken_at)
+      ++facts_.behind;
+    for (; holding.arrivals.size() > holding.owned->waiting(); holding.arrivals.pop_front())
+      lateness_.push_back(now - holding.arrivals.front());
+    more = more || holding.owned->waiting() > 0;
   }
   return more;
 }
 
 void Worker::advance(Stream& it, Time now) {
-  if (it.place == Stream::Place::elsewhere) {
+  if (it.tell_due && !it.telling) now >= it.tell_at ? send_note(it) : wake(it, it.tell_at);
+  if (it.holding == nullptr) {
+    if (it.gone) {
+      if (!it.tell_due && !it.telling) forget(it);
+      return;
+    }
     // One that names this worker, which does not have it: a claim whose answer was lost. Nobody else takes it
     // while this worker lives; should it be another's, it is handed over.
-    if ((it.mine || it.entry.owner == options_.id) && it.listed && !leaving_) claim(it);
+    if ((it.mine || shares_.owner(it.id) == options_.id) && !leaving_) claim(it);
     return;
   }
-  if (it.place != Stream::Place::here) return;
+  Holding& holding = *it.holding;
+  if (holding.place != Holding::Place::here) return;
   // Its state is between two chunks, so it is not saved.
-  if (it.broken) {
-    if (leaving_ || now >= it.mended) drop(it);
+  if (holding.broken) {
+    if (leaving_ || now >= holding.mended) drop(it);
     return;
   }
-  if (it.owned->overtaken()) {
+  OwnedStream& owned = *holding.owned;
+  if (owned.overtaken()) {
     // It is claimed again, and goes on from the saved state.
     ++facts_.lost;
     trouble("overtaken", it.name + ": another worker went further: it goes on from the last saved state");
     it.not_before = now + kPauseAfterFailure;
     return drop(it);
   }
-  it.owned->wants(it.wanted, it.wanted_at);
-  if (it.owned->wants_append()) {
-    OwnedStream::Append append = it.owned->begin_append();
+  owned.wants(holding.wanted, holding.wanted_at);
+  if (owned.wants_append()) {
+    OwnedStream::Append append = owned.begin_append();
     const std::string subject = options_.events + '.' + it.name;
     append.headers.emplace_back(kMessageId, subject + ' ' + std::to_string(append.number));
-    ask(exchange_.append(subject, append.after, append.headers, append.data), Kind::event, it.name);
+    ask(exchange_.append(subject, append.after, append.headers, append.data), Kind::event, it);
   }
-  if (it.saving) return;
-  const bool hand_over = leaving_ || !it.mine;
-  if (!it.save_due && it.owned->wants_save()) {
-    it.save_due = true;
-    it.next_save = now;
+  if (!owned.idle()) touch(it);
+  if (holding.saving) return;
+  const bool hand_over = leaving_ || !it.mine || it.gone;
+  if (!holding.save_due && owned.wants_save()) {
+    holding.save_due = true;
+    holding.next_save = now;
   }
-  if (!hand_over && now >= it.next_save && (it.save_due || it.owned->entry().covered != it.saved_covered))
-    it.save_due = true;
-  if ((hand_over || (it.save_due && now >= it.next_save)) && it.owned->settled()) save(it, now, hand_over);
+  if (!hand_over && now >= holding.next_save &&
+      (holding.save_due || owned.entry().covered != holding.saved_covered))
+    holding.save_due = true;
+  if ((hand_over || (holding.save_due && now >= holding.next_save)) && owned.settled())
+    return save(it, now, hand_over);
+  const bool later = holding.save_due || owned.entry().covered != holding.saved_covered;
+  if (later && now < holding.next_save && holding.woken != holding.next_save)
+    wake(it, holding.woken = holding.next_save);
 }
 
 bool Worker::work(Time now) {
@@ -561,8 +768,23 @@ bool Worker::work(Time now) {
   library_.work(now);
   for (std::string& line : library_.take_news()) news_.push_back(std::move(line));
   share(now);
-  const bool more = hear();
-  for (const auto& [name, it] : streams_) advance(*it, now);
+  find_streams(now);
+  remove_old_beats();
+  for (; !due_.empty() && due_.top().first <= now; due_.pop())
+    if (Stream* const it = by_id_[due_.top().second]; it != nullptr) touch(*it);
+  std::vector<Id> round = std::exchange(touched_, {});
+  // Those of the next round are touched from here on.
+  for (const Id id : round)
+    if (by_id_[id] != nullptr) at(id).touched = false;
+  const bool more = hear(round);
+  for (const Id id : round)
+    if (by_id_[id] != nullptr) advance(at(id), now);
+  while (rules_known_ && !leaving_ && claims_ < options_.most_claims && !waiting_to_claim_.empty()) {
+    Stream* const it = by_id_[waiting_to_claim_.front()];
+    waiting_to_claim_.pop_front();
+    if (it == nullptr || !std::exchange(it->waits_to_claim, false)) continue;
+    if (it->holding == nullptr && (it->mine || shares_.owner(it->id) == options_.id)) claim(*it);
+  }
   if (leaving_ && !said_goodbye_ && left()) {
     said_goodbye_ = true;
     ask(exchange_.append(options_.bucket + ".w." + options_.id, Exchange::kAnyway,
@@ -572,57 +794,72 @@ bool Worker::work(Time now) {
   return more;
 }
 
-void Worker::leave() { leaving_ = true; }
-
-bool Worker::left() const noexcept {
-  return leaving_ && std::all_of(streams_.begin(), streams_.end(), [](const auto& one) {
-           return one.second->place == Stream::Place::elsewhere;
-         });
+void Worker::leave() {
+  leaving_ = true;
+  for (Stream* const it : by_id_)
+    if (it != nullptr && it->holding != nullptr) touch(*it);
 }
+
+bool Worker::left() const noexcept { return leaving_ && held_ == 0 && tells_ == 0; }
 
 WorkerFacts Worker::facts() const {
   WorkerFacts out = facts_;
   out.chunks = gone_;
   out.known = streams_.size();
-  out.workers = beats_.living().size();
-  for (const auto& [name, it] : streams_) {
-    if (it->owned == nullptr) continue;
+  const std::vector<std::string> living = beats_.living();
+  out.workers = living.size();
+  for (const std::string& worker : living) out.shares[worker] = shares_.streams_of(worker);
+  for (const Stream* const it : by_id_) {
+    if (it == nullptr || it->holding == nullptr || it->holding->owned == nullptr) continue;
     ++out.streams;
-    out.chunks.add(it->owned->counts());
+    const std::uint32_t graph = it->holding->owned->entry().graph;
+    ++out.graphs[graph];
+    if (out.own.size() < WorkerFacts::kMostNamed) out.own.emplace_back(it->name, graph);
+    out.chunks.add(it->holding->owned->counts());
   }
   return out;
 }
 
 std::vector<StreamFacts> Worker::stream_facts() const {
-  constexpr std::string_view kPlaces[] = {"elsewhere", "reading", "claiming", "asking", "here"};
+  constexpr std::string_view kPlaces[] = {"reading", "claiming", "asking", "here"};
   std::vector<StreamFacts> out;
-  for (const auto& [name, it] : streams_) {
-    if (it->place == Stream::Place::elsewhere && !it->mine && it->entry.owner != options_.id) continue;
-    StreamFacts facts{name, kPlaces[static_cast<std::size_t>(it->place)], it->entry.owner, it->sequence};
+  for (const Stream* const it : by_id_) {
+    if (it == nullptr) continue;
+    StreamFacts facts{it->name, "elsewhere", shares_.owner(it->id)};
+    if (it->holding == nullptr && !it->mine && facts.owner != options_.id) continue;
     facts.version = it->version;
-    facts.covered = it->entry.covered;
-    facts.events = it->entry.events;
-    if (it->owned != nullptr) {
-      facts.covered = it->owned->entry().covered;
-      facts.events = it->owned->entry().events;
-      facts.waiting = it->owned->waiting();
-      facts.settled = it->owned->settled();
-    }
-    facts.feed = it->feed;
     facts.mine = it->mine;
     facts.refused = it->refused;
-    facts.saving = it->saving;
-    facts.handing_over = it->handing_over;
-    facts.broken = it->broken;
+    if (it->holding != nullptr) {
+      const Holding& holding = *it->holding;
+      facts.place = kPlaces[static_cast<std::size_t>(holding.place)];
+      facts.sequence = holding.sequence;
+      facts.version = holding.version;
+      const Entry& entry = holding.owned == nullptr ? holding.entry : holding.owned->entry();
+      facts.covered = entry.covered;
+      facts.events = entry.events;
+      facts.feed = holding.feed;
+      facts.saving = holding.saving;
+      facts.handing_over = holding.handing_over;
+      facts.broken = holding.broken;
+      if (holding.owned != nullptr) {
+        facts.waiting = holding.owned->waiting();
+        facts.settled = holding.owned->settled();
+      }
+    }
     out.push_back(std::move(facts));
   }
+  std::sort(out.begin(), out.end(),
+            [](const StreamFacts& a, const StreamFacts& b) { return a.name < b.name; });
   return out;
 }
 
 std::vector<std::string> Worker::streams() const {
   std::vector<std::string> out;
-  for (const auto& [name, it] : streams_)
-    if (it->place == Stream::Place::here) out.push_back(name);
+  for (const Stream* const it : by_id_)
+    if (it != nullptr && it->holding != nullptr && it->holding->place == Holding::Place::here)
+      out.push_back(it->name);
+  std::sort(out.begin(), out.end());
   return out;
 }
 

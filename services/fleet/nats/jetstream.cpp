@@ -265,6 +265,13 @@ void JetStream::leave(std::uint64_t number) {
   feeds_.erase(at);
 }
 
+void JetStream::remove(std::string_view subject, std::uint64_t last) {
+  const std::string* const stream = stream_of(subject);
+  Json body = {{"filter", subject}};
+  if (last != kAll) body["seq"] = last + 1;  // the first that stays
+  if (stream != nullptr) ask(Kind::other, "$JS.API.STREAM.PURGE." + *stream, {}, body.dump());
+}
+
 // The message itself, with where it comes from in headers; or a status.
 static void read_direct(WireMessage& message, Answer& answer) {
   if (message.status == 404) {
@@ -309,7 +316,8 @@ void JetStream::look_after() {
 
 void JetStream::check(std::uint64_t number, Feed& feed, std::chrono::steady_clock::time_point now) {
   feed.checked = now;
-  feed.patience = std::min(2 * feed.patience, kRarestCheck);
+  // There are few watches, and everybody waits for what they have.
+  feed.patience = feed.watch ? kFirstCheck : std::min(2 * feed.patience, kRarestCheck);
   const Json body = {{"last_by_subj", feed.filter}};
   Request& request = requests_[ask(Kind::check, "$JS.API.STREAM.MSG.GET." + feed.stream, {}, body.dump())];
   request.feed = number;

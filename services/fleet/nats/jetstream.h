@@ -19,7 +19,9 @@
 //             be older than what this client saw before: callers compare (older.h).
 //   direct    After know(): any server of the log answers. For senders only, whose next message has the
 //             sequence for its condition: if it is old, the message is refused and they ask again.
-//   list      STREAM.INFO, as last(): subjects may be missing for a while. It is asked again every second.
+//   list      STREAM.INFO, as last(): subjects may be missing for a while, or be there that are gone: callers
+//   wait until many
+//             lists say so.
 //   follow, watch   A consumer is on one server, gives what this one has, in order, and goes on when that
 //             catches up, but is not always woken up then: look_after() compares with the log.
 #pragma once
@@ -79,6 +81,7 @@ class JetStream final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
+  void remove(std::string_view subject, std::uint64_t last) override;
 
   // What has come, or comes within so many milliseconds; false: nothing.
   bool next(Happening& out, int milliseconds);

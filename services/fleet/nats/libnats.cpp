@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "services/fleet/nats/gathering.h"
 #include "services/fleet/nats/wire.h"
 
 namespace runnel::fleet {
@@ -87,9 +88,11 @@ class NatsWire final : public Wire {
  public:
   NatsWire() = default;
   ~NatsWire() override {
+    if (gathering_ != nullptr) gathering_->stop();  // its thread uses the subscriptions
     if (connection_ != nullptr) natsConnection_Close(connection_);
     subscriptions_.clear();
     natsConnection_Destroy(connection_);
+    gathering_ = nullptr;  // which the connection used until here
   }
 
   Status open(const Settings& settings, std::function<void(WireMessage)> arrives) override;
@@ -106,9 +109,7 @@ class NatsWire final : public Wire {
     return std::exchange(complaint_, {});
   }
   Status listen(std::string_view tokens) override;
-  void unlisten(std::string_view tokens) noexcept override {
-    if (const auto at = subscriptions_.find(tokens); at != subscriptions_.end()) subscriptions_.erase(at);
-  }
+  void unlisten(std::string_view tokens) noexcept override;
   Status publish(std::string_view subject, std::string_view reply, const Headers& headers,
                  std::string_view data) override;
   void flush(int milliseconds) override { natsConnection_FlushTimeout(connection_, milliseconds); }
@@ -116,12 +117,18 @@ class NatsWire final : public Wire {
  private:
   static Status configure(natsOptions* options, const Settings& settings);
   static void came(natsConnection*, natsSubscription*, natsMsg* message, void* self);
+  static WireMessage message_of(natsMsg* message);
+  void take_all();
   static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
   static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self);
 
   std::function<void(WireMessage)> arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
+  std::mutex listening_;                   // guards the subscriptions where messages gather
+  std::vector<natsSubscription*> polled_;  // all of them
+  std::vector<WireMessage> taken_;
+  std::unique_ptr<Gathering> gathering_;
   std::string inbox_;
   std::atomic<std::uint64_t> connections_{0};
   std::mutex mutex_;
@@ -200,6 +207,10 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   RUNNEL_TRY(configure(made, settings));
   natsOptions_SetReconnectedCB(made, reconnected, this);
   natsOptions_SetErrorHandler(made, complained, this);
+  if (settings.gather > 0) {
+    gathering_ = std::make_unique<Gathering>(std::chrono::milliseconds(settings.gather));
+    RUNNEL_TRY(gathering_->attach_to(made));
+  }
   if (const natsStatus status = natsConnection_Connect(&connection_, made); status != NATS_OK)
     return failed(settings.urls, status);
   connections_ = 1;
@@ -208,7 +219,9 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   inbox_ = std::string(inbox) + '.';
   natsInbox_Destroy(inbox);
   if (!settings.inbox.empty()) inbox_ = settings.inbox + inbox_.substr(inbox_.find('.'));
-  return listen("a.>");
+  RUNNEL_TRY(listen("a.>"));
+  if (gathering_ != nullptr) gathering_->start([this] { take_all(); });
+  return {};
 }
 
 void NatsWire::complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self) {
@@ -224,16 +237,50 @@ void NatsWire::complained(natsConnection* connection, natsSubscription*, natsSta
 Status NatsWire::listen(std::string_view tokens) {
   natsSubscription* made = nullptr;
   const std::string subject = inbox_ + std::string(tokens);
-  if (const natsStatus status = natsConnection_Subscribe(&made, connection_, subject.c_str(), came, this);
-      status != NATS_OK)
-    return failed(subject, status);
-  subscriptions_[std::string(tokens)].reset(made);
+  const natsStatus status = gathering_ != nullptr
+                                ? natsConnection_SubscribeSync(&made, connection_, subject.c_str())
+                                : natsConnection_Subscribe(&made, connection_, subject.c_str(), came, this);
+  if (status != NATS_OK) return failed(subject, status);
   // The server's flow control bounds what waits.
   natsSubscription_SetPendingLimits(made, -1, -1);
+  const std::lock_guard lock(listening_);
+  subscriptions_[std::string(tokens)].reset(made);
+  polled_.push_back(made);
   return {};
 }
 
+void NatsWire::unlisten(std::string_view tokens) noexcept {
+  const std::lock_guard lock(listening_);
+  const auto at = subscriptions_.find(tokens);
+  if (at == subscriptions_.end()) return;
+  std::erase(polled_, at->second.get());
+  subscriptions_.erase(at);
+}
+
+// What has come for all subscriptions, in the order of each.
+void NatsWire::take_all() {
+  {
+    const std::lock_guard lock(listening_);
+    for (natsSubscription* const subscription : polled_) {
+      int waiting = 0, bytes = 0;
+      if (natsSubscription_GetPending(subscription, &waiting, &bytes) != NATS_OK) continue;
+      for (; waiting > 0; --waiting) {
+        natsMsg* message = nullptr;
+        if (natsSubscription_NextMsg(&message, subscription, 0) != NATS_OK) break;
+        taken_.push_back(message_of(message));
+      }
+    }
+  }
+  // All at once: whoever waits for them wakes once, and finds all.
+  for (WireMessage& message : taken_) arrives_(std::move(message));
+  taken_.clear();
+}
+
 void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
+  static_cast<NatsWire*>(self)->arrives_(message_of(message));
+}
+
+WireMessage NatsWire::message_of(natsMsg* message) {
   const OwnedMessage owner(message);
   WireMessage out;
   out.subject = natsMsg_GetSubject(message);
@@ -243,8 +290,12 @@ void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* 
   const char** keys = nullptr;
   int count = 0;
   if (natsMsgHeader_Keys(message, &keys, &count) == NATS_OK) {
+    out.headers.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       const char* value = nullptr;
+      // Conditions under which it was stored: nobody asks for them any more.
+      const std::string_view name = keys[i];
+      if (name.starts_with("Nats-Expected-") || name == "Nats-Msg-Id") continue;
       if (natsMsgHeader_Get(message, keys[i], &value) == NATS_OK && value != nullptr)
         out.headers.emplace_back(keys[i], value);
     }
@@ -254,7 +305,7 @@ void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* 
     if (name == "Status") out.status = std::atoi(value.c_str());
     if (name == "Description") out.description = value;
   }
-  static_cast<NatsWire*>(self)->arrives_(std::move(out));
+  return out;
 }
 
 Status NatsWire::publish(std::string_view subject, std::string_view reply, const Headers& headers,

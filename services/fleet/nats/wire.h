@@ -39,6 +39,9 @@ class Wire {
     std::string server_name;       // in the servers' certificates; empty: the host of the URL
     std::string inbox;             // subjects of answers begin with it; empty: _INBOX
     int timeout = 5;               // s, to connect at the start
+    // ms that messages gather in the system before they are read or written, all at once and by one thread:
+    // for many small ones, each of which would wake three threads. 0: each is read as it comes
+    int gather = 0;
   };
   virtual ~Wire() = default;
   Wire(const Wire&) = delete;

@@ -174,8 +174,12 @@ class WorkTest : public testing::Test {
     if (!parsed.ok() || !parsed->ended) return {};
     return parsed->events;
   }
+  // Whether its first run has begun, as a saved state says: until then another graph takes over at once.
   bool begun(const std::string& subject) {
-    return answer(exchange_->last("$KV.runnel.s." + subject)).message.has_value();
+    const Answer entry = answer(exchange_->last("$KV.runnel.s." + subject));
+    if (!entry.message) return false;
+    const auto parsed = fleet::read_entry(entry.message->headers);
+    return parsed.ok() && parsed->format.has_value();
   }
   bool ended(const std::string& subject) { return events_at_end(subject).has_value(); }
   // What one undisturbed run of the program says of the recording.

@@ -1,4 +1,10 @@
 // Workers are killed, stopped and started, and the server, too, while streams are sent.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <fstream>
+
 #include "tests/apps/fleet/work_support.h"
 
 namespace runnel::apps::test {
@@ -54,7 +60,61 @@ TEST_F(WorkTest, EveryEventOnceWhileWorkersAndTheServerDie) {
   for (const auto& one : workers) EXPECT_EQ(one->end(SIGTERM), 0);
 }
 
+// What a page answers to a GET; "" if nothing.
+std::string get(const std::string& url) {
+  const std::size_t host = url.find("//") + 2, colon = url.find(':', host), path = url.find('/', colon);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1, path - colon - 1))));
+  inet_pton(AF_INET, url.substr(host, colon - host).c_str(), &to.sin_addr);
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string out;
+  const std::string ask = "GET " + url.substr(path) + " HTTP/1.1\r\nHost: " + url.substr(host, path - host) +
+                          "\r\nConnection: close\r\n\r\n";
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 &&
+      ::send(socket, ask.data(), ask.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(ask.size())) {
+    char buffer[4096];
+    for (ssize_t count; (count = ::recv(socket, buffer, sizeof buffer, 0)) > 0;)
+      out.append(buffer, static_cast<std::size_t>(count));
+  }
+  ::close(socket);
+  return out;
+}
+
+TEST_F(WorkTest, ThePageOfAWorkerSaysWhatRunsWhere) {
+  const std::filesystem::path log = folder_.path() / "with_page";
+  Background with_page({"work", model(), "--nats", url(), "--decision", kEager, "--save", "0.5", "--name",
+                        "seen", "--metrics", "127.0.0.1:0"},
+                       log);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::string page;
+  while (page.empty()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "it did not say where its page is";
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::ifstream file(log);
+    for (std::string line; page.empty() && std::getline(file, line);) {
+      const Json said = Json::parse(line, nullptr, false);
+      if (said.is_object() && said.contains("metrics")) page = said["metrics"];
+    }
+  }
+  const std::vector<std::string> subjects = {"audio.room.1", "audio.room.2"};
+  const std::vector<std::vector<std::int16_t>> sounds(2, tone_words(2, kRate));
+  send(subjects, sounds, 0, sounds[0].size());
+  const auto says = [&](const std::string& line) { return get(page).find('\n' + line) != std::string::npos; };
+  while (!says("runnel_work_chunks_total 2\n") || !says("runnel_work_snapshots_total ")) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << get(page);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  const std::string text = get(page);
+  EXPECT_NE(text.find("\nrunnel_work_fleet_streams_known 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nrunnel_work_fleet_streams{worker=\"seen-"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nrunnel_work_lateness_seconds{quantile=\"1\"} 0\n"), std::string::npos) << text;
+  EXPECT_NE(get(page.substr(0, page.size() - 7)).find("<td>audio.room.2</td>"), std::string::npos);
+  EXPECT_EQ(with_page.end(SIGTERM), 0);
+}
+
 TEST(Work, WrongCalls) {
+  refusal({"work", model(), "--metrics", "nowhere"}, "nowhere");
   refusal({"work", model(), "--nats", "nats://user:secret@127.0.0.1:4222"}, "expected them in files");
   refusal({"work", model(), "--nats", "nats://127.0.0.1:1"}, "127.0.0.1:1");
   refusal({"work", model(), "--user", "me", "--password-file", "/nonexistent"}, "/nonexistent");

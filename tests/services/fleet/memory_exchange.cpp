@@ -17,6 +17,15 @@ std::uint64_t MemoryLogs::put(std::string_view subject, std::uint64_t after, Hea
   return sequence_;
 }
 
+void MemoryLogs::remove(const std::string& subject, std::uint64_t last) {
+  std::vector<Message>& log = logs_[subject];
+  std::vector<std::int64_t>& ticks = ticks_[subject];
+  const auto stay =
+      std::find_if(log.begin(), log.end(), [&](const Message& one) { return one.sequence > last; });
+  ticks.erase(ticks.begin(), ticks.begin() + (stay - log.begin()));
+  log.erase(log.begin(), stay);
+}
+
 const std::vector<Message>& MemoryLogs::log(std::string_view subject) const {
   static const std::vector<Message> none;
   const auto at = logs_.find(subject);
@@ -88,6 +97,9 @@ std::uint64_t MemoryExchange::watch(std::string_view filter) {
   feeds_[++numbers_] = {std::string(filter), 0, true};
   return numbers_;
 }
+void MemoryExchange::remove(std::string_view subject, std::uint64_t last) {
+  send({Request::Kind::remove, 0, last, 0, std::string(subject), {}, {}});
+}
 void MemoryExchange::leave(std::uint64_t feed) { feeds_.erase(feed); }
 
 void MemoryExchange::come(Happening what, std::int64_t& newest_due) {
@@ -120,6 +132,9 @@ void MemoryExchange::answer(Request& request) {
     case Request::Kind::list:
       answer.subjects = logs_.subjects(request.subject, as_of);
       break;
+    case Request::Kind::remove:
+      logs_.remove(request.subject, request.after);
+      return;
   }
   if (share(logs_.random_) < logs_.faults_.lost_answer) {
     answer = {};

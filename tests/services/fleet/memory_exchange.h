@@ -46,6 +46,7 @@ class MemoryLogs {
 
  private:
   friend class MemoryExchange;
+  void remove(const std::string& subject, std::uint64_t last);
   // What was there at a tick.
   [[nodiscard]] std::optional<Message> last(std::string_view subject, std::int64_t tick) const;
   [[nodiscard]] std::vector<std::string> subjects(std::string_view filter, std::int64_t tick) const;
@@ -73,6 +74,7 @@ class MemoryExchange final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
+  void remove(std::string_view subject, std::uint64_t last) override;
 
   // What has come; false: nothing.
   bool next(Happening& out);
@@ -80,7 +82,7 @@ class MemoryExchange final : public Exchange {
  private:
   friend class MemoryLogs;
   struct Request {
-    enum class Kind : std::uint8_t { append, last, list } kind = Kind::append;
+    enum class Kind : std::uint8_t { append, last, list, remove } kind = Kind::append;
     std::uint64_t number = 0, after = 0;
     std::int64_t due = 0;
     std::string subject, data;

@@ -17,6 +17,7 @@
 #include "services/fleet/entry.h"
 #include "services/fleet/exchange.h"
 #include "services/fleet/graphs/rules.h"
+#include "services/fleet/note.h"
 #include "services/fleet/worker.h"
 #include "tests/services/fleet/counting_runner.h"
 #include "tests/services/fleet/fleet_harness.h"
@@ -56,8 +57,9 @@ class Scripted final : public Exchange {
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override {
     return note("follow", subject, from);
   }
-  std::uint64_t watch(std::string_view filter) override { return watch_ = note("watch", filter); }
+  std::uint64_t watch(std::string_view filter) override { return note("watch", filter); }
   void leave(std::uint64_t) override {}
+  void remove(std::string_view subject, std::uint64_t last) override { note("remove", subject, last); }
 
   // The newest request of a kind for a subject, which is then forgotten; number 0: there is none.
   Request take(std::string_view kind, std::string_view subject) {
@@ -69,7 +71,6 @@ class Scripted final : public Exchange {
     requests_.erase(std::next(at).base());
     return out;
   }
-  [[nodiscard]] std::uint64_t watched() const { return watch_; }
 
  private:
   std::uint64_t note(std::string_view kind, std::string_view subject, std::uint64_t after = 0,
@@ -77,20 +78,27 @@ class Scripted final : public Exchange {
     requests_.push_back({++numbers_, std::string(kind), std::string(subject), after, std::move(headers)});
     return numbers_;
   }
-  std::uint64_t numbers_ = 0, watch_ = 0;
+  std::uint64_t numbers_ = 0;
   std::vector<Request> requests_;
 };
 
 class OlderTest : public testing::Test {
  protected:
   static constexpr const char* kStream = "audio.a";
-  const std::string entry_ = "$KV.runnel.s.audio.a", events_ = "events.audio.a";
+  const std::string entry_ = "$KV.runnel.s.audio.a", note_ = "$KV.runnel.o.audio.a",
+                    events_ = "events.audio.a";
 
   OlderTest() : worker_(exchange_, runner_, options()) {
+    rules_feed_ = exchange_.take("watch", rules_subject("$KV.runnel")).number;
+    notes_feed_ = exchange_.take("watch", "$KV.runnel.o.>").number;
+    beats_feed_ = exchange_.take("watch", "$KV.runnel.w.>").number;
+    beat("me");
     work(1);
+    work(200);
     answer(exchange_.take("list", "audio.>"), {}, {kStream});
     answer(exchange_.take("last", rules_subject("$KV.runnel")));
-    beat("me");
+    work(1);
+    answer(exchange_.take("append", note_));
   }
   static WorkerOptions options() {
     WorkerOptions out;
@@ -106,6 +114,10 @@ class OlderTest : public testing::Test {
     entry.covered = covered;
     return {"$KV.runnel.s.audio.a", sequence, headers_of(entry), {}};
   }
+  static Message note(std::string_view owner, std::uint64_t sequence, std::uint64_t version,
+                      bool gone = false) {
+    return {"$KV.runnel.o.audio.a", sequence, headers_of(Note{std::string(owner), version, gone}), {}};
+  }
   void work(int milliseconds_) { worker_.work(now_ += milliseconds(milliseconds_)); }
   void answer(const Scripted::Request& request, std::optional<Message> message = {},
               std::vector<std::string> subjects = {}, std::uint64_t sequence = 0) {
@@ -118,23 +130,36 @@ class OlderTest : public testing::Test {
     out.sequence = sequence;
     worker_.happened(std::move(out));
   }
-  void watched(Message message) { worker_.happened(Delivery{exchange_.watched(), std::move(message)}); }
-  void beat(const std::string& id) { watched({"$KV.runnel.w." + id, ++beats_, {}, {}}); }
+  void noted(Message message) { worker_.happened(Delivery{notes_feed_, std::move(message)}); }
+  void heard(Message message) { worker_.happened(Delivery{beats_feed_, std::move(message)}); }
+  void beat(const std::string& id) { heard({"$KV.runnel.w." + id, ++beats_, {}, {}}); }
+  // Takes the stream with an entry of this version, which the server has as `sequence`.
+  void own(std::uint64_t version, std::uint64_t sequence) {
+    work(10);
+    answer(exchange_.take("last", entry_), entry("", sequence, version));
+    answer(exchange_.take("append", entry_), {}, {}, sequence + 1);
+    answer(exchange_.take("last", events_));
+    work(10);
+    answer(exchange_.take("append", note_));
+    ASSERT_EQ(worker_.streams(), std::vector<std::string>{kStream});
+  }
 
   CountingRunner runner_;
   Scripted exchange_;
   Worker worker_;
   Time now_{0};
-  std::uint64_t beats_ = 0;
+  std::uint64_t beats_ = 0, rules_feed_ = 0, notes_feed_ = 0, beats_feed_ = 0;
 };
 
 // Without the comparison both workers would believe for good that the stream is the other's.
-TEST_F(OlderTest, AnEntryThatIsOlderThanTheWatchIsAskedForAgain) {
+TEST_F(OlderTest, AnEntryThatIsOlderThanItsNoteIsAskedForAgain) {
   beat("other");
-  watched(entry("", 20, 5));  // the other one has handed it over
-  beats_ = 20;
-  for (int i = 0; i < 4; ++i) beat("me");
-  beat("other");
+  noted(note("other", 15, 4));
+  work(10);
+  answer(exchange_.take("last", entry_), entry("other", 10, 4));
+  work(10);
+  EXPECT_EQ(exchange_.take("last", entry_).number, 0U);
+  noted(note("", 20, 5));  // the other one has handed it over
   work(10);
   const auto first = exchange_.take("last", entry_);
   if (first.number == 0) GTEST_FAIL() << "the stream is not claimed";
@@ -149,30 +174,85 @@ TEST_F(OlderTest, AnEntryThatIsOlderThanTheWatchIsAskedForAgain) {
 
 // Two servers that number the same messages differently: what counts is the entry's own number.
 TEST_F(OlderTest, SequencesOfTwoServersMayDiffer) {
-  watched(entry("", 30, 5));
+  noted(note("", 30, 5));
   work(10);
   answer(exchange_.take("last", entry_), entry("", 26, 5));
   const auto claim = exchange_.take("append", entry_);
   EXPECT_EQ(claim.after, 26U) << "the leader's number is that of the condition";
   answer(claim, {}, {}, 27);
   EXPECT_NE(exchange_.take("last", events_).number, 0U);
-  watched(entry("me", 31, 6));  // the same claim, seen
+  noted(note("me", 22, 6));  // of this claim, by a third server
   work(10);
   EXPECT_EQ(worker_.facts().lost, 0U);
+  noted(note("other", 21, 8));
+  EXPECT_EQ(worker_.facts().lost, 1U) << "newer, whatever its number";
 }
 
-// The answer to a claim comes behind what the watch shows of a later owner.
+// The answer to a claim comes behind the note of a later owner.
 TEST_F(OlderTest, AClaimThatWasPassedIsNone) {
   work(10);
   answer(exchange_.take("last", entry_), entry("", 10, 4));
   const auto claim = exchange_.take("append", entry_);
   EXPECT_EQ(claim.after, 10U);
-  watched(entry("other", 12, 6, 500));
+  noted(note("other", 12, 6));
   answer(claim, {}, {}, 11);
   work(10);
   EXPECT_TRUE(worker_.streams().empty());
   EXPECT_EQ(exchange_.take("last", events_).number, 0U)
       << "it goes on with the other one's entry and its own data";
+}
+
+// A server that was left behind gives old notes again: the stream stays where it is, and nobody is told.
+TEST_F(OlderTest, NotesThatAreOlderMoveNothing) {
+  noted(note("other", 10, 4));
+  noted(note("", 20, 5));
+  own(5, 20);
+  noted(note("me", 22, 6));
+  noted(note("other", 10, 4));
+  noted(note("", 20, 5, true));
+  work(2000);
+  EXPECT_EQ(worker_.streams(), std::vector<std::string>{kStream});
+  EXPECT_EQ(exchange_.take("append", entry_).number, 0U) << "it is handed over";
+  EXPECT_EQ(exchange_.take("append", note_).number, 0U) << "newer notes follow those by themselves";
+  // Not repeated, but the last word of somebody who did not know: those who start later would believe it.
+  noted(note("other", 30, 4));
+  work(10);
+  const auto said = exchange_.take("append", note_);
+  ASSERT_NE(said.number, 0U);
+  EXPECT_EQ(*read_note(said.headers), (Note{"me", 6, false}));
+  EXPECT_EQ(worker_.facts().lost, 0U);
+}
+
+// An entry that this worker has written is nobody else's.
+TEST_F(OlderTest, ANoteOfAnotherOwnerMustBeNewerThanTheOwnEntry) {
+  own(5, 20);
+  noted(note("other", 40, 6));
+  EXPECT_EQ(worker_.streams(), std::vector<std::string>{kStream});
+  noted(note("other", 41, 7));
+  EXPECT_TRUE(worker_.streams().empty());
+}
+
+// Lists of a server that was left behind lack what came later: for half a minute that says nothing.
+TEST_F(OlderTest, ListsWithoutAStreamAreDistrustedForAWhile) {
+  own(1, 20);
+  std::size_t lists = 0;
+  const auto list = [&](std::vector<std::string> names) {
+    const auto request = exchange_.take("list", "audio.>");
+    if (request.number == 0) return;
+    ++lists;
+    answer(request, {}, std::move(names));
+  };
+  for (int i = 0; i < 25; ++i) work(1000), list({});
+  EXPECT_GT(lists, 20U);
+  work(1000);
+  list({kStream});
+  for (int i = 0; i < 25; ++i) work(1000), list({});
+  work(10);
+  EXPECT_EQ(exchange_.take("append", entry_).number, 0U) << "it is handed over";
+  for (int i = 0; i < 10; ++i) work(1000), list({});
+  const auto hand_over = exchange_.take("append", entry_);
+  ASSERT_NE(hand_over.number, 0U);
+  EXPECT_EQ(read_entry(hand_over.headers)->owner, "");
 }
 
 // Beats that a feed repeats do not make a worker live that is gone.
@@ -182,8 +262,29 @@ TEST_F(OlderTest, BeatsThatWereSeenBeforeSayNothing) {
   EXPECT_EQ(worker_.facts().workers, 2U);
   for (int i = 0; i < 4; ++i) beat("me");
   EXPECT_EQ(worker_.facts().workers, 1U);
-  watched({"$KV.runnel.w.other", its, {}, {}});
+  heard({"$KV.runnel.w.other", its, {}, {}});
   EXPECT_EQ(worker_.facts().workers, 1U);
+  // Its own ones are the clock.
+  beat("other");
+  const std::uint64_t last = beats_;
+  for (int i = 0; i < 10; ++i) heard({"$KV.runnel.w.me", last - 1, {}, {}});
+  EXPECT_EQ(worker_.facts().workers, 2U);
+}
+
+// One that was stopped for minutes, and goes on while its last beat is taken away, keeps the new one.
+TEST_F(OlderTest, OnlyTheLastBeatOfAWorkerIsRemoved) {
+  beat("other");
+  const std::uint64_t its = beats_;
+  for (int i = 0; i < 400; ++i) beat("me");
+  work(10);
+  EXPECT_EQ(exchange_.take("remove", "$KV.runnel.w.other").number, 0U);
+  for (int i = 0; i < 2; ++i) beat("me");
+  work(10);
+  const auto removed = exchange_.take("remove", "$KV.runnel.w.other");
+  ASSERT_NE(removed.number, 0U);
+  EXPECT_EQ(removed.after, its);
+  beat("other");
+  EXPECT_EQ(worker_.facts().workers, 2U);
 }
 
 // Rules that the watch has announced are read until they are as new.
@@ -196,7 +297,7 @@ TEST_F(OlderTest, RulesThatAreOlderAreAskedForAgain) {
     const auto bytes = std::as_bytes(std::span(text));
     return Message{subject, sequence, {}, {bytes.begin(), bytes.end()}};
   };
-  watched({subject, 30, {}, {}});
+  worker_.happened(Delivery{rules_feed_, {subject, 30, {}, {}}});
   work(10);
   answer(exchange_.take("last", subject), rules(2, 25));
   work(1000);
@@ -206,6 +307,8 @@ TEST_F(OlderTest, RulesThatAreOlderAreAskedForAgain) {
   work(10);
   answer(exchange_.take("last", entry_), entry("", 31, 1));
   EXPECT_NE(exchange_.take("append", entry_).number, 0U);
+  worker_.happened(Delivery{rules_feed_, {subject, 30, {}, {}}});
+  work(10);
   EXPECT_EQ(exchange_.take("last", subject).number, 0U)
       << "they are as new as the watch: nothing more is asked";
 }

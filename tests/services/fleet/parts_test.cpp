@@ -63,19 +63,76 @@ TEST(ShareOut, IsEvenAndMovesLittle) {
 }
 
 TEST(Beats, OwnBeatsAreTheClock) {
+  using Kind = Beats::Kind;
   Beats beats("me", 3);
-  beats.heard("old", false);
+  EXPECT_TRUE(beats.heard("old", Kind::living));
   EXPECT_EQ(beats.living(), std::vector<std::string>{"old"}) << "not this one before its own beat";
-  beats.heard("me", false);
-  beats.heard("other", false);
-  beats.heard("me", false);
+  EXPECT_TRUE(beats.heard("me", Kind::living));
+  EXPECT_TRUE(beats.heard("other", Kind::living));
+  EXPECT_FALSE(beats.heard("me", Kind::living));
   EXPECT_TRUE(beats.lives("old"));
-  beats.heard("me", false);
+  EXPECT_FALSE(beats.heard("other", Kind::living));
+  EXPECT_TRUE(beats.heard("me", Kind::living));
   EXPECT_FALSE(beats.lives("old"));
   EXPECT_TRUE(beats.lives("other"));
-  beats.heard("other", true);
+  EXPECT_TRUE(beats.heard("other", Kind::leaving, 7));
   EXPECT_FALSE(beats.lives("other"));
   EXPECT_EQ(beats.living(), std::vector<std::string>{"me"});
+  EXPECT_EQ(beats.take_gone(), (std::vector<Beats::Gone>{{"other", 7}}));
+  EXPECT_TRUE(beats.heard("old", Kind::living, 8)) << "one that was only late";
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(beats.heard("me", Kind::living));
+  EXPECT_TRUE(beats.heard("me", Kind::living));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(beats.heard("me", Kind::living));
+  EXPECT_EQ(beats.take_gone(), (std::vector<Beats::Gone>{{"old", 8}}));
+  EXPECT_TRUE(beats.take_gone().empty());
+}
+
+// Shares are computed anew only when it says that who lives has changed.
+TEST(Beats, WhatItReturnsIsWhetherOthersLive) {
+  using Kind = Beats::Kind;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    Beats beats("me", 3);
+    int changes = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const std::vector<std::string> before = beats.living();
+      const std::string who = random() % 3 == 0 ? "me" : "w" + std::to_string(random() % 4);
+      const unsigned draw = random() % 20;
+      const Kind kind = who == "me" ? Kind::living
+                        : draw == 0 ? Kind::leaving
+                        : draw == 1 ? Kind::joining
+                                    : Kind::living;
+      const bool changed = beats.heard(who, kind);
+      EXPECT_EQ(changed, before != beats.living()) << seed << ' ' << i;
+      changes += changed ? 1 : 0;
+    }
+    EXPECT_GT(changes, 100);
+  }
+}
+
+// One that has just come believes nobody's last beat: it may be older than this worker.
+TEST(Beats, WhoJoinsListensUntilItKnowsWhoLives) {
+  using Kind = Beats::Kind;
+  Beats alone("me", 3);
+  EXPECT_FALSE(alone.joined());
+  EXPECT_FALSE(alone.heard("me", Kind::joining));
+  EXPECT_TRUE(alone.joined());
+  EXPECT_TRUE(alone.living().empty());
+  EXPECT_TRUE(alone.heard("me", Kind::living));
+
+  Beats beats("me", 3);
+  beats.heard("dead", Kind::living);
+  beats.heard("lives", Kind::living);
+  beats.heard("new", Kind::joining);
+  EXPECT_FALSE(beats.heard("me", Kind::joining));
+  EXPECT_FALSE(beats.joined());
+  beats.heard("lives", Kind::living);
+  EXPECT_FALSE(beats.joined()) << "the other one may live";
+  beats.heard("me", Kind::joining);
+  EXPECT_FALSE(beats.joined());
+  EXPECT_TRUE(beats.heard("me", Kind::joining));
+  EXPECT_TRUE(beats.joined());
+  EXPECT_EQ(beats.living(), std::vector<std::string>{"lives"});
 }
 
 TEST(Chunk, WhatIsWrittenIsRead) {
