@@ -43,7 +43,12 @@ if(RUNNEL_HARDENING)
   check_pie_supported()
 endif()
 if(RUNNEL_PREFIX_MAP)
-  target_compile_options(runnel_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}/=)
+  target_compile_options(runnel_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  # A build inside the source's folder is covered; a name of its own in the options would keep the compiler's cache from serving two of them.
+  cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${PROJECT_BINARY_DIR}" NORMALIZE build_inside)
+  if(NOT build_inside)
+    target_compile_options(runnel_flags INTERFACE -ffile-prefix-map=${PROJECT_BINARY_DIR}/=)
+  endif()
 endif()
 
 # runnel_library(NAME CLASS device|host SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
