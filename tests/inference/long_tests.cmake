@@ -1,2 +1,2 @@
 set_tests_properties(StreamingPropertyLong.RandomInt8GraphsStreamExactly StreamingPropertyLong.RandomInt16GraphsStreamExactly
-  StreamingPropertyLong.RandomFloatGraphsStreamExactly PROPERTIES LABELS long TIMEOUT 7200)
+  StreamingPropertyLong.RandomFloatGraphsStreamExactly PROPERTIES LABELS long COST 100 TIMEOUT 7200)
