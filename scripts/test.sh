@@ -2,16 +2,17 @@
 # test.sh [--all]: installs what is missing, builds, and runs the tests; exit code 0 only when everything passed.
 #
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
-#   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
-#                  long test of many mutations for a minute only), the tests labelled `threads` under ThreadSanitizer,
-#                  each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60),
-#                  and, before all these, the short run of scripts/arm64_tests.sh on emulated 64-bit Arm
+#   test.sh --all  the same with the long tests, and before them: the tests labelled `threads` under ThreadSanitizer, the short run of
+#                  scripts/arm64_tests.sh on emulated 64-bit Arm, everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
+#                  long test of many mutations for a minute only), each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed
+#                  (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
 # does not stop the next one. The last output of a successful run is CTest's closing line for the release build.
 # RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit). Sanitizers and fuzzers get the rest of them, less
 # RUNNEL_RELEASE_TIME (default: 900) for the tests of the release build: a stage that does not fit is cut off or left
-# out, and named at the end, which is not a failure. RUNNEL_JOBS sets the number of jobs (default: one per processor),
+# out, and named at the end, which is not a failure. ThreadSanitizer comes first and has RUNNEL_THREADS_TIME (default: 1800) of them in any
+# case. RUNNEL_JOBS sets the number of jobs (default: one per processor),
 # RUNNEL_TEST_DATA the folder of test data. With RUNNEL_ONCE_MORE_ALONE=1 up to three tests that failed beside others
 # run once more by themselves; those that pass then are named as UNSTEADY and fail nothing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -64,7 +65,8 @@ in_time() {
   if [[ $status -ne 0 && $SECONDS -ge $end ]]; then status=143; fi
   return "$status"
 }
-# limited NAME COMMAND...: a stage in the remaining time.
+# limited NAME COMMAND...: a stage in the remaining time, but in `assured` seconds at least.
+assured=0
 limited() {
   if [[ -z ${RUNNEL_TIME_LIMIT:-} ]]; then
     stage "$@"
@@ -72,6 +74,7 @@ limited() {
   fi
   local what=$1 start=$SECONDS status=0 left=$((RUNNEL_TIME_LIMIT - ${RUNNEL_RELEASE_TIME:-900} - SECONDS))
   shift
+  if [[ $left -lt $assured ]]; then left=$assured; fi
   if [[ $left -lt 30 ]]; then
     left_out+=("$what (not begun)")
     return 1
@@ -172,6 +175,8 @@ fuzz() {
   "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
 }
+# Reports of libraries that are not built with ThreadSanitizer are left out by the list, each with its reason.
+under_tsan() { TSAN_OPTIONS="suppressions=$root/tests/threads.supp history_size=4${TSAN_OPTIONS:+ $TSAN_OPTIONS}" run_tests tsan -L '^threads$'; }
 many_mutations() { RUNNEL_MUTATION_SECONDS="${RUNNEL_MUTATION_SECONDS:-60}" run_tests "$@"; }
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
 
@@ -182,6 +187,18 @@ if stage "building the device libraries" build device; then
 fi
 
 if [[ $all -eq 1 ]]; then
+  # What has threads is never left out: it comes first, and has a share of its own.
+  if [[ $(labelled threads) -gt 0 ]]; then
+    threads_end=$((SECONDS + ${RUNNEL_THREADS_TIME:-1800}))
+    assured=${RUNNEL_THREADS_TIME:-1800}
+    if limited "building with ThreadSanitizer" build tsan --target thread_tests; then
+      assured=$((threads_end - SECONDS))
+      limited "testing with ThreadSanitizer" under_tsan || true
+    fi
+    assured=0
+  else
+    say "no test is labelled threads: nothing to run under ThreadSanitizer"
+  fi
   # Says SKIPPED where the libraries for arm64 cannot be had.
   limited "testing on emulated 64-bit Arm" scripts/arm64_tests.sh short || true
   # What reads bytes from outside comes first: where time is short, the rest is left out.
@@ -191,13 +208,6 @@ if [[ $all -eq 1 ]]; then
   if limited "building with AddressSanitizer" build asan; then
     limited "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
     limited "many mutations with AddressSanitizer" many_mutations asan -R '^Many(Speech)?Mutations' || true
-  fi
-  if [[ $(labelled threads) -gt 0 ]]; then
-    if limited "building with ThreadSanitizer" build tsan --target thread_tests; then
-      limited "testing with ThreadSanitizer" run_tests tsan -L '^threads$' || true
-    fi
-  else
-    say "no test is labelled threads: nothing to run under ThreadSanitizer"
   fi
 fi
 

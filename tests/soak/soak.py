@@ -2,7 +2,7 @@
 
 `serve` has streams at several times the speed of sound, whose clients come and go, connections of every bad kind, and visitors of its page;
 `listen` hears a stream at that speed too, publishes its events to a broker that is killed again and again, and has a page with readers that come
-and go. After the warm-up, and at the end, nobody is connected for a moment: descriptors and threads must be the same then. Resident memory must not
+and go; `send` gives a stream to `work`, which saves its state five times a second. After the warm-up, and at the end, nobody is connected for a moment: descriptors and threads must be the same then. Resident memory must not
 grow in between, events must not come later and later, and all events must be those of the same sound offline. Exit code 1 when not, 77: not here.
 Made for Linux, which says in /proc what a process has."""
 import argparse
@@ -17,6 +17,7 @@ import time
 
 import clients
 import figures
+import fleet
 import programs
 import sound
 
@@ -32,6 +33,31 @@ class Server:
     page_host = ""
 
 
+class Endless:
+    """A stream that a program hears through its stdin for the whole course: when each chunk was sent, and the events that came of it."""
+
+    def __init__(self, name, sounds, speed):
+        self.name, self.sounds, self.speed = name, sounds, speed
+        self.sent, self.heard, self.lateness = [], [], clients.Lateness()
+
+    async def feed(self, stdin, over):
+        pace = clients.Paced(self.speed)
+        while not over():
+            self.sent.append(time.monotonic())
+            stdin.write(self.sounds.piece((len(self.sent) - 1) * clients.CHUNK, clients.CHUNK))
+            await stdin.drain()
+            await pace.next()
+        stdin.close()
+
+    def event(self, record):
+        self.lateness.came(self.sent, record, time.monotonic())
+        self.heard.append(sound.bare(record))
+
+    @property
+    def samples(self):
+        return len(self.sent) * clients.CHUNK
+
+
 def address_of(text):
     host, _, port = text.rpartition(":")
     return host, int(port)
@@ -43,15 +69,17 @@ class Soak:
         self.sounds = sound.Sounds(given.recording, [given.speed * seconds for seconds in (2.0, 3.1, 4.3, 5.2, 6.4)], folder)
         self.dice = clients.Dice(1)
         self.server, self.ready = Server(), asyncio.Event()
-        self.of_serve, self.of_listen = clients.Lateness(), clients.Lateness()
+        self.of_serve = clients.Lateness()
+        self.of_listen, self.of_fleet = Endless("listen", self.sounds, given.speed), Endless("work", self.sounds, given.speed)
         self.good = self.bad = self.visits = self.read_messages = 0
         self.wrong = []
         self.over = False
         self.calm = asyncio.Event()   # set: nobody new comes
         self.there = set()            # tasks of clients
         self.measured = None          # time of the first sample that counts
-        self.sent, self.heard, self.summary = [], [], {}
-        self.broker = None
+        self.summary = {}
+        self.broker = self.nats = None
+        self.watched = []             # programs
 
     # ---- the programs
 
@@ -64,7 +92,13 @@ class Soak:
         self.listen = programs.Program(
             "listen", [self.given.program, "listen", self.given.model, "--stdin", "--http", "127.0.0.1:0", *mqtt, *common],
             f"{self.folder}/listen.log", self.listen_says)
-        return self.serve, self.listen
+        self.watched = [self.serve, self.listen]
+        if self.nats is not None:
+            self.work = programs.Program("work", [self.given.program, "work", self.given.model, "--nats", self.nats.address, "--save", "0.2", "--keep", "0.05", *common],
+                                         f"{self.folder}/work.log", lambda line: None)
+            self.send = programs.Program("send", [self.given.program, "send", self.nats.address, "--stdin", "--stream", "audio.soak", "--keep", "0.05"],
+                                         f"{self.folder}/send.log", lambda line: None)
+            self.watched += [self.work, self.send]
 
     def serve_says(self, line):
         record = json.loads(line)
@@ -77,8 +111,7 @@ class Soak:
     def listen_says(self, line):
         record = json.loads(line)
         if record["type"] == "event":
-            self.of_listen.came(self.sent, record, time.monotonic())
-            self.heard.append(sound.bare(record))
+            self.of_listen.event(record)
         elif record["type"] == "summary":
             self.summary = record
 
@@ -149,15 +182,10 @@ class Soak:
                 await asyncio.sleep(1)
             self.visits += 1
 
-    async def feed_listen(self):
-        pace, first = clients.Paced(self.given.speed), 0
-        while not self.over:
-            self.sent.append(time.monotonic())
-            self.listen.process.stdin.write(self.sounds.piece(first, clients.CHUNK))
-            await self.listen.process.stdin.drain()
-            first += clients.CHUNK
-            await pace.next()
-        self.listen.process.stdin.close()
+    def fleet_says(self, line):
+        record = json.loads(line)
+        if record["type"] == "event":
+            self.of_fleet.event(record)
 
     async def flapping(self):
         while not self.over:
@@ -175,7 +203,7 @@ class Soak:
     async def looking(self):
         while not self.over:
             now = time.monotonic()
-            for program in (self.serve, self.listen):
+            for program in self.watched:
                 seen = program.look(now)
                 if self.measured is not None:
                     program.samples.append(seen)
@@ -191,7 +219,7 @@ class Soak:
             await asyncio.sleep(0.1)
         until, before, same = time.monotonic() + SETTLE, None, 0
         while time.monotonic() < until:
-            seen = [program.look(time.monotonic()) for program in (self.serve, self.listen)]
+            seen = [program.look(time.monotonic()) for program in self.watched]
             counts = [(one.descriptors, one.threads) for one in seen]
             same = same + 1 if counts == before else 0
             before = counts
@@ -211,14 +239,26 @@ class Soak:
         else:
             self.broker = programs.Broker(self.folder)
             await self.broker.start()
-        serve, listen = self.programs()
+        self.nats = fleet.Server(self.folder)
+        if self.nats.path is None:
+            print("soak: SKIPPED: a sender and a worker: nats-server is not installed", file=sys.stderr)
+            self.nats = None
+        else:
+            await self.nats.start()
+        self.programs()
+        serve, listen = self.serve, self.listen
         await serve.start()
         await listen.start(stdin=asyncio.subprocess.PIPE)
         while not self.ready.is_set():
             serve.look(0)
             await asyncio.sleep(0.02)
         # Its page is there when it has begun, which it does with the first sound.
-        tasks = [asyncio.create_task(self.feed_listen())]
+        tasks = [asyncio.create_task(self.of_listen.feed(listen.process.stdin, lambda: self.over))]
+        if self.nats is not None:
+            hearing = asyncio.create_task(self.nats.listen("events.>", self.fleet_says))
+            await self.work.start()
+            await self.send.start(stdin=asyncio.subprocess.PIPE)
+            tasks.append(asyncio.create_task(self.of_fleet.feed(self.send.process.stdin, lambda: self.over)))
         host = await self.page_of_listen()
         tasks += [asyncio.create_task(self.good_streams(i)) for i in range(self.given.streams)]
         tasks += [asyncio.create_task(self.bad_ones()), asyncio.create_task(self.looking())]
@@ -235,9 +275,28 @@ class Soak:
         code = await serve.end(signal.SIGTERM)
         if code != 0:
             self.wrong.append(f"serve ends with exit code {code}: {serve.said()[-500:]}")
+        if self.nats is not None:
+            code = await self.send.end(0)
+            if code != 0:
+                self.wrong.append(f"send ends with exit code {code}: {self.send.said()[-500:]}")
+            await self.last_of_fleet()
+            code = await self.work.end(signal.SIGTERM)
+            if code != 0:
+                self.wrong.append(f"work ends with exit code {code}: {self.work.said()[-500:]}")
+            hearing.cancel()
+            self.nats.process.kill()
+            await self.nats.process.wait()
         if self.broker is not None:
             await self.broker.kill()
             self.broker.kills -= 1
+
+    async def last_of_fleet(self):
+        """Until the worker has given what it will give of all that was sent."""
+        count, still = -1, 0
+        while still < 20:
+            still = still + 1 if len(self.of_fleet.heard) == count else 0
+            count = len(self.of_fleet.heard)
+            await asyncio.sleep(0.25)
 
     async def crowd(self, page, host):
         """More visitors at once than there will be later: each has a thread, which is kept for the next one."""
@@ -249,19 +308,22 @@ class Soak:
         await self.crowd(self.server.page, self.server.page_host)
         await asyncio.sleep(self.given.warm_up)
         settled = await self.calm_moment()
-        self.serve.settled, self.listen.settled = settled
+        for program, seen in zip(self.watched, settled):
+            program.settled = seen
         self.measured = time.monotonic()
         await asyncio.sleep(max(1.0, 60 * self.given.minutes - self.given.warm_up))
         wanted = [(one.descriptors, one.threads) for one in settled]
         self.ended = time.monotonic()
-        self.serve.last, self.listen.last = await self.calm_moment(wanted)
+        for program, seen in zip(self.watched, await self.calm_moment(wanted)):
+            program.last = seen
         self.over = True
 
     # ---- what is said
 
     def judge(self, bounds):
         rows = []
-        for program, lateness in ((self.serve, self.of_serve), (self.listen, self.of_listen)):
+        late = {"serve": self.of_serve, "listen": self.of_listen.lateness, "work": self.of_fleet.lateness}
+        for program in self.watched:
             samples = [one for one in program.samples if one.at <= self.ended]
             growth, flat = figures.memory_verdict(samples, bounds)
             if not flat:
@@ -270,18 +332,22 @@ class Soak:
             for what in ("descriptors", "threads"):
                 if getattr(now, what) > getattr(then, what):
                     self.wrong.append(f"{program.name}: {getattr(now, what)} {what} without clients, expected {getattr(then, what)} as after the warm-up")
-            points = [(at, late) for at, late in lateness.points if self.measured <= at <= self.ended]
-            before, after, bounded = figures.lateness_verdict(points, bounds)
-            if not bounded:
-                self.wrong.append(f"{program.name}: events come later and later: median and 99th percentile {before} s at the beginning, {after} s at the end")
+            points, lateness = [], ["-"] * 4
+            if program.name in late:
+                points = [(at, seconds) for at, seconds in late[program.name].points if self.measured <= at <= self.ended]
+                before, after, bounded = figures.lateness_verdict(points, bounds)
+                if not bounded:
+                    self.wrong.append(f"{program.name}: events come later and later: median and 99th percentile {before} s at the beginning, {after} s at the end")
+                lateness = [f"{1000 * value:.0f}" for value in (*before, *after)]
             rows.append((program.name, f"{samples[0].resident / 2**20:.1f}" if samples else "-", f"{growth / 2**20:+.2f}", f"{then.descriptors}, {now.descriptors}",
-                         f"{then.threads}, {now.threads}", f"{max((one.descriptors for one in samples), default=0)}", str(len(points)),
-                         *(f"{1000 * value:.0f}" for value in (*before, *after))))
-        expected = self.sounds.endless_offline(self.given.program, self.given.model, len(self.sent) * clients.CHUNK)
-        if self.heard != expected:
-            self.wrong.append(f"listen: {len(self.heard)} events that differ from the {len(expected)} of the same sound offline")
+                         f"{then.threads}, {now.threads}", f"{max((one.descriptors for one in samples), default=0)}", str(len(points)), *lateness))
+        for endless in (self.of_listen, self.of_fleet) if self.nats is not None else (self.of_listen,):
+            expected = self.sounds.endless_offline(self.given.program, self.given.model, endless.samples)
+            if endless.heard != expected:
+                self.wrong.append(f"{endless.name}: {len(endless.heard)} events that differ from the {len(expected)} of the same sound offline")
+        events = len(self.of_listen.heard)
         for action in self.summary.get("actions", []):
-            if action["done"] != action["events"] or action["events"] < len(expected):
+            if action["done"] != action["events"] or action["events"] < events:
                 self.wrong.append(f"listen: not every event reached the broker: {action}")
         if self.broker is not None and not self.summary.get("actions"):
             self.wrong.append("listen: no action in its summary")
@@ -327,7 +393,7 @@ def main():
             try:
                 await soak.run()
             finally:
-                for program in (getattr(soak, "serve", None), getattr(soak, "listen", None), soak.broker):
+                for program in (*soak.watched, soak.broker, soak.nats):
                     if program is not None and getattr(program, "process", None) is not None and program.process.returncode is None:
                         program.process.kill()
                         await program.process.wait()
