@@ -86,13 +86,10 @@ class ChangedInput(Traced):
         super().__init__(name, what, f"openat,lseek,fstat,newfstatat,close,mmap,{READS}", "", on="below:FOLDER")
         self.command = command
 
-    def _calls(self, scene, call, folder):
-        # What a call makes itself is no input.
-        return [(int(number), path) for number, _, path in self.counted(scene, call, folder) if path in scene.inputs and os.path.isfile(path)]
-
     def occasions(self, scene, call, folder):
-        # Which file it is, is the same in each folder.
-        return [(number, os.path.relpath(path, folder)) for number, path in self._calls(scene, call, folder)]
+        # What a call makes itself is no input.
+        names = {os.path.relpath(path, folder) for path in scene.inputs}
+        return [(int(number), name) for number, _, name in self.counted(scene, call, folder) if name in names]
 
     def play(self, scene, call, folder, place):
         number, name = place
@@ -160,7 +157,6 @@ class Broker(Traced):
         return scene.go(self.around(call, folder, "--at", str(place), "--do", f"run:{command}"), {})
 
     def after(self, scene, folder):
-        scene.broker.comes_back = True
         scene.broker.is_there()
 
 

@@ -6,8 +6,9 @@ import subprocess
 import tempfile
 import time
 
+import mqtt
 import nats
-from scenes import DETECT, Broken, Scene
+from scenes import DETECT, Broken, Scene, ToStdout, events
 
 STREAMS = ("hall", "yard")
 
@@ -16,9 +17,10 @@ class Fleet(Scene):
     """With a broker of its own for all runs; each run has names of its own there."""
 
     share = 0.3
+    short = ("write: EIO", "send: ECONNRESET", "receive: ECONNRESET", "allocation", "clock back", "SIGTERM", "SIGKILL", "broker: killed", "broker: stopped")
 
     def missing(self):
-        return None if nats.SERVER else "nats-server is not installed (scripts/install.sh test)"
+        return None if nats.SERVER else "nats-server is not installed (scripts/install.sh nats)"
 
     def begin(self):
         self.broker = nats.Server()
@@ -47,10 +49,6 @@ class Fleet(Scene):
 
     def start(self, call, environment, **more):
         return subprocess.Popen(call, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
-
-    def without_server(self):
-        """Whether the broker waits for the end of the program."""
-        return not self.broker.comes_back and self.broker.process.poll() is not None
 
 
 class Work(Fleet):
@@ -81,9 +79,8 @@ class Work(Fleet):
 
     def go(self, call, environment):
         program = self.start(call, environment)
-        stdout, stderr = self.finish(program, call, lambda: self.done() or self.without_server(), 15)
+        stdout, stderr = self.finish(program, call, lambda: self.done() or self.broker.is_away(), 15)
         code = program.returncode
-        self.broker.comes_back = True
         self.broker.is_there()
         if not self.done():
             # As its owner starts it again, or as others that were there all the time.
@@ -136,8 +133,7 @@ class Send(Fleet):
 
     def go(self, call, environment):
         program = self.start(call, environment)
-        stdout, stderr = self.finish(program, call, self.without_server, 20)
-        self.broker.comes_back = True
+        stdout, stderr = self.finish(program, call, self.broker.is_away, 20)
         self.broker.is_there()
         return subprocess.CompletedProcess(call, program.returncode, stdout, stderr)
 
@@ -169,4 +165,45 @@ class Send(Fleet):
             self.kept(folder, stdout)
 
 
-SCENES = [Send, Work]
+class Publish(ToStdout):
+    """Events of a recording go to a broker of MQTT. What the program does not complain about has come, at least once."""
+
+    name, share, short = "listen, MQTT", 0.5, Fleet.short
+
+    def begin(self):
+        self.broker = mqtt.Mqtt()
+        self.numbers = itertools.count(1)
+
+    def end(self):
+        self.broker.end()
+
+    def missing(self):
+        done = subprocess.run([self.paths.program, "inspect", "mqtt"], capture_output=True, check=False)
+        return None if done.returncode == 0 else "the program has no MQTT"
+
+    def prepare(self, folder):
+        self.topic = f"heard/{next(self.numbers)}"
+        return [self.paths.program, "listen", self.take(folder, self.paths.model), "--wav", self.take(folder, self.paths.recording), "--decision", DETECT,
+                "--mqtt", self.topic, "--broker", f"127.0.0.1:{self.broker.port}"]
+
+    def published(self, folder):
+        return [payload.decode().replace(folder, "") for topic, payload in self.broker.published() if topic == self.topic]
+
+    def kept(self, folder, stdout):
+        given = events(stdout)
+        missing = set(line.strip() for line in given) - set(line.strip() for line in self.published(folder))
+        if missing:
+            raise Broken(f"exit code 0, but the broker has not got {missing}")
+        return given
+
+    def check_failed(self, folder, stdout, expected):
+        ToStdout.check_failed(self, folder, stdout, expected)
+        self.check_published(folder, expected)
+
+    def check_published(self, folder, expected):
+        other = set(line.strip() for line in self.published(folder)) - set(line.strip() for line in expected)
+        if other:
+            raise Broken(f"published {other}, which no undisturbed run gives")
+
+
+SCENES = [Publish, Send, Work]

@@ -1,4 +1,4 @@
-"""matrix.py PROGRAM MODEL SOURCE TRACER SHIM [--most N] [--scene NAME] [--fault NAME] [--table PAGE]: one fault at a time in a program at work (docs/security.md).
+"""matrix.py PROGRAM MODEL SOURCE TRACER SHIM [--most N] [--short] [--scene NAME] [--fault NAME] [--keep FILE]... [--table PAGE]: one fault at a time in a program at work (docs/security.md).
 
 For every verb and fault, the fault is injected at its occasions: all, or at most N of them spread over the run. A run ends in one of these
 ways, or the promise is broken and the exit code is 1:
@@ -8,8 +8,10 @@ ways, or the promise is broken and the exit code is 1:
   * the signal that was sent ended it, and the same holds;
   * where its input changed: exit code 0 or a sentence, and what is there is whole, though it may be that of the other input.
 
---table: writes the table into the page, between its marks. Exit code 77: not here, and why."""
+--short: two places, and in slow scenes one of some faults. --keep FILE: adds what it has found to
+this file, and to the table what further such files have. --table: writes the table into the page, between its marks. Exit code 77: not here, and why."""
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -39,13 +41,15 @@ class Cell:
     """What a fault did to a verb."""
 
     def __init__(self):
-        self.unharmed = self.other = self.said = self.ended = 0
+        self.unharmed = self.early = self.other = self.said = self.ended = 0
         self.codes, self.words, self.broken = set(), "", []
 
     def text(self):
         parts = []
         if self.unharmed:
             parts.append(f"{self.unharmed} unharmed")
+        if self.early:
+            parts.append(f"{self.early} ended well")
         if self.other:
             parts.append(f"{self.other} of the other input")
         if self.said:
@@ -76,9 +80,14 @@ def judge(scene, fault, folder, done, expected, cell):
         if not same:
             scene.check_other(folder, stdout, expected, code)
     elif code == 0:
-        if scene.kept(folder, stdout) != expected:
+        same = scene.kept(folder, stdout) == expected
+        # Who listens to a device is ended by a signal, and well.
+        if not same and scene.live and fault.ends_by:
+            scene.check_ended_early(folder, stdout, expected)
+            cell.early += 1
+            return
+        if not same:
             raise scenes.Broken("exit code 0 with another result")
-        same = True
     else:
         scene.check_failed(folder, stdout, expected)
     if code == 0:
@@ -152,12 +161,11 @@ class Row:
 
     def fill(self, faults, most):
         self.undisturbed()
-        cells = []
+        cells = {}
         if most:
             most = max(1, round(most * self.scene.share))
         for fault in faults:
-            cell = Cell()
-            cells.append(cell)
+            cell = cells[fault] = Cell()
             if fault.missing() is not None:
                 cell.text = lambda: "not here"
                 continue
@@ -172,22 +180,24 @@ class Row:
         return cells
 
 
-def fill(scene_type, faults, paths, most, out):
+def fill(scene_type, faults, paths, given, out):
     scene = scene_type(paths)
     if scene.missing() is not None:
         print(f"SKIPPED: {scene.name}: {scene.missing()}", file=sys.stderr)
-        return []
+        return {}
     scene.begin()
     try:
-        return Row(scene, out).fill(faults, most)
+        if given.short and scene.short is not None:
+            faults = [one for one in faults if one.name in scene.short]
+        return Row(scene, out).fill(faults, given.most)
     finally:
         scene.end()
 
 
 def page_table(rows, faults):
     lines = ["| fault | " + " | ".join(name for name, _ in rows) + " |", "|---" * (len(rows) + 1) + "|"]
-    for i, fault in enumerate(faults):
-        lines.append(f"| {fault.what} ({fault.name}) | " + " | ".join(cells[i].text() for _, cells in rows) + " |")
+    for fault in faults:
+        lines.append(f"| {fault.what} ({fault.name}) | " + " | ".join(texts.get(fault.name, "not here") for _, texts in rows) + " |")
     return "\n".join(lines)
 
 
@@ -211,8 +221,10 @@ def main():
     parser.add_argument("tracer")
     parser.add_argument("shim")
     parser.add_argument("--most", type=int, default=0)
+    parser.add_argument("--short", action="store_true")
     parser.add_argument("--scene", action="append")
     parser.add_argument("--fault", action="append")
+    parser.add_argument("--keep", action="append")
     parser.add_argument("--table")
     given = parser.parse_args()
     with_mounts()
@@ -221,6 +233,8 @@ def main():
     paths = types.SimpleNamespace(program=os.path.abspath(given.program), model=os.path.abspath(given.model), onnx=os.path.join(models, "digits.onnx"),
                                   table=os.path.join(models, "digits.table.json"), recording=os.path.join(given.source, "tests", "models", "digits.wav"))
     injectors.Fault.tools = types.SimpleNamespace(tracer=given.tracer if given.tracer == "none" else os.path.abspath(given.tracer), shim=os.path.abspath(given.shim))
+    if given.short:
+        given.most = 2
     faults = [one for one in disturbances.FAULTS if not given.fault or one.name in given.fault]
     for fault in faults:
         if fault.missing() is not None:
@@ -232,12 +246,22 @@ def main():
         for scene in scenes.SCENES + fleet_scenes.SCENES:
             if given.scene and scene.name not in given.scene:
                 continue
-            cells = fill(scene, faults, paths, given.most, out)
+            cells = fill(scene, faults, paths, given, out)
             if cells:
-                rows.append((scene.name, cells))
-            broken += [one for cell in cells for one in cell.broken]
+                rows.append((scene.name, {fault.name: cell.text() for fault, cell in cells.items()}))
+            broken += [one for cell in cells.values() for one in cell.broken]
     for one in broken:
         print(f"FAILED: {one}", file=sys.stderr)
+    if given.keep:
+        for path in given.keep:
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    kept = json.load(file)
+                    rows += [(name, texts) for name, texts in kept.items() if name not in dict(rows)]
+        with open(given.keep[0], "w", encoding="utf-8") as file:
+            json.dump(dict(rows), file, indent=1)
+    order = [scene.name for scene in scenes.SCENES + fleet_scenes.SCENES]
+    rows.sort(key=lambda row: order.index(row[0]))
     if given.table and not broken:
         with open(given.table, encoding="utf-8") as file:
             before, rest = file.read().split(BEGIN)

@@ -3,74 +3,40 @@ import base64
 import json
 import os
 import shutil
-import signal
 import socket
-import subprocess
-import tempfile
-import threading
 import time
+
+from broker import Broker
 
 SERVER = shutil.which("nats-server") or next((path for path in ("/usr/sbin/nats-server", "/usr/bin/nats-server") if os.path.exists(path)), None)
 
 
-class Server:
-    """With JetStream, on a port of its own. When it is killed, it is started again on the same port, unless `comes_back` is false."""
+class Server(Broker):
+    """With JetStream."""
 
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="faults_nats_")
-        self.port, self.comes_back, self.process = -1, True, None
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self.start()
-        self._watch = threading.Thread(target=self._look, daemon=True)
-        self._watch.start()
-
-    def start(self):
+    def call(self):
         name = self.folder.name
-        ports = [one for one in os.listdir(name) if one.endswith(".ports")]
-        for one in ports:
-            os.remove(os.path.join(name, one))
+        for one in os.listdir(name):
+            if one.endswith(".ports"):
+                os.remove(os.path.join(name, one))
         config = os.path.join(name, "server.conf")
         with open(config, "w", encoding="ascii") as file:
-            file.write(f'listen: "127.0.0.1:{self.port}"\njetstream {{store_dir: "{name}/store"}}\nports_file_dir: "{name}"\nmax_payload: 2MB\n')
-        with open(os.path.join(name, "log"), "ab") as log:
-            self.process = subprocess.Popen([SERVER, "-c", config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        for _ in range(1000):
-            for one in os.listdir(name):
-                try:
-                    if one.endswith(".ports"):
-                        with open(os.path.join(name, one), encoding="ascii") as file:
-                            self.port = int(json.load(file)["nats"][0].rsplit(":", 1)[1])
-                        return
-                except (ValueError, KeyError, IndexError):
-                    pass  # it is being written
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.01)
-        raise RuntimeError("nats-server does not start")
+            file.write(f'listen: "127.0.0.1:{self.port or -1}"\njetstream {{store_dir: "{name}/store"}}\nports_file_dir: "{name}"\nmax_payload: 2MB\n')
+        return [SERVER, "-c", config]
 
-    def _look(self):
-        while not self._ended.wait(0.1):
-            with self._lock:
-                if self.process.poll() is not None and self.comes_back:
-                    self.start()
-
-    def is_there(self):
-        """Starts it when it was killed, wakes it when it was stopped."""
-        with self._lock:
-            if self.process.poll() is not None:
-                self.start()
-            self.process.send_signal(signal.SIGCONT)
+    def found_port(self):
+        for one in os.listdir(self.folder.name):
+            if not one.endswith(".ports"):
+                continue
+            try:
+                with open(os.path.join(self.folder.name, one), encoding="ascii") as file:
+                    return int(json.load(file)["nats"][0].rsplit(":", 1)[1])
+            except (ValueError, KeyError, IndexError):
+                pass  # it is being written
+        return None
 
     def url(self):
         return f"nats://127.0.0.1:{self.port}"
-
-    def end(self):
-        self._ended.set()
-        self._watch.join()
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
 
     def ask(self, subject, request=None):
         """The answer of JetStream's interface as an object; None: no answer, or a refusal."""

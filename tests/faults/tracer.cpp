@@ -1,12 +1,12 @@
 // Runs a program and lets its Nth system call of a kind go wrong: errors, signals, half transfers, or a command that runs meanwhile.
 //
-//   tracer --calls read,pread64 [--on any|sockets|input|output|below:FOLDER|changes:FOLDER]
+//   tracer --calls read,pread64 [--on any|sockets|input|output|below:FOLDER|changes:FOLDER] [--without TEXT]
 //          [--at N [--stay] --do error:EIO|signal:SIGTERM|half|hangup|run:COMMAND] [--log FILE] -- PROGRAM ARGUMENT...
 //
 // Calls are counted from the program's entry on (what the dynamic linker does is left alone), over all of its threads and children
 // together, in the order in which they happen. `--on` says which count: those on sockets, on the standard input, on the standard output; on
 // files below a folder, or only those of them that change it (opening a file for writing is one); any, but for descriptors by which threads
-// wake each other. --stay: the Nth and all that follow. `half`: calls move one half of the bytes that were asked for. `hangup`: EPIPE with
+// wake each other. --without: not those on files with this text in their path. --stay: the Nth and all that follow. `half`: calls move one half of the bytes that were asked for. `hangup`: EPIPE with
 // SIGPIPE, as from a pipe without a reader. `run`: the thread stands still until the command of the shell has ended.
 // The log has a line for each call that was counted. SIGTERM and SIGINT go on to the program. The exit code is the program's, 128 and the
 // signal's number where one ended it; 125 with a sentence where nothing can be traced.
@@ -143,7 +143,7 @@ constexpr Signal kSignals[] = {
 
 struct Wish {
   std::vector<const Known*> calls;
-  std::string on = "any", run;
+  std::string on = "any", without, run;
   long at = 0;
   bool stay = false, half = false, hangup = false;
   int error = 0, signal = 0;
@@ -209,11 +209,12 @@ std::string subject(pid_t thread, const Known& call, Registers& all) {
 }
 
 bool counts(const Wish& wish, const Known& call, Registers& all, const std::string& what) {
+  if (!wish.without.empty() && what.find(wish.without) != std::string::npos) return false;
   if (wish.on == "any") return what.find("[eventfd") == std::string::npos;
   if (wish.on == "sockets") return what.starts_with("socket:");
-  const bool about_file = call.on == On::file;
-  if (wish.on == "input") return about_file && argument(all, 0) == STDIN_FILENO;
-  if (wish.on == "output") return about_file && argument(all, 0) == STDOUT_FILENO;
+  // Also by another number of the program's.
+  if (wish.on == "input") return call.on == On::file && what == file_of(child, STDIN_FILENO);
+  if (wish.on == "output") return call.on == On::file && what == file_of(child, STDOUT_FILENO);
   if (wish.on.starts_with("changes:") && call.on == On::opened && (argument(all, 2) & (O_WRONLY | O_RDWR | O_CREAT)) == 0)
     return false;
   return what.starts_with(wish.on.substr(wish.on.find(':') + 1));
@@ -419,6 +420,7 @@ int main(int count, char** words) {
     const std::string value = words[i];
     if (name == "--calls") wish.calls = calls_of(value);
     if (name == "--on") wish.on = value;
+    if (name == "--without") wish.without = value;
     if (name == "--at") wish.at = std::atol(value.c_str());
     if (name == "--do") deed(wish, value);
     if (name == "--log" && (wish.log = std::fopen(value.c_str(), "we")) == nullptr) give_up(value + " cannot be written");
