@@ -247,7 +247,10 @@ runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t fr
 
 runnel_code runnel_lost(runnel_node* node, uint64_t frames) {
   // The stream's length has a limit; what is pushed after it is refused by the executor.
-  const auto room = [&] { return limits::kRecordingFrames - node->executor->samples() - node->executor->lost() - node->source->lost(); };
+  const auto room = [&] {
+    return limits::kRecordingFrames - node->executor->samples() - node->executor->lost() -
+           node->source->lost();
+  };
   if (node == nullptr || frames > static_cast<std::uint64_t>(room()))
     return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer, or more lost samples than there can be");
   node->source->lose(static_cast<std::int64_t>(frames));

@@ -140,7 +140,8 @@ TEST_F(Runnel, StreamsHaveALongestLength) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 46;
   const std::vector<std::int16_t> samples = noise(160);
   runnel_node* node = prepare();
-  for (const std::uint64_t frames : {kMost + 1, std::uint64_t{1} << 53, std::uint64_t{1} << 63, ~std::uint64_t{0}})
+  for (const std::uint64_t frames :
+       {kMost + 1, std::uint64_t{1} << 53, std::uint64_t{1} << 63, ~std::uint64_t{0}})
     EXPECT_EQ(runnel_lost(node, frames), RUNNEL_INVALID_ARGUMENT) << frames;
   ASSERT_EQ(runnel_lost(node, kMost - 160), RUNNEL_OK) << runnel_last_failure();
   EXPECT_EQ(runnel_lost(node, 161), RUNNEL_INVALID_ARGUMENT);
@@ -162,7 +163,8 @@ TEST_F(Runnel, HalvesMayComeRound) {
     std::int16_t ring[2 * kFrames] = {};
     runnel_double_buffer buffer = {ring, kFrames, first, first};
     for (std::uint32_t half = 0; half < 20; ++half) {
-      std::memcpy(ring + (first + half) % 2 * kFrames, samples.data() + half * kFrames, kFrames * sizeof(std::int16_t));
+      std::memcpy(ring + (first + half) % 2 * kFrames, samples.data() + half * kFrames,
+                  kFrames * sizeof(std::int16_t));
       runnel_half_filled(&buffer);
       EXPECT_EQ(runnel_take(node, &buffer), RUNNEL_OK) << half;
     }

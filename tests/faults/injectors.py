@@ -51,11 +51,11 @@ class Fault:
 
 class Traced(Fault):
     """System calls go wrong (tracer.cpp): `calls` of those that `on` selects; `deed` is done to the Nth, or, if it `stays`, from it on.
-    `libraries`: also of those that the C library opens."""
+    Not on files with the text `without` in their path."""
 
-    def __init__(self, name, what, calls, deed, on="any", stays=False, libraries=True):
+    def __init__(self, name, what, calls, deed, on="any", stays=False, without=""):
         super().__init__(name, what)
-        self.calls, self.deed, self.on, self.stays, self.libraries = calls, deed, on, stays, libraries
+        self.calls, self.deed, self.on, self.stays, self.without = calls, deed, on, stays, without
         if deed.startswith("signal:"):
             self.ends_by = (getattr(signal, deed.split(":")[1]),)
         elif deed == "hangup":
@@ -75,13 +75,12 @@ class Traced(Fault):
 
     def around(self, call, folder, *more):
         on = self.on.replace("FOLDER", folder)
-        # The C library opens others, and no disk gives it half a page of them.
-        without = [] if self.libraries else ["--without", ".so"]
+        without = ["--without", self.without] if self.without else []
         return [self.tools.tracer, "--calls", self.calls, "--on", on, *without, *more, "--", *call]
 
     def counted(self, scene, call, folder):
         """Lines of the tracer's log: number, call, file; the files of the folder by their names in it."""
-        kind = (self.calls, self.on, self.libraries)
+        kind = (self.calls, self.on, self.without)
         if kind not in scene.counted:
             with tempfile.NamedTemporaryFile("r") as log:
                 scene.go(self.around(call, folder, "--log", log.name), {})
@@ -101,6 +100,13 @@ class OnInput(Traced):
 
     def suits(self, scene):
         return scene.live
+
+
+class OnConnection(Traced):
+    """Of scenes that have a server or clients. No socket between a process and its child breaks while both live."""
+
+    def suits(self, scene):
+        return scene.has_clients or scene.broker is not None
 
 
 class Preloaded(Fault):
@@ -125,21 +131,23 @@ class Preloaded(Fault):
 
 READS, WRITES, SENDS = "read,pread64,readv", "write,pwrite64,writev", "sendto,sendmsg"
 NAMES = "rename,renameat,renameat2,link,linkat"
+# The C library opens others, and no disk gives it half a page of them; sockets are on no disk.
+LIBRARY, SOCKET = ".so", "socket:"
 CALLS = [
     Traced("open: EMFILE", "a file cannot be opened, because the process has too many", "openat", "error:EMFILE"),
     Traced("open: EIO", "a file cannot be opened, because the disk is broken", "openat", "error:EIO"),
-    Traced("read: EIO", "a read fails", READS, "error:EIO"),
-    Traced("read: EINTR", "a read is interrupted", f"{READS},recvfrom,recvmsg", "error:EINTR", libraries=False),
-    Traced("write: ENOSPC", "a write finds no room, once", WRITES, "error:ENOSPC"),
-    Traced("write: EIO", "a write fails", WRITES, "error:EIO"),
+    Traced("read: EIO", "a read fails", READS, "error:EIO", without=SOCKET),
+    Traced("read: EINTR", "a read is interrupted", f"{READS},recvfrom,recvmsg", "error:EINTR", without=LIBRARY),
+    Traced("write: ENOSPC", "a write finds no room, once", WRITES, "error:ENOSPC", without=SOCKET),
+    Traced("write: EIO", "a write fails", WRITES, "error:EIO", without=SOCKET),
     Traced("write: EINTR", "a write is interrupted", f"{WRITES},{SENDS}", "error:EINTR"),
     Traced("sync: EIO", "what was written does not reach the disk", "fsync,fdatasync", "error:EIO"),
     Traced("rename: EIO", "a finished file does not get its name", NAMES, "error:EIO"),
     Traced("memory map: ENOMEM", "no address space", "mmap", "error:ENOMEM"),
     Traced("thread: EAGAIN", "no further thread or process", "clone,clone3", "error:EAGAIN"),
-    Traced("send: ECONNRESET", "a connection breaks while something is sent", f"{SENDS},{WRITES}", "error:ECONNRESET", on="sockets"),
-    Traced("receive: ECONNRESET", "a connection breaks while something is received", f"recvfrom,recvmsg,{READS}", "error:ECONNRESET", on="sockets"),
-    Traced("short transfers", "from here on, reads and writes move one half of what was asked", f"{READS},{WRITES},{SENDS},recvfrom", "half", stays=True, libraries=False),
+    OnConnection("send: ECONNRESET", "a connection breaks while something is sent", f"{SENDS},{WRITES}", "error:ECONNRESET", on="sockets"),
+    OnConnection("receive: ECONNRESET", "a connection breaks while something is received", f"recvfrom,recvmsg,{READS}", "error:ECONNRESET", on="sockets"),
+    Traced("short transfers", "from here on, reads and writes move one half of what was asked", f"{READS},{WRITES},{SENDS},recvfrom", "half", stays=True, without=LIBRARY),
     Preloaded("allocation", "one allocation fails", "memory", "memory"),
     Preloaded("clock forward", "the clock steps a day forward", "forward", "clock"),
     Preloaded("clock back", "the clock steps a day back", "back", "clock"),

@@ -33,6 +33,12 @@ def events(text):
     return found
 
 
+def check_beginning(given, expected):
+    """Of a stream that was ended: its last event may be one of the end itself."""
+    if given[:-1] != expected[:max(len(given) - 1, 0)]:
+        raise Broken(f"gave {given[-2]!r}, which no undisturbed run gives there")
+
+
 class Scene:
     """One verb at work in a folder of its own. `paths`: of the program, the source tree and the models."""
 
@@ -41,6 +47,8 @@ class Scene:
     may_leave = ()
     # Whether its results are lines of the standard output, files; whether it listens to the standard input, has clients, a broker.
     prints_results = writes_files = live = has_clients = False
+    # Whether a signal is its usual end, with exit code 0.
+    ends_well = False
     broker = None
     # A slow scene is disturbed at fewer places; in the short form by these faults alone.
     share, short = 1.0, None
@@ -53,6 +61,7 @@ class Scene:
         self.changed = None  # the input that was changed, in its folder
         self.stdout_file = None  # where its output goes instead of a pipe
         self.reads_after = 0  # seconds, until then nobody reads it
+        self.environment = {}
         self.counted = {}  # occasions of faults, which others have too
         self.feed_until = None  # bytes of the standard input; None: all
 
@@ -88,7 +97,7 @@ class Scene:
             here = os.open(self.stdout_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         else:
             here = subprocess.PIPE
-        with subprocess.Popen(call, env={**os.environ, **environment}, stdin=subprocess.PIPE if self.live else subprocess.DEVNULL, stdout=here,
+        with subprocess.Popen(call, env={**os.environ, **self.environment, **environment}, stdin=subprocess.PIPE if self.live else subprocess.DEVNULL, stdout=here,
                               stderr=subprocess.PIPE) as program:
             if here != subprocess.PIPE:
                 os.close(here)
@@ -167,13 +176,10 @@ class Listen(ToStdout):
 class ListenLive(ToStdout):
     """To a pipe: until a signal, or the end of what is heard."""
 
-    name, live = "listen, live", True
+    name, live, ends_well = "listen, live", True, True
 
     def check_ended_early(self, folder, stdout, expected):
-        # The last event may be one of the end itself.
-        given = events(stdout)
-        if given[:-1] != expected[:max(len(given) - 1, 0)]:
-            raise Broken(f"gave {given[-2]!r}, which no undisturbed run gives there")
+        check_beginning(events(stdout), expected)
 
     def prepare(self, folder):
         return [self.paths.program, "listen", self.take(folder, self.paths.model), "--stdin", "--rate", str(self.samples()[0]), "--decision", DETECT]
@@ -262,7 +268,7 @@ class Features(ToFile):
 
 
 class Batch(Scene):
-    """Over recordings: after any fault --resume gives the bytes of an undisturbed run."""
+    """Over a list of recordings, with settings: after any fault --resume gives the bytes of an undisturbed run."""
 
     name, writes_files = "batch", True
     may_leave = ("made.jsonl", "made.jsonl.part", "made.jsonl.journal")
@@ -272,6 +278,12 @@ class Batch(Scene):
         os.makedirs(sounds)
         for name in ("a.wav", "b.wav", "c.wav"):
             shutil.copy(self.paths.recording, os.path.join(sounds, name))
+            with open(os.path.join(folder, "list.txt"), "a", encoding="utf-8") as file:
+                file.write(os.path.join(sounds, name) + "\n")
+        settings = os.path.join(folder, "settings.toml")
+        with open(settings, "w", encoding="utf-8") as file:
+            file.write("[batch]\njobs = 2\n\n[listen]\nthreads = 1\n")
+        self.environment = {"RUNNEL_CONFIG": settings}
         self.take(folder, self.paths.model)
         return self.call_of(folder)
 
@@ -304,21 +316,21 @@ class Batch(Scene):
 
     def check_other(self, folder, stdout, expected, code):
         if os.path.exists(os.path.join(folder, "made.jsonl")):
-            # A model that changed before it was read is another one for all.
-            if not self.changed.endswith(".rnl"):
+            # A model, a list or settings that changed before they were read are others for all recordings.
+            if self.changed.endswith(".wav"):
                 self.check_others(self.kept(folder, ""), expected, {self.changed})
         elif code == 0:
             raise Broken("ended well without its file")
 
     def call_of(self, folder):
-        return [self.paths.program, "batch", os.path.join(folder, os.path.basename(self.paths.model)), os.path.join(folder, "sounds"), "--no-timing", "--jobs", "2", "--decision", DETECT,
+        return [self.paths.program, "batch", os.path.join(folder, os.path.basename(self.paths.model)), "@" + os.path.join(folder, "list.txt"), "--no-timing", "--jobs", "2", "--decision", DETECT,
                 "--progress", "0", "--output", os.path.join(folder, "made.jsonl")]
 
 
 class Serve(Scene):
     """A server that is disturbed while two clients speak; a third comes after them. A client has all of its events, or an end that says so, and the events until there; the next one has all of them."""
 
-    name, has_clients = "serve", True
+    name, has_clients, ends_well = "serve", True, True
 
     def prepare(self, folder):
         return [self.paths.program, "serve", self.take(folder, self.paths.model), "--listen", "127.0.0.1:0", "--decision", DETECT]
@@ -384,6 +396,10 @@ class Serve(Scene):
             given = events("".join(lines))
             if given != expected[:len(given)]:
                 raise Broken(f"gave {given[-1]!r}, which no undisturbed run gives there")
+
+    def check_ended_early(self, folder, stdout, expected):
+        for lines in json.loads(stdout):
+            check_beginning(events("".join(lines)), expected)
 
     def check_other(self, folder, stdout, expected, code):
         for lines in json.loads(stdout):

@@ -56,7 +56,8 @@ std::atomic<long> allocations, looks;
   started = false;
   if (path == nullptr) return;
   char text[100];
-  const int size = std::snprintf(text, sizeof text, "{\"memory\": %ld, \"clock\": %ld}\n", allocations.load(), looks.load());
+  const int size = std::snprintf(text, sizeof text, "{\"memory\": %ld, \"clock\": %ld}\n", allocations.load(),
+                                 looks.load());
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
   [[maybe_unused]] const long written = syscall(SYS_write, file, text, static_cast<size_t>(size));
@@ -149,7 +150,8 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, co
   const timespec when = by_the_real_clock(*until);
   return real(condition, mutex, &when);
 }
-int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const timespec* until) {
   static auto* const real =
       next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
   const timespec when = by_the_real_clock(*until);

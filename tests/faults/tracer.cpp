@@ -1,15 +1,19 @@
-// Runs a program and lets its Nth system call of a kind go wrong: errors, signals, half transfers, or a command that runs meanwhile.
+// Runs a program and lets its Nth system call of a kind go wrong: errors, signals, half transfers, or a
+// command that runs meanwhile.
 //
 //   tracer --calls read,pread64 [--on any|sockets|input|output|below:FOLDER|changes:FOLDER] [--without TEXT]
-//          [--at N [--stay] --do error:EIO|signal:SIGTERM|half|hangup|run:COMMAND] [--log FILE] -- PROGRAM ARGUMENT...
+//          [--at N [--stay] --do error:EIO|signal:SIGTERM|half|hangup|run:COMMAND] [--log FILE] -- PROGRAM
+//          ARGUMENT...
 //
-// Calls are counted from the program's entry on (what the dynamic linker does is left alone), over all of its threads and children
-// together, in the order in which they happen. `--on` says which count: those on sockets, on the standard input, on the standard output; on
-// files below a folder, or only those of them that change it (opening a file for writing is one); any, but for descriptors by which threads
-// wake each other. --without: not those on files with this text in their path. --stay: the Nth and all that follow. `half`: calls move one half of the bytes that were asked for. `hangup`: EPIPE with
-// SIGPIPE, as from a pipe without a reader. `run`: the thread stands still until the command of the shell has ended.
-// The log has a line for each call that was counted. SIGTERM and SIGINT go on to the program. The exit code is the program's, 128 and the
-// signal's number where one ended it; 125 with a sentence where nothing can be traced.
+// Calls are counted from the program's entry on (what the dynamic linker does is left alone), over all of its
+// threads and children together, in the order in which they happen. `--on` says which count: those on
+// sockets, on the standard input, on the standard output; on files below a folder, or only those of them that
+// change it (opening a file for writing is one); any, but for descriptors by which threads wake each other.
+// --without: not those on files with this text in their path. --stay: the Nth and all that follow. `half`:
+// calls move one half of the bytes that were asked for. `hangup`: EPIPE with SIGPIPE, as from a pipe without
+// a reader. `run`: the thread stands still until the command of the shell has ended. The log has a line for
+// each call that was counted. SIGTERM and SIGINT go on to the program. The exit code is the program's, 128
+// and the signal's number where one ended it; 125 with a sentence where nothing can be traced.
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -126,9 +130,11 @@ struct Error {
   const char* name;
   int number;
 };
-constexpr Error kErrors[] = {{"EMFILE", EMFILE}, {"EIO", EIO},       {"EINTR", EINTR},   {"ENOSPC", ENOSPC}, {"ENOMEM", ENOMEM},
-                             {"EAGAIN", EAGAIN}, {"ENODEV", ENODEV}, {"EROFS", EROFS},   {"EPIPE", EPIPE},   {"ECONNRESET", ECONNRESET},
-                             {"EACCES", EACCES}, {"ENOENT", ENOENT}, {"EDQUOT", EDQUOT}, {"EFBIG", EFBIG}};
+constexpr Error kErrors[] = {{"EMFILE", EMFILE},         {"EIO", EIO},       {"EINTR", EINTR},
+                             {"ENOSPC", ENOSPC},         {"ENOMEM", ENOMEM}, {"EAGAIN", EAGAIN},
+                             {"ENODEV", ENODEV},         {"EROFS", EROFS},   {"EPIPE", EPIPE},
+                             {"ECONNRESET", ECONNRESET}, {"EACCES", EACCES}, {"ENOENT", ENOENT},
+                             {"EDQUOT", EDQUOT},         {"EFBIG", EFBIG}};
 struct Signal {
   const char* name;
   int number;
@@ -161,7 +167,8 @@ std::string link_of(pid_t thread, const std::string& name) {
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
 }
 std::string file_of(pid_t thread, unsigned long long file) {
-  return static_cast<int>(file) < 0 ? std::string() : link_of(thread, "fd/" + std::to_string(static_cast<int>(file)));
+  return static_cast<int>(file) < 0 ? std::string()
+                                    : link_of(thread, "fd/" + std::to_string(static_cast<int>(file)));
 }
 
 std::string text_at(pid_t thread, unsigned long long address) {
@@ -169,7 +176,8 @@ std::string text_at(pid_t thread, unsigned long long address) {
   while (out.size() < PATH_MAX) {
     char page[256];
     // A page at most, because the next one may not be there.
-    iovec here{page, std::min<std::size_t>(sizeof page, 4096 - address % 4096)}, there{reinterpret_cast<void*>(address), here.iov_len};
+    iovec here{page, std::min<std::size_t>(sizeof page, 4096 - address % 4096)},
+        there{reinterpret_cast<void*>(address), here.iov_len};
     const ssize_t size = process_vm_readv(thread, &here, 1, &there, 1, 0);
     if (size <= 0) return out;
     const auto* const end = static_cast<const char*>(std::memchr(page, 0, static_cast<std::size_t>(size)));
@@ -183,7 +191,8 @@ std::string text_at(pid_t thread, unsigned long long address) {
 std::string path_of(pid_t thread, int folder, unsigned long long address) {
   const std::string text = text_at(thread, address);
   if (text.starts_with('/')) return text;
-  return (folder == AT_FDCWD ? link_of(thread, "cwd") : file_of(thread, static_cast<unsigned>(folder))) + '/' + text;
+  return (folder == AT_FDCWD ? link_of(thread, "cwd") : file_of(thread, static_cast<unsigned>(folder))) +
+         '/' + text;
 }
 
 // The file, or the last of two names, that a call is about; "" where there is none.
@@ -215,7 +224,8 @@ bool counts(const Wish& wish, const Known& call, Registers& all, const std::stri
   // Also by another number of the program's.
   if (wish.on == "input") return call.on == On::file && what == file_of(child, STDIN_FILENO);
   if (wish.on == "output") return call.on == On::file && what == file_of(child, STDOUT_FILENO);
-  if (wish.on.starts_with("changes:") && call.on == On::opened && (argument(all, 2) & (O_WRONLY | O_RDWR | O_CREAT)) == 0)
+  if (wish.on.starts_with("changes:") && call.on == On::opened &&
+      (argument(all, 2) & (O_WRONLY | O_RDWR | O_CREAT)) == 0)
     return false;
   return what.starts_with(wish.on.substr(wish.on.find(':') + 1));
 }
@@ -246,8 +256,8 @@ class Tracer {
   explicit Tracer(const Wish& wish) : wish_(wish) {}
 
   int run() {
-    constexpr long kOptions = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
-                              PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL;
+    constexpr long kOptions = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+                              PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL;
     int status = 0;
     if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status) ||
         ptrace(PTRACE_SETOPTIONS, child, nullptr, reinterpret_cast<void*>(kOptions)) != 0)
@@ -311,7 +321,8 @@ class Tracer {
     word_ = ptrace(PTRACE_PEEKTEXT, thread, reinterpret_cast<void*>(entry_), nullptr);
     long planted = word_;
     std::memcpy(&planted, kBreak.data(), kBreak.size());
-    if (ptrace(PTRACE_POKETEXT, thread, reinterpret_cast<void*>(entry_), reinterpret_cast<void*>(planted)) != 0)
+    if (ptrace(PTRACE_POKETEXT, thread, reinterpret_cast<void*>(entry_), reinterpret_cast<void*>(planted)) !=
+        0)
       give_up("no break at the program's entry");
   }
   bool at_entry(pid_t thread) {
@@ -329,7 +340,8 @@ class Tracer {
     Registers all{};
     if (!get(thread, all)) return false;
     if (!entered_) return true;
-    const auto call = std::find_if(wish_.calls.begin(), wish_.calls.end(), [&](const Known* one) { return one->number == number(all); });
+    const auto call = std::find_if(wish_.calls.begin(), wish_.calls.end(),
+                                   [&](const Known* one) { return one->number == number(all); });
     if (call == wish_.calls.end()) return true;
     const std::string what = subject(thread, **call, all);
     if (!counts(wish_, **call, all, what)) return true;
@@ -383,8 +395,8 @@ std::vector<const Known*> calls_of(const std::string& names) {
   for (std::size_t at = 0; at <= names.size();) {
     const std::size_t end = std::min(names.find(',', at), names.size());
     const std::string name = names.substr(at, end - at);
-    const auto* const one =
-        std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& each) { return name == each.name; });
+    const auto* const one = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                         [&](const Known& each) { return name == each.name; });
     // This machine may have fewer calls than others.
     if (one != std::end(kKnown)) out.push_back(one);
     at = end + 1;
@@ -394,7 +406,8 @@ std::vector<const Known*> calls_of(const std::string& names) {
 
 void deed(Wish& wish, const std::string& text) {
   const std::size_t colon = text.find(':');
-  const std::string kind = text.substr(0, colon), rest = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const std::string kind = text.substr(0, colon),
+                    rest = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (kind == "half") wish.half = true;
   if (kind == "hangup") wish.hangup = true;
   if (kind == "run") wish.run = rest;
@@ -402,7 +415,8 @@ void deed(Wish& wish, const std::string& text) {
     if (kind == "error" && rest == one.name) wish.error = one.number;
   for (const Signal& one : kSignals)
     if (kind == "signal" && rest == one.name) wish.signal = one.number;
-  if (!wish.half && !wish.hangup && wish.run.empty() && wish.error == 0 && wish.signal == 0) give_up("--do " + text + " is not known");
+  if (!wish.half && !wish.hangup && wish.run.empty() && wish.error == 0 && wish.signal == 0)
+    give_up("--do " + text + " is not known");
 }
 
 }  // namespace
@@ -423,9 +437,11 @@ int main(int count, char** words) {
     if (name == "--without") wish.without = value;
     if (name == "--at") wish.at = std::atol(value.c_str());
     if (name == "--do") deed(wish, value);
-    if (name == "--log" && (wish.log = std::fopen(value.c_str(), "we")) == nullptr) give_up(value + " cannot be written");
+    if (name == "--log" && (wish.log = std::fopen(value.c_str(), "we")) == nullptr)
+      give_up(value + " cannot be written");
   }
-  if (i + 1 >= count || wish.calls.empty()) give_up("usage: tracer --calls NAMES [options] -- PROGRAM ARGUMENT...");
+  if (i + 1 >= count || wish.calls.empty())
+    give_up("usage: tracer --calls NAMES [options] -- PROGRAM ARGUMENT...");
   struct sigaction now {};
   now.sa_handler = pass_on;
   child = fork();

@@ -308,13 +308,15 @@ TEST(Library, LostSamplesMoveTheClock) {
 // Label, score, begin, end and frame of all decisions of a stream that begins at this sample, counted from
 // there.
 using Decision = std::tuple<std::string, float, std::int64_t, std::int64_t, std::int64_t>;
-std::vector<Decision> heard_from(runnel_node* node, std::int64_t first, const std::vector<std::int16_t>& samples) {
+std::vector<Decision> heard_from(runnel_node* node, std::int64_t first,
+                                 const std::vector<std::int16_t>& samples) {
   constexpr std::int64_t kHop = 160;
   std::vector<Decision> out;
   const auto take = [&] {
     runnel_event event;
     while (runnel_poll(node, &event) == 1)
-      out.emplace_back(event.label, event.score, event.begin - first, event.end - first, event.frame - first / kHop);
+      out.emplace_back(event.label, event.score, event.begin - first, event.end - first,
+                       event.frame - first / kHop);
   };
   EXPECT_EQ(runnel_lost(node, static_cast<std::uint64_t>(first)), RUNNEL_OK) << runnel_last_failure();
   for (std::size_t at = 0; at < samples.size(); at += 1000) {
@@ -347,7 +349,8 @@ TEST(Library, StreamsHaveALongestLength) {
   const std::vector<std::int16_t> samples(160);
   const Program program;
   const Node node(program.get());
-  for (const std::uint64_t frames : {kMost + 1, std::uint64_t{1} << 53, std::uint64_t{1} << 63, ~std::uint64_t{0}})
+  for (const std::uint64_t frames :
+       {kMost + 1, std::uint64_t{1} << 53, std::uint64_t{1} << 63, ~std::uint64_t{0}})
     EXPECT_EQ(runnel_lost(node.get(), frames), RUNNEL_INVALID_ARGUMENT) << frames;
   ASSERT_EQ(runnel_push_int16(node.get(), samples.data(), 160), RUNNEL_OK);
   ASSERT_EQ(runnel_lost(node.get(), kMost - 480), RUNNEL_OK) << runnel_last_failure();

@@ -103,7 +103,8 @@ TEST_F(WorkTest, RunsNearTheEndOfCountersDifferInNumbersAlone) {
     }
     std::vector<Json> wanted = parsed(expected);
     for (Json& event : wanted)
-      for (const char* const time : {"start", "end"}) event[time] = std::round(1000 * event[time].get<double>()) / 1000;
+      for (const char* const time : {"start", "end"})
+        event[time] = std::round(1000 * event[time].get<double>()) / 1000;
     EXPECT_EQ(found, wanted) << subject;
   }
   EXPECT_EQ(one->end(SIGTERM), 0);

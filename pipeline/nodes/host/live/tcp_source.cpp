@@ -18,10 +18,10 @@ constexpr auto make_parameters() {
       text_parameter<&TcpSource::mode>(
           "mode", "listen|connect",
           "listen: accept the first sender that connects; connect: connect to the sender"),
-      text_parameter<&TcpSource::allow>(
-          "allow", "",
-          "listen: addresses of senders on other machines, as numbers with commas between them, or any; empty: "
-          "only this machine, and other addresses to listen on are refused"),
+      text_parameter<&TcpSource::allow>("allow", "",
+                                        "listen: addresses of senders on other machines, as numbers with "
+                                        "commas between them, or any; empty: "
+                                        "only this machine, and other addresses to listen on are refused"),
   };
   std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 3);
   return all;
@@ -51,7 +51,8 @@ Status TcpSource::open(NodeContext& context) noexcept {
   if (!allow.empty() || is_own_machine(listener_)) return {};
   listener_.close();
   return Status(Code::invalid_argument)
-         << address << ": other machines can reach this address: expected allow= with the addresses of senders, "
+         << address
+         << ": other machines can reach this address: expected allow= with the addresses of senders, "
          << "or allow=any";
 }
 
