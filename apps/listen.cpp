@@ -92,6 +92,10 @@ void add_source_flags(Verb verb, ListenCall& call) {
                          .excludes(device)
                          .excludes(wav)
                          .excludes(standard);
+  verb.option("--tcp-allow", call.tcp_allow,
+              "Addresses of senders on other machines, as numbers with commas, or any (default: only this "
+              "machine)")
+      .needs(tcp);
   const Option browser =
       verb.flag("--browser", call.browser,
                 "The microphone of a browser that opens the page (--http) instead of a device")

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/crc32c.h"
+#include "base/limits.h"
 #include "embed/codes.h"
 #include "embed/gate.h"
 #include "embed/node.h"
@@ -245,7 +246,12 @@ runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t fr
 }
 
 runnel_code runnel_lost(runnel_node* node, uint64_t frames) {
-  if (node == nullptr || frames > static_cast<std::uint64_t>(kEndless) / 2)
+  // The stream's length has a limit; what is pushed after it is refused by the executor.
+  const auto room = [&] {
+    return limits::kRecordingFrames - node->executor->samples() - node->executor->lost() -
+           node->source->lost();
+  };
+  if (node == nullptr || frames > static_cast<std::uint64_t>(room()))
     return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer, or more lost samples than there can be");
   node->source->lose(static_cast<std::int64_t>(frames));
   return RUNNEL_OK;

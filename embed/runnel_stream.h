@@ -71,8 +71,8 @@ runnel_code runnel_prepare(const runnel_program* program, const runnel_options* 
  * Errors: MISMATCH when the program takes samples of the other type. */
 runnel_code runnel_push_int16(runnel_node* node, const int16_t* samples, size_t frames);
 runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t frames);
-/* `frames` samples were lost before the next ones: finishes the samples before the gap, and the stream
- * restarts after it at the right time. */
+/* `frames` samples were lost: finishes those before the gap, and the stream restarts after it at the right
+ * time. It has at most 2^46 samples with lost ones; more are an INVALID_ARGUMENT, as of runnel_push...(). */
 runnel_code runnel_lost(runnel_node* node, uint64_t frames);
 /* The stream has ended: finishes it. Afterwards only runnel_poll() and runnel_reset() are useful. */
 runnel_code runnel_end(runnel_node* node);

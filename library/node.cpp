@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/host/sealed_state.h"
+#include "base/limits.h"
 #include "base/version.h"
 #include "library/states.h"
 #include "pipeline/nodes/host/graph_state.h"
@@ -59,6 +60,13 @@ Status runnel_node::push(const void* samples, std::size_t frames, DType dtype) {
 
 Status runnel_node::lose(std::uint64_t frames) {
   if (ended) return Status(Code::invalid_argument, "lost samples after the end of the stream: reset first");
+  const runnel::pipeline::Executor& executor = graph->executor();
+  const std::int64_t room =
+      runnel::limits::kRecordingFrames - executor.samples() - executor.lost() - source->lost();
+  if (frames > static_cast<std::uint64_t>(room))
+    return Status(Code::invalid_argument)
+           << frames << " lost samples, expected at most " << room << ": a stream has at most "
+           << runnel::limits::kRecordingFrames << " samples";
   source->lose(static_cast<std::int64_t>(frames));
   return {};
 }

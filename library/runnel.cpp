@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/version.h"
 #include "library/failure.h"
 #include "library/node.h"
@@ -120,9 +121,7 @@ runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t fr
 }
 
 runnel_code runnel_lost(runnel_node* node, uint64_t frames) {
-  // Sums of lost samples stay far below the largest index.
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
-  if (node == nullptr || frames > kMost)
+  if (node == nullptr || frames > static_cast<std::uint64_t>(runnel::limits::kRecordingFrames))
     return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer, or more lost samples than there can be");
   return guarded([&] { return node->lose(frames); });
 }

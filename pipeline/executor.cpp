@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/limits.h"
 #include "pipeline/shared_work.h"
 
 namespace runnel::pipeline {
@@ -41,6 +42,13 @@ std::string_view bridge(Kind from, Kinds to) noexcept {
     status << ": put `" << between << "` between them";
   }
   return status;
+}
+
+// Times and positions in all nodes are products of a source's indices, and fit up to there.
+Status check_length(std::int64_t next, std::int64_t more, std::string_view label) noexcept {
+  if (more <= limits::kRecordingFrames - next) return {};
+  return Status(Code::invalid_argument) << label << ": the stream is longer than " << limits::kRecordingFrames
+                                        << " samples, the most that it may have";
 }
 
 }  // namespace
@@ -131,6 +139,7 @@ double Executor::seconds() const noexcept {
 }
 
 Status Executor::lose(std::int64_t lost) noexcept {
+  RUNNEL_TRY(check_length(next_, lost, schedule_.stage(0).label));
   const Clock& clock = format(0).clock;
   const Gap gap{next_, lost, clock.first_sample(next_), clock.first_sample(next_ + lost)};
   lost_ += lost;
@@ -175,6 +184,7 @@ Status Executor::advance(bool& ended) noexcept {
   output.end = false;
   RUNNEL_TRY(schedule_.process(0, {}));
   if (output.lost > 0) RUNNEL_TRY(lose(output.lost));
+  RUNNEL_TRY(check_length(next_, output.count, schedule_.stage(0).label));
   output.first = next_;
   next_ += output.count;
   samples_ += output.count;

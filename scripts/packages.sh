@@ -12,7 +12,7 @@ packages_for() {
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
     python) echo "python3-dev pybind11-dev python3-numpy python3-pytest python3-setuptools python3-wheel python3-pip python3-venv" ;;
     torch) echo "python3-torch" ;;
-    test) echo "binutils strace clang-format-14 libgtest-dev libgmock-dev mosquitto openssl python3 codespell abigail-tools valgrind" \
+    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl python3 codespell abigail-tools valgrind" \
                 "mandoc bash zsh fish" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;

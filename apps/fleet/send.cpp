@@ -220,6 +220,11 @@ Status make_lane(const SendCall& call, Source& it, fleet::JetStream* exchange) {
   return {};
 }
 
+Status interrupted(const Source& it) {
+  return Status(Code::io_error) << (it.recording.empty() ? it.text : it.recording.string())
+                                << ": interrupted before its end";
+}
+
 // Runs the graph of a source until it ends.
 Status produce(const SendCall& call, Source& it) {
   pipeline::GraphOptions options;
@@ -243,9 +248,11 @@ Status produce(const SendCall& call, Source& it) {
   settings.waits = !live || pipe;
   settings.timed = live;
   settings.ends_when_stopped = live;
+  const fleet::ChunkSink* last = nullptr;
   for (int i = 0; i < graph->size(); ++i) {
     auto* const sink = dynamic_cast<fleet::ChunkSink*>(graph->stage(i).node);
     if (sink == nullptr) continue;
+    last = sink;
     const serve::SampleFormat& format = sink->format();
     if (settings.code != pipeline::SampleCode::float32 && (format.rate < 1000 || format.rate % 25 != 0))
       return Status(Code::invalid_argument)
@@ -253,7 +260,10 @@ Status produce(const SendCall& call, Source& it) {
              << " values per second are for --samples float; others have 1000 to 768000 Hz in steps of 25";
     sink->use(settings);
   }
-  return graph->run();
+  RUNNEL_TRY(graph->run());
+  // A device is listened to until the signal; a recording has an end.
+  if (!live && stop_requested && last != nullptr && !last->complete()) return interrupted(it);
+  return {};
 }
 
 class Sending {
@@ -295,7 +305,10 @@ class Sending {
       if (at >= sources_.size()) return;
       Source& it = sources_[at];
       Status status;
-      if (!it.whole && !stop_requested) status = produce(call_, it);
+      if (!it.whole && !stop_requested)
+        status = produce(call_, it);
+      else if (!it.whole && !it.recording.empty())
+        status = interrupted(it);
       const std::lock_guard lock(mutex_);
       it.status = status;
       it.lane->close();

@@ -22,10 +22,17 @@ Result<std::vector<std::byte>> read_whole_file(const fs::path& path, std::size_t
     return Status(Code::invalid_data)
            << path.string() << ": " << size << " bytes, expected at most " << limit;
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in || !in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
-    return Status(Code::io_error) << path.string() << ": cannot be read: " << std::strerror(errno);
-  }
+  const bool whole = in && in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (in.eof() && errno == 0)
+    return Status(Code::io_error) << path.string() << ": ends after " << in.gcount() << " of " << size
+                                  << " bytes: it was changed while it was read";
+  if (!whole) return Status(Code::io_error) << path.string() << ": cannot be read: " << std::strerror(errno);
+  // Who writes it may be in the middle of that.
+  if (in.peek() != std::ifstream::traits_type::eof())
+    return Status(Code::io_error) << path.string() << ": more than the " << size
+                                  << " bytes that it had at first: it was changed while it was read";
   return bytes;
 }
 

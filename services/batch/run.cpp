@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -159,12 +160,17 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
 
   // Each worker is made in its own thread, so that its memory is local to the processor.
   std::vector<JoinedThread> threads;
-  for (unsigned i = 0; i < jobs; ++i) {
-    threads.emplace_back([&] {
-      const std::unique_ptr<Worker> worker = make();
-      crew.work(*worker);
-      if (options.spare != nullptr) options.spare->give(1);
-    });
+  try {
+    for (unsigned i = 0; i < jobs; ++i) {
+      threads.emplace_back([&] {
+        const std::unique_ptr<Worker> worker = make();
+        crew.work(*worker);
+        if (options.spare != nullptr) options.spare->give(1);
+      });
+    }
+  } catch (const std::system_error&) {
+    // Any number of threads gives the same results.
+    if (threads.empty()) return Status(Code::io_error, "the system gives no thread");
   }
   Status status;
   for (std::size_t index = first; index < recordings.size() && status.ok();) {

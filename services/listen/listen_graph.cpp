@@ -54,7 +54,8 @@ std::string source_text(const ListenOptions& options, std::string_view node) {
   const std::string shape = with("rate", options.rate) + with("channels", options.channels);
   if (options.from_stdin) return "stdin" + with("format", options.stdin_format) + shape;
   if (!options.tcp.empty())
-    return "tcp" + with("address", options.tcp) + with("format", options.stdin_format) + shape;
+    return "tcp" + with("address", options.tcp) + with("allow", options.tcp_allow) +
+           with("format", options.stdin_format) + shape;
   if (options.browser) return "browser" + with("rate", options.rate) + with("duration", options.duration);
   // PortAudio's thread must not wait: what finds no room is lost there, as in the buffer of a device.
   const bool waits = options.overload == "block" && node == "portaudio";

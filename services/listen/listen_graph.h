@@ -14,6 +14,7 @@ namespace runnel::listen {
 struct ListenOptions {
   std::string device = "default";    // of ALSA, or of PortAudio in builds without it
   std::string wav;                   // path of a recording
+  std::string tcp_allow;             // senders on other machines, as the node `tcp` has them
   std::string tcp;                   // address to listen on for bare samples: tcp:HOST:PORT or unix:PATH
   std::string stdin_format = "s16";  // of bare samples: s16, s32, s24, s24_3, float
   bool from_stdin = false;

@@ -205,9 +205,10 @@ Result<std::vector<std::byte>> Unlocked::read(const fs::path& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return failed(Code::not_found, "no such file");
   if (!fs::is_regular_file(status)) return failed(Code::io_error, "not a regular file");
+  const std::uintmax_t size = fs::file_size(path, error);
   std::ifstream in(path, std::ios::binary);
-  if (!in) return failed(Code::io_error, "cannot be read");
-  std::vector<std::byte> bytes(static_cast<std::size_t>(fs::file_size(path, error)));
+  if (!in || error) return failed(Code::io_error, "cannot be read");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
     return failed(Code::io_error, "cannot be read");
   return bytes;

@@ -253,6 +253,9 @@ Status Parent::ended() const {
     ::signal(SIGPIPE, SIG_DFL);
     ::raise(SIGPIPE);
   }
+  // Sent by others: by users, by the end of a session, or by a system that has no memory left.
+  if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGKILL)
+    return failed("reading it was ended by signal " + signal_text(signal));
   if (signal != 0)
     return failed("reading it ended with signal " + signal_text(signal) +
                   ", which is a fault of this program: please report it");

@@ -110,6 +110,77 @@ TEST_F(Runnel, ResultsDoNotDependOnPieces) {
   EXPECT_EQ(runnel_push_int16(node, samples.data(), 10), RUNNEL_INVALID_ARGUMENT) << "after the end";
 }
 
+// Samples and frames pass the ends of 31, 32 and 45 bits: what the model gets and gives is the same, later.
+TEST_F(Runnel, CountersNearTheirEndChangeNothingButNumbers) {
+  const std::vector<std::int16_t> samples = noise(16000);
+  runnel_node* node = prepare();
+  const auto run_from = [&](std::int64_t first) {
+    EXPECT_EQ(runnel_reset(node), RUNNEL_OK);
+    frames_ = {};
+    EXPECT_EQ(runnel_lost(node, static_cast<std::uint64_t>(first)), RUNNEL_OK) << runnel_last_failure();
+    EXPECT_EQ(runnel_push_int16(node, samples.data(), samples.size()), RUNNEL_OK) << runnel_last_failure();
+    EXPECT_EQ(runnel_end(node), RUNNEL_OK) << runnel_last_failure();
+    for (auto& firsts : frames_.first)
+      for (std::int64_t& one : firsts) one -= first / 160;
+    return frames_;
+  };
+  const Frames expected = run_from(160);
+  ASSERT_EQ(expected.bytes[RUNNEL_OUTPUT].size(), 98U * 12);
+  for (const std::int64_t end : {std::int64_t{1} << 31, std::int64_t{1} << 32, std::int64_t{160} << 31,
+                                 std::int64_t{160} << 32, std::int64_t{1} << 45}) {
+    const Frames found = run_from((end - 8000) / 160 * 160);
+    for (const runnel_stage stage : {RUNNEL_FEATURES, RUNNEL_OUTPUT}) {
+      EXPECT_EQ(found.bytes[stage], expected.bytes[stage]) << end;
+      EXPECT_EQ(found.first[stage], expected.first[stage]) << end;
+    }
+  }
+}
+
+TEST_F(Runnel, StreamsHaveALongestLength) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 46;
+  const std::vector<std::int16_t> samples = noise(160);
+  runnel_node* node = prepare();
+  for (const std::uint64_t frames :
+       {kMost + 1, std::uint64_t{1} << 53, std::uint64_t{1} << 63, ~std::uint64_t{0}})
+    EXPECT_EQ(runnel_lost(node, frames), RUNNEL_INVALID_ARGUMENT) << frames;
+  ASSERT_EQ(runnel_lost(node, kMost - 160), RUNNEL_OK) << runnel_last_failure();
+  EXPECT_EQ(runnel_lost(node, 161), RUNNEL_INVALID_ARGUMENT);
+  ASSERT_EQ(runnel_push_int16(node, samples.data(), 160), RUNNEL_OK) << runnel_last_failure();
+  EXPECT_EQ(runnel_push_int16(node, samples.data(), 160), RUNNEL_INVALID_ARGUMENT);
+  EXPECT_EQ(runnel_lost(node, 1), RUNNEL_INVALID_ARGUMENT);
+  ASSERT_EQ(runnel_reset(node), RUNNEL_OK);
+  EXPECT_EQ(runnel_push_int16(node, samples.data(), 160), RUNNEL_OK);
+}
+
+// The number of halves that an interrupt counts has 32 bits, and comes round after weeks.
+TEST_F(Runnel, HalvesMayComeRound) {
+  constexpr std::uint32_t kFrames = 160;
+  const std::vector<std::int16_t> samples = noise(20 * kFrames);
+  runnel_node* node = prepare();
+  const auto run_from = [&](std::uint32_t first) {
+    EXPECT_EQ(runnel_reset(node), RUNNEL_OK);
+    frames_ = {};
+    std::int16_t ring[2 * kFrames] = {};
+    runnel_double_buffer buffer = {ring, kFrames, first, first};
+    for (std::uint32_t half = 0; half < 20; ++half) {
+      std::memcpy(ring + (first + half) % 2 * kFrames, samples.data() + half * kFrames,
+                  kFrames * sizeof(std::int16_t));
+      runnel_half_filled(&buffer);
+      EXPECT_EQ(runnel_take(node, &buffer), RUNNEL_OK) << half;
+    }
+    EXPECT_EQ(runnel_end(node), RUNNEL_OK);
+    EXPECT_EQ(runnel_counters_of(node).lost, 0U);
+    return frames_;
+  };
+  const Frames expected = run_from(0);
+  ASSERT_FALSE(expected.bytes[RUNNEL_OUTPUT].empty());
+  for (const std::uint32_t first : {0xFFFFFFF6U, 0x7FFFFFF6U}) {
+    const Frames found = run_from(first);
+    EXPECT_EQ(found.bytes[RUNNEL_OUTPUT], expected.bytes[RUNNEL_OUTPUT]);
+    EXPECT_EQ(found.first[RUNNEL_OUTPUT], expected.first[RUNNEL_OUTPUT]);
+  }
+}
+
 TEST_F(Runnel, FailuresHaveTheirCodes) {
   EXPECT_EQ(runnel_prepare(nullptr, nullptr, nullptr), RUNNEL_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(runnel_digits, 200), RUNNEL_OUT_OF_MEMORY);

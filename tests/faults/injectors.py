@@ -1,18 +1,24 @@
-"""The faults of the matrix. Each is a way to run a program so that one thing goes wrong in it once, at its Nth occasion; how many
-occasions there are is counted in an undisturbed run."""
+"""The faults of the matrix that lie in the program's own calls. Each is a way to run a program so that one thing goes wrong in it, at its
+Nth occasion; how many occasions there are is counted in an undisturbed run. disturbances.py has what goes wrong around it."""
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
 import tempfile
 
-STRACE = shutil.which("strace")
+
+def run(call, environment, **more):
+    return subprocess.run(call, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **more)
 
 
 class Fault:
-    """`name` of its column; `what`, for the page."""
+    """`name` in short; `what`, for the page. `tools`: paths of `tracer` and `shim`, set by matrix.py."""
+
+    tools = None
+    # The signals that end the program by themselves, which is no crash.
+    ends_by = ()
+    # The input becomes another one: so may the result.
+    other_input = False
 
     def __init__(self, name, what):
         self.name, self.what = name, what
@@ -21,58 +27,86 @@ class Fault:
         """Why it cannot be injected here; None: it can."""
         return None
 
-    def occasions(self, call, shim, go):
-        """The numbers N at which a run of `call` can be disturbed; `go` runs it."""
+    def suits(self, scene):
+        """Whether it can happen in this scene at all."""
+        return True
+
+    def before(self, scene, folder):
+        """Called with the folder, before the scene prepares it."""
+
+    def occasions(self, scene, call, folder):
+        """The places at which a run of `call` can be disturbed."""
         raise NotImplementedError
 
-    def around(self, call, nth, shim):
-        """The call that is disturbed at the Nth occasion, and its environment."""
+    def play(self, scene, call, folder, place):
+        """A run that is disturbed there."""
         raise NotImplementedError
 
-    # The signal that ends the program by itself, which is no crash.
-    ends_by = ()
+    def after(self, scene, folder):
+        """Called after the run, before the scene looks at what is there: the cause is taken away."""
+
+    def done(self, scene, folder):
+        """Called before the folder is removed."""
 
 
-def run(call, environment, **more):
-    return subprocess.run(call, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **more)
+class Traced(Fault):
+    """System calls go wrong (tracer.cpp): `calls` of those that `on` selects; `deed` is done to the Nth, or, if it `stays`, from it on.
+    Not on files with the text `without` in their path."""
 
-
-class SystemCall(Fault):
-    """Calls of the set fail with `error`, or end in `signal` (strace's names). Those before main() are the dynamic linker's, and left alone."""
-
-    _before = {}  # calls of each set that a program makes before main()
-
-    def __init__(self, name, what, calls, error=None, send=None):
+    def __init__(self, name, what, calls, deed, on="any", stays=False, without=""):
         super().__init__(name, what)
-        self.calls, self.error, self.send = calls, error, send
-        if send is not None:
-            self.ends_by = (getattr(signal, send),)
+        self.calls, self.deed, self.on, self.stays, self.without = calls, deed, on, stays, without
+        if deed.startswith("signal:"):
+            self.ends_by = (getattr(signal, deed.split(":")[1]),)
+        elif deed == "hangup":
+            self.ends_by = (signal.SIGPIPE,)
+
+    _cannot = {}
 
     def missing(self):
-        if STRACE is None:
-            return "no strace (scripts/install.sh test)"
-        probe = subprocess.run([STRACE, "-o", "/dev/null", "true"], stderr=subprocess.PIPE, check=False)
-        return None if probe.returncode == 0 else "strace may not trace here"
+        tracer = self.tools.tracer
+        if tracer not in self._cannot:
+            if tracer == "none":
+                self._cannot[tracer] = "the tracer is for x86-64 and 64-bit Arm"
+            else:
+                probe = subprocess.run([tracer, "--calls", "write", "--", "true"], stderr=subprocess.PIPE, check=False)
+                self._cannot[tracer] = None if probe.returncode == 0 else f"no process may be traced: {probe.stderr.decode().strip()}"
+        return self._cannot[tracer]
 
-    def _calls(self, call, go):
-        """Of each of these calls, in their order: whether it can fail in this way."""
-        with tempfile.NamedTemporaryFile("r") as log:
-            go([STRACE, "-f", "--seccomp-bpf", "-qq", "-y", "-e", "signal=none", "-e", f"trace={self.calls}", "-o", log.name, *call], {})
-            lines = log.read().splitlines()
-        # A thread's unfinished call has a second line. Where threads wake each other, no disk is full.
-        return ["[eventfd" not in line for line in lines if re.match(r"^\d+ +\w+\(", line)]
+    def around(self, call, folder, *more):
+        on = self.on.replace("FOLDER", folder)
+        without = ["--without", self.without] if self.without else []
+        return [self.tools.tracer, "--calls", self.calls, "--on", on, *without, *more, "--", *call]
 
-    def occasions(self, call, shim, go):
-        program = call[0]
-        if (program, self.calls) not in self._before:
-            self._before[program, self.calls] = len(self._calls([program, "--help"], run))
-        return [nth for nth, can_fail in enumerate(self._calls(call, go), 1) if can_fail and nth > self._before[program, self.calls]]
+    def counted(self, scene, call, folder):
+        """Lines of the tracer's log: number, call, file; the files of the folder by their names in it."""
+        kind = (self.calls, self.on, self.without)
+        if kind not in scene.counted:
+            with tempfile.NamedTemporaryFile("r") as log:
+                scene.go(self.around(call, folder, "--log", log.name), {})
+                scene.counted[kind] = [line.rstrip("\n").replace(folder + "/", "").split(" ", 2) for line in log]
+        return scene.counted[kind]
 
-    def around(self, call, nth, shim):
-        how = f"error={self.error}" if self.error else f"signal={self.send}"
-        # With --seccomp-bpf, strace 6.1 sends no signals.
-        return [STRACE, "-f", *(["--seccomp-bpf"] if self.error else []), "-qq", "-e", "signal=none", "-e", f"trace={self.calls}", "-e", f"inject={self.calls}:{how}:when={nth}",
-                "-o", "/dev/null", *call], {}
+    def occasions(self, scene, call, folder):
+        return [int(number) for number, _, _ in self.counted(scene, call, folder)]
+
+    def play(self, scene, call, folder, place):
+        stay = ["--stay"] if self.stays else []
+        return scene.go(self.around(call, folder, "--at", str(place), "--do", self.deed, *stay), {})
+
+
+class OnInput(Traced):
+    """Of scenes that read a live source, their standard input."""
+
+    def suits(self, scene):
+        return scene.live
+
+
+class OnConnection(Traced):
+    """Of scenes that have a server or clients. No socket between a process and its child breaks while both live."""
+
+    def suits(self, scene):
+        return scene.has_clients or scene.broker is not None
 
 
 class Preloaded(Fault):
@@ -85,35 +119,41 @@ class Preloaded(Fault):
     def missing(self):
         return "a program with sanitizers has an allocator of its own" if os.environ.get("RUNNEL_SANITIZED") else None
 
-    def occasions(self, call, shim, go):
+    def occasions(self, scene, call, folder):
         with tempfile.NamedTemporaryFile("r") as count:
-            go(["/usr/bin/env", f"LD_PRELOAD={shim}", f"RUNNEL_FAULT_COUNT={count.name}", *call], {})
+            scene.go(call, {"LD_PRELOAD": self.tools.shim, "RUNNEL_FAULT_COUNT": count.name})
             text = count.read()
         return range(1, json.loads(text)[self.counter] + 1) if text else range(0)
 
-    def around(self, call, nth, shim):
-        # Of the program alone, not of what it is started by.
-        return ["/usr/bin/env", f"LD_PRELOAD={shim}", f"RUNNEL_FAULT={self.kind}:{nth}", *call], {}
+    def play(self, scene, call, folder, place):
+        return scene.go(call, {"LD_PRELOAD": self.tools.shim, "RUNNEL_FAULT": f"{self.kind}:{place}"})
 
 
-FAULTS = [
-    SystemCall("open: EMFILE", "a file cannot be opened, because the process has too many", "openat", error="EMFILE"),
-    SystemCall("open: EIO", "a file cannot be opened, because the disk is broken", "openat", error="EIO"),
-    SystemCall("read: EIO", "a read fails", "read,pread64,readv", error="EIO"),
-    SystemCall("read: EINTR", "a read is interrupted", "read,pread64,readv,recvfrom", error="EINTR"),
-    SystemCall("write: ENOSPC", "the disk is full", "write,pwrite64,writev", error="ENOSPC"),
-    SystemCall("write: EIO", "a write fails", "write,pwrite64,writev", error="EIO"),
-    SystemCall("write: EINTR", "a write is interrupted", "write,pwrite64,writev,sendto", error="EINTR"),
-    SystemCall("sync: EIO", "what was written does not reach the disk", "fsync,fdatasync", error="EIO"),
-    SystemCall("rename: EIO", "a finished file does not get its name", "rename,renameat,renameat2,link,linkat", error="EIO"),
-    SystemCall("memory map: ENOMEM", "no address space", "mmap", error="ENOMEM"),
-    SystemCall("thread: EAGAIN", "no further thread", "clone,clone3", error="EAGAIN"),
-    Preloaded("short transfers", "reads and writes move one half of what was asked", "short", "short"),
+READS, WRITES, SENDS = "read,pread64,readv", "write,pwrite64,writev", "sendto,sendmsg"
+NAMES = "rename,renameat,renameat2,link,linkat"
+# The C library opens others, and no disk gives it half a page of them; sockets are on no disk.
+LIBRARY, SOCKET = ".so", "socket:"
+CALLS = [
+    Traced("open: EMFILE", "a file cannot be opened, because the process has too many", "openat", "error:EMFILE"),
+    Traced("open: EIO", "a file cannot be opened, because the disk is broken", "openat", "error:EIO"),
+    Traced("read: EIO", "a read fails", READS, "error:EIO", without=SOCKET),
+    Traced("read: EINTR", "a read is interrupted", f"{READS},recvfrom,recvmsg", "error:EINTR", without=LIBRARY),
+    Traced("write: ENOSPC", "a write finds no room, once", WRITES, "error:ENOSPC", without=SOCKET),
+    Traced("write: EIO", "a write fails", WRITES, "error:EIO", without=SOCKET),
+    Traced("write: EINTR", "a write is interrupted", f"{WRITES},{SENDS}", "error:EINTR"),
+    Traced("sync: EIO", "what was written does not reach the disk", "fsync,fdatasync", "error:EIO"),
+    Traced("rename: EIO", "a finished file does not get its name", NAMES, "error:EIO"),
+    Traced("memory map: ENOMEM", "no address space", "mmap", "error:ENOMEM"),
+    Traced("thread: EAGAIN", "no further thread or process", "clone,clone3", "error:EAGAIN"),
+    OnConnection("send: ECONNRESET", "a connection breaks while something is sent", f"{SENDS},{WRITES}", "error:ECONNRESET", on="sockets"),
+    OnConnection("receive: ECONNRESET", "a connection breaks while something is received", f"recvfrom,recvmsg,{READS}", "error:ECONNRESET", on="sockets"),
+    Traced("short transfers", "from here on, reads and writes move one half of what was asked", f"{READS},{WRITES},{SENDS},recvfrom", "half", stays=True, without=LIBRARY),
     Preloaded("allocation", "one allocation fails", "memory", "memory"),
     Preloaded("clock forward", "the clock steps a day forward", "forward", "clock"),
     Preloaded("clock back", "the clock steps a day back", "back", "clock"),
-    SystemCall("SIGTERM", "asked to end at a write", "write,pwrite64,writev", send="SIGTERM"),
-    SystemCall("SIGINT", "interrupted by its user at a write", "write,pwrite64,writev", send="SIGINT"),
-    SystemCall("SIGHUP", "the terminal is gone at a write", "write,pwrite64,writev", send="SIGHUP"),
-    SystemCall("SIGKILL", "killed at a write", "write,pwrite64,writev", send="SIGKILL"),
+    Preloaded("clock jumps", "the clock jumps to and fro by a day", "wobble", "clock"),
+    Traced("SIGTERM", "asked to end at a write", f"{WRITES},{SENDS}", "signal:SIGTERM"),
+    Traced("SIGINT", "interrupted by its user at a write", f"{WRITES},{SENDS}", "signal:SIGINT"),
+    Traced("SIGHUP", "the terminal is gone at a write", f"{WRITES},{SENDS}", "signal:SIGHUP"),
+    Traced("SIGKILL", "killed at a write", f"{WRITES},{SENDS}", "signal:SIGKILL"),
 ]

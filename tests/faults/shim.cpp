@@ -1,18 +1,19 @@
-// Preloaded into a program under test (LD_PRELOAD): what strace cannot inject without doing harm of its own.
+// Preloaded into a program under test (LD_PRELOAD): what the tracer (tracer.cpp) does not see.
 //
 //   RUNNEL_FAULT=memory:N            the Nth allocation of the program fails, once
-//   RUNNEL_FAULT=short:N             from the Nth on, reads and writes of more than a byte move one half
 //   RUNNEL_FAULT=forward:N, back:N   the system's clock steps by a day at the Nth look at it
+//   RUNNEL_FAULT=wobble:N            from the Nth look on, it is a day ahead and a day behind, in turns
 //   RUNNEL_FAULT_COUNT=FILE          at the end of the program, the numbers of these calls are written there
 //
 // Counted are calls of the program and its libraries through the dynamic linker, after it has started; not
-// those inside the C library.
+// those inside the C library. Waits until a time of the system's clock end when the real one has come there:
+// a clock that steps takes them along.
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -32,16 +33,16 @@ void* __libc_memalign(size_t alignment, size_t size);
 
 namespace {
 
-enum Kind { kNone, kMemory, kShort, kForward, kBack };
+enum Kind { kNone, kMemory, kForward, kBack, kWobble };
 Kind kind = kNone;
 long nth = 0;
 bool started = false;
-std::atomic<long> allocations, transfers, looks;
+std::atomic<long> allocations, looks;
 
 [[gnu::constructor]] void begin() {
-  const char* const names[] = {"", "memory:", "short:", "forward:", "back:"};
+  const char* const names[] = {"", "memory:", "forward:", "back:", "wobble:"};
   const char* const wanted = std::getenv("RUNNEL_FAULT");
-  for (int i = kMemory; wanted != nullptr && i <= kBack; ++i) {
+  for (int i = kMemory; wanted != nullptr && i <= kWobble; ++i) {
     const size_t length = std::strlen(names[i]);
     if (std::strncmp(wanted, names[i], length) != 0) continue;
     kind = static_cast<Kind>(i);
@@ -55,8 +56,8 @@ std::atomic<long> allocations, transfers, looks;
   started = false;
   if (path == nullptr) return;
   char text[100];
-  const int size = std::snprintf(text, sizeof text, "{\"memory\": %ld, \"short\": %ld, \"clock\": %ld}\n",
-                                 allocations.load(), transfers.load(), looks.load());
+  const int size = std::snprintf(text, sizeof text, "{\"memory\": %ld, \"clock\": %ld}\n", allocations.load(),
+                                 looks.load());
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
   [[maybe_unused]] const long written = syscall(SYS_write, file, text, static_cast<size_t>(size));
@@ -69,12 +70,31 @@ bool no_memory() {
   return true;
 }
 
-// How many of `size` bytes go. Small messages through pipes and events are never divided.
-size_t part(int file, size_t size) {
-  struct stat facts {};
-  if (!started || size < 2 || fstat(file, &facts) != 0) return size;
-  if (!S_ISREG(facts.st_mode) && !S_ISSOCK(facts.st_mode)) return size;
-  return ++transfers >= nth && kind == kShort ? (size + 1) / 2 : size;
+constexpr long kDay = 86400;
+
+// Seconds by which this look at the system's clock is wrong.
+long step() {
+  if (!started) return 0;
+  const long count = ++looks;
+  if (count < nth) return 0;
+  if (kind == kWobble) return count % 2 == 0 ? kDay : -kDay;
+  return kind == kForward ? kDay : kind == kBack ? -kDay : 0;
+}
+
+// A time that was computed from a clock that had stepped, for a wait by the real one. Times since the start
+// of the machine are small, and stay.
+timespec by_the_real_clock(const timespec& until) {
+  timespec now{}, out = until;
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+  if (kind == kNone || kind == kMemory || until.tv_sec < 1000000000) return out;
+  if (out.tv_sec > now.tv_sec + kDay / 2) out.tv_sec -= kDay;
+  if (out.tv_sec < now.tv_sec - kDay / 2) out.tv_sec += kDay;
+  return out;
+}
+
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace
@@ -98,40 +118,54 @@ int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   return 0;
 }
 
-// Errors are those of the system calls.
-ssize_t read(int file, void* to, size_t size) { return syscall(SYS_read, file, to, part(file, size)); }
-ssize_t write(int file, const void* from, size_t size) {
-  return syscall(SYS_write, file, from, part(file, size));
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  static auto* const real = next<int (*)(clockid_t, timespec*)>("clock_gettime");
+  const int result = real(clock, now);
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) now->tv_sec += step();
+  return result;
 }
-ssize_t pread(int file, void* to, size_t size, off_t at) {
-  return syscall(SYS_pread64, file, to, part(file, size), at);
+int gettimeofday(timeval* now, void*) noexcept {
+  timespec exact{};
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, &exact);
+  now->tv_sec = exact.tv_sec + step();
+  now->tv_usec = exact.tv_nsec / 1000;
+  return 0;
 }
-ssize_t pread64(int file, void* to, size_t size, off64_t at) {
-  return syscall(SYS_pread64, file, to, part(file, size), at);
+time_t time(time_t* out) noexcept {
+  timespec now{};
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+  now.tv_sec += step();
+  if (out != nullptr) *out = now.tv_sec;
+  return now.tv_sec;
 }
-ssize_t pwrite(int file, const void* from, size_t size, off_t at) {
-  return syscall(SYS_pwrite64, file, from, part(file, size), at);
-}
-ssize_t recv(int file, void* to, size_t size, int flags) {
-  return syscall(SYS_recvfrom, file, to, part(file, size), flags, nullptr, nullptr);
-}
-ssize_t send(int file, const void* from, size_t size, int flags) {
-  return syscall(SYS_sendto, file, from, part(file, size), flags, nullptr, 0);
-}
-ssize_t writev(int file, const iovec* pieces, int count) {
-  if (count < 1 || kind != kShort) return syscall(SYS_writev, file, pieces, count);
-  return write(file, pieces[0].iov_base, pieces[0].iov_len);
+int timespec_get(timespec* now, int base) noexcept {
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, now);
+  now->tv_sec += step();
+  return base;
 }
 
-int clock_gettime(clockid_t clock, timespec* now) noexcept {
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
   static auto* const real =
-      reinterpret_cast<int (*)(clockid_t, timespec*)>(dlsym(RTLD_NEXT, "clock_gettime"));
-  const int result = real(clock, now);
-  if (!started || clock != CLOCK_REALTIME) return result;
-  const long count = ++looks;
-  if (count >= nth && kind == kForward) now->tv_sec += 86400;
-  if (count >= nth && kind == kBack) now->tv_sec -= 86400;
-  return result;
+      next<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>("pthread_cond_timedwait");
+  const timespec when = by_the_real_clock(*until);
+  return real(condition, mutex, &when);
+}
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const timespec* until) {
+  static auto* const real =
+      next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
+  const timespec when = by_the_real_clock(*until);
+  return real(condition, mutex, clock, &when);
+}
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) noexcept {
+  static auto* const real = next<int (*)(pthread_mutex_t*, const timespec*)>("pthread_mutex_timedlock");
+  const timespec when = by_the_real_clock(*until);
+  return real(mutex, &when);
+}
+int sem_timedwait(sem_t* semaphore, const timespec* until) {
+  static auto* const real = next<int (*)(sem_t*, const timespec*)>("sem_timedwait");
+  const timespec when = by_the_real_clock(*until);
+  return real(semaphore, &when);
 }
 
 }  // extern "C"

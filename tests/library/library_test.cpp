@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "library/runnel_host.h"
@@ -302,6 +303,65 @@ TEST(Library, LostSamplesMoveTheClock) {
   EXPECT_STREQ(runnel_last_failure(), "samples after the end of the stream: reset first");
   ASSERT_EQ(runnel_reset(node.get()), RUNNEL_OK);
   EXPECT_EQ(heard(node.get(), samples, 160), heard(Node(program.get()).get(), samples, 160));
+}
+
+// Label, score, begin, end and frame of all decisions of a stream that begins at this sample, counted from
+// there.
+using Decision = std::tuple<std::string, float, std::int64_t, std::int64_t, std::int64_t>;
+std::vector<Decision> heard_from(runnel_node* node, std::int64_t first,
+                                 const std::vector<std::int16_t>& samples) {
+  constexpr std::int64_t kHop = 160;
+  std::vector<Decision> out;
+  const auto take = [&] {
+    runnel_event event;
+    while (runnel_poll(node, &event) == 1)
+      out.emplace_back(event.label, event.score, event.begin - first, event.end - first,
+                       event.frame - first / kHop);
+  };
+  EXPECT_EQ(runnel_lost(node, static_cast<std::uint64_t>(first)), RUNNEL_OK) << runnel_last_failure();
+  for (std::size_t at = 0; at < samples.size(); at += 1000) {
+    EXPECT_EQ(runnel_push_int16(node, samples.data() + at, std::min<std::size_t>(1000, samples.size() - at)),
+              RUNNEL_OK)
+        << runnel_last_failure();
+    take();
+  }
+  EXPECT_EQ(runnel_end(node), RUNNEL_OK) << runnel_last_failure();
+  take();
+  return out;
+}
+
+// Samples and frames pass the ends of 31, 32 and 45 bits: nothing but numbers is another one.
+TEST(Library, CountersNearTheirEndChangeNothingButNumbers) {
+  const std::vector<std::int16_t> samples = tones(4);
+  const Program program;
+  const std::vector<Decision> expected = heard_from(Node(program.get()).get(), 160, samples);
+  ASSERT_GT(expected.size(), 3U);
+  for (const std::int64_t end : {std::int64_t{1} << 31, std::int64_t{1} << 32, std::int64_t{160} << 31,
+                                 std::int64_t{160} << 32, std::int64_t{1} << 45}) {
+    const std::int64_t first = (end - 32000) / 160 * 160;
+    EXPECT_EQ(heard_from(Node(program.get()).get(), first, samples), expected) << first;
+  }
+}
+
+// The longest stream ends with a sentence, and is not another one.
+TEST(Library, StreamsHaveALongestLength) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 46;
+  const std::vector<std::int16_t> samples(160);
+  const Program program;
+  const Node node(program.get());
+  for (const std::uint64_t frames :
+       {kMost + 1, std::uint64_t{1} << 53, std::uint64_t{1} << 63, ~std::uint64_t{0}})
+    EXPECT_EQ(runnel_lost(node.get(), frames), RUNNEL_INVALID_ARGUMENT) << frames;
+  ASSERT_EQ(runnel_push_int16(node.get(), samples.data(), 160), RUNNEL_OK);
+  ASSERT_EQ(runnel_lost(node.get(), kMost - 480), RUNNEL_OK) << runnel_last_failure();
+  EXPECT_EQ(runnel_lost(node.get(), 321), RUNNEL_INVALID_ARGUMENT);
+  EXPECT_THAT(runnel_last_failure(), HasSubstr("321 lost samples, expected at most 320"));
+  ASSERT_EQ(runnel_push_int16(node.get(), samples.data(), 160), RUNNEL_OK) << runnel_last_failure();
+  ASSERT_EQ(runnel_push_int16(node.get(), samples.data(), 160), RUNNEL_OK) << runnel_last_failure();
+  EXPECT_EQ(runnel_push_int16(node.get(), samples.data(), 1), RUNNEL_INVALID_ARGUMENT);
+  EXPECT_THAT(runnel_last_failure(), HasSubstr("longer than 70368744177664 samples"));
+  ASSERT_EQ(runnel_reset(node.get()), RUNNEL_OK);
+  EXPECT_EQ(runnel_push_int16(node.get(), samples.data(), 160), RUNNEL_OK);
 }
 
 TEST(Library, GateSkipsSilence) {

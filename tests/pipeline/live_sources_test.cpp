@@ -2,12 +2,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <pty.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -237,6 +239,44 @@ TEST_F(Tcp, CallsTheSenderWhenToldTo) {
   expect_heard(samples_);
   EXPECT_THAT(failure_of("tcp mode=connect address=tcp:127.0.0.1:1 ! keep", with_keep()),
               HasSubstr("tcp:127.0.0.1:1: cannot connect"));
+}
+
+TEST_F(Tcp, TakesSendersOfThisMachineAlone) {
+  EXPECT_THAT(failure_of("tcp address=tcp:0.0.0.0:0 ! keep", with_keep()),
+              HasSubstr("tcp:0.0.0.0:0: other machines can reach this address: expected allow="));
+  EXPECT_THAT(failure_of("tcp address=tcp:[::]:0 ! keep", with_keep()), HasSubstr("expected allow="));
+  auto any = Graph::build("tcp address=tcp:0.0.0.0:0 allow=any ! keep", with_keep());
+  EXPECT_TRUE(any.ok()) << any.status().text();
+  ASSERT_TRUE(send(messages(bytes_of(samples_), 640), false, "allow=192.0.2.7,127.0.0.1").ok());
+  expect_heard(samples_);
+}
+
+// Who is not on the list is cut off, and the next one is heard.
+TEST_F(Tcp, SendersThatAreNotListedAreCutOff) {
+  auto graph = Graph::build("tcp address=tcp:127.0.0.1:0 allow=127.0.0.2 ! keep", with_keep());
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  const std::string address = dynamic_cast<TcpSource&>(*(*graph)->stage(0).node).local();
+  std::thread sender([&] {
+    auto stranger = connect_to(*SocketAddress::parse(address), 5000);
+    ASSERT_TRUE(stranger.ok()) << stranger.status().text();
+    char nothing = 0;
+    while (recv(stranger->number(), &nothing, 1, 0) < 0 && (errno == EAGAIN || errno == EINTR))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    Descriptor known(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in from{}, to{};
+    socklen_t size = sizeof to;
+    from.sin_family = AF_INET;
+    from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    ASSERT_EQ(getpeername(stranger->number(), reinterpret_cast<sockaddr*>(&to), &size), 0);
+    ASSERT_EQ(bind(known.number(), reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
+    ASSERT_EQ(connect(known.number(), reinterpret_cast<const sockaddr*>(&to), size), 0);
+    write_all(known.number(), messages(bytes_of(samples_), 640), 501);
+  });
+  const Status status = (*graph)->run();
+  graph->reset();
+  sender.join();
+  ASSERT_TRUE(status.ok()) << status.text();
+  expect_heard(samples_);
 }
 
 TEST_F(Tcp, CanBeStoppedBeforeAnyoneCalls) {

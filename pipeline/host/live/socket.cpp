@@ -10,8 +10,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace runnel::pipeline {
@@ -176,6 +179,32 @@ std::string local_address(const Descriptor& socket) {
     return {};
   return address.ss_family == AF_INET6 ? "tcp:[" + std::string(host) + "]:" + port
                                        : "tcp:" + std::string(host) + ":" + port;
+}
+
+bool is_own_machine(const Descriptor& listener) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getsockname(listener.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.ss_family == AF_UNIX) return true;
+  if (address.ss_family == AF_INET6)
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr) != 0;
+  constexpr std::uint32_t kLoopbackNet = 127;
+  return address.ss_family == AF_INET &&
+         ntohl(reinterpret_cast<const sockaddr_in*>(&address)->sin_addr.s_addr) >> 24 == kLoopbackNet;
+}
+
+std::string peer_host(const Descriptor& connection) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getpeername(connection.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  char host[NI_MAXHOST];
+  if (address.ss_family == AF_UNIX || getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host,
+                                                  sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  // A sender with an old address, at a socket that takes both kinds.
+  constexpr std::string_view kMapped = "::ffff:";
+  const std::string_view text = host;
+  return std::string(text.starts_with(kMapped) ? text.substr(kMapped.size()) : text);
 }
 
 }  // namespace runnel::pipeline

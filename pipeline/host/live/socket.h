@@ -42,5 +42,9 @@ Result<Descriptor> connect_to(const SocketAddress& address, int milliseconds, in
 Result<Descriptor> listen_at(const SocketAddress& address);
 // The address that it is bound to.
 std::string local_address(const Descriptor& socket);
+// Whether only this machine can connect to it: a Unix socket, or a loopback address.
+bool is_own_machine(const Descriptor& listener);
+// The address of the other end as a number, 192.0.2.7 or 2001:db8::7; "" where it has none.
+std::string peer_host(const Descriptor& connection);
 
 }  // namespace runnel::pipeline

@@ -101,6 +101,7 @@ Status ChunkSink::give(bool end) {
   if (settings_.real_pace) wait_until(chunk.first + chunk.samples);
   RUNNEL_ASSIGN(const bool taken, settings_.lane->put(piece_, settings_.waits || end, settings_.stop));
   stopped_ = !taken;
+  complete_ = complete_ || (taken && end);
   piece_.data.clear();
   piece_.chunk = {};
   return {};

@@ -31,6 +31,8 @@ class ChunkSink final : public pipeline::Node {
   // Before the first sample.
   void use(const Settings& settings) { settings_ = settings; }
   [[nodiscard]] const serve::SampleFormat& format() const noexcept { return format_; }
+  // Whether the end of the run was taken; not where a signal came first and ends_when_stopped is false.
+  [[nodiscard]] bool complete() const noexcept { return complete_; }
 
   // Errors: invalid_argument for what a chunk cannot carry.
   Status prepare(pipeline::NodeContext& context) noexcept override;
@@ -47,7 +49,7 @@ class ChunkSink final : public pipeline::Node {
   std::int64_t origin_ = 0;  // ns of sample 0; 0: unknown
   std::int64_t most_ = 0;    // samples of a piece
   std::int64_t next_ = 0;
-  bool begun_ = false, stopped_ = false;
+  bool begun_ = false, stopped_ = false, complete_ = false;
   Piece piece_;
   std::int64_t paced_from_ = 0;
   std::chrono::steady_clock::time_point started_;

@@ -3,7 +3,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <limits>
 
 #include "tests/apps/fleet/work_support.h"
 
@@ -58,6 +61,53 @@ TEST_F(WorkTest, EveryEventOnceWhileWorkersAndTheServerDie) {
   }
   EXPECT_GT(found, kStreams);
   for (const auto& one : workers) EXPECT_EQ(one->end(SIGTERM), 0);
+}
+
+// Runs whose samples pass the ends of 31, 32 and 45 bits, in whole seconds before them.
+TEST_F(WorkTest, RunsNearTheEndOfCountersDifferInNumbersAlone) {
+  const std::vector<std::int16_t> sound = tone_words(4, kRate);
+  const std::vector<std::string> expected = offline("", sound);
+  ASSERT_FALSE(expected.empty());
+  const auto one = worker();
+  std::map<std::string, std::int64_t> begins;
+  for (const int bits : {31, 32, 45}) {
+    const std::string subject = "audio.late." + std::to_string(bits);
+    const std::int64_t second = (std::int64_t{1} << bits) / kRate - 1;
+    begins[subject] = second;
+    for (std::size_t at = 0; at < sound.size(); at += kRate / 2) {
+      const std::size_t count = std::min<std::size_t>(kRate / 2, sound.size() - at);
+      fleet::Chunk chunk;
+      chunk.first = second * kRate + static_cast<std::int64_t>(at);
+      chunk.run = ~std::uint64_t{0};
+      chunk.time = std::numeric_limits<std::int64_t>::max();
+      chunk.end = at + count == sound.size();
+      fleet::Headers headers = fleet::headers_of(chunk);
+      headers.emplace_back("Nats-Msg-Id", fleet::id_of(subject, chunk));
+      const std::string_view bytes(reinterpret_cast<const char*>(sound.data() + at), 2 * count);
+      const Answer stored = answer(exchange_->append(subject, fleet::Exchange::kAnyway, headers, bytes));
+      ASSERT_EQ(stored.outcome, Answer::Outcome::done) << stored.why;
+    }
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (const auto& [subject, second] : begins) {
+    while (!ended(subject)) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << subject << " did not end";
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    std::vector<Json> found = parsed(events(subject));
+    for (Json& event : found) {
+      event["source"] = "";
+      event["frame"] = event["frame"].get<std::int64_t>() - second * 100;
+      for (const char* const time : {"start", "end"})
+        event[time] = std::round(1000 * (event[time].get<double>() - static_cast<double>(second))) / 1000;
+    }
+    std::vector<Json> wanted = parsed(expected);
+    for (Json& event : wanted)
+      for (const char* const time : {"start", "end"})
+        event[time] = std::round(1000 * event[time].get<double>()) / 1000;
+    EXPECT_EQ(found, wanted) << subject;
+  }
+  EXPECT_EQ(one->end(SIGTERM), 0);
 }
 
 // What a page answers to a GET; "" if nothing.

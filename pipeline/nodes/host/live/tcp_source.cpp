@@ -6,19 +6,24 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 namespace runnel::pipeline {
 namespace {
 
 // Its own parameters, and those of all sources of bare samples.
 constexpr auto make_parameters() {
-  std::array<Parameter, 2 + std::size(kPcmParameters)> all = {
+  std::array<Parameter, 3 + std::size(kPcmParameters)> all = {
       text_parameter<&TcpSource::address>("address", "", "tcp:HOST:PORT or unix:PATH"),
       text_parameter<&TcpSource::mode>(
           "mode", "listen|connect",
           "listen: accept the first sender that connects; connect: connect to the sender"),
+      text_parameter<&TcpSource::allow>("allow", "",
+                                        "listen: addresses of senders on other machines, as numbers with "
+                                        "commas between them, or any; empty: "
+                                        "only this machine, and other addresses to listen on are refused"),
   };
-  std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 2);
+  std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 3);
   return all;
 }
 constexpr auto kParameters = make_parameters();
@@ -43,7 +48,22 @@ Status TcpSource::open(NodeContext& context) noexcept {
   RUNNEL_ASSIGN(where_, SocketAddress::parse(address));
   if (mode == "connect") return {};
   RUNNEL_ASSIGN(listener_, listen_at(where_));
-  return {};
+  if (!allow.empty() || is_own_machine(listener_)) return {};
+  listener_.close();
+  return Status(Code::invalid_argument)
+         << address
+         << ": other machines can reach this address: expected allow= with the addresses of senders, "
+         << "or allow=any";
+}
+
+bool TcpSource::may_send(const std::string& host) const {
+  if (allow.empty() || allow == "any" || where_.is_unix) return true;
+  for (std::string_view rest = allow; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    if (rest.substr(0, end) == host) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
 }
 
 Status TcpSource::connect() noexcept {
@@ -59,6 +79,7 @@ Status TcpSource::connect() noexcept {
     }
     Descriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.is_open()) {
+      if (!may_send(peer_host(socket))) continue;
       input_.take(std::move(socket), std::string(address));
       return {};
     }

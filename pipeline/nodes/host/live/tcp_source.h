@@ -15,6 +15,7 @@ class TcpSource final : public PcmSource {
 
   std::string_view address = "tcp:127.0.0.1:7000";
   std::string_view mode = "listen";
+  std::string_view allow = "";
 
   // The address it listens on; with port 0 in `address`, the port that the system chose.
   [[nodiscard]] std::string local() const { return local_address(listener_); }
@@ -25,6 +26,7 @@ class TcpSource final : public PcmSource {
 
  private:
   Status connect() noexcept;
+  [[nodiscard]] bool may_send(const std::string& host) const;
 
   SocketAddress where_;
   Descriptor listener_;
