@@ -4,7 +4,8 @@
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
 #   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
 #                  long test of many mutations for a minute only), the tests labelled `threads` under ThreadSanitizer,
-#                  each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60),
+#                  each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS
+#                  (default: its share of 90 s; scripts/fuzz.sh runs them for longer),
 #                  and, before all these, the short run of scripts/arm64_tests.sh on emulated 64-bit Arm
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
@@ -169,7 +170,7 @@ fuzz() {
   local kind=$1 kept=()
   if [[ -d tests/corpus/$kind ]]; then kept=("tests/corpus/$kind"); fi
   mkdir -p "build-fuzz/corpus/$kind" build-fuzz/found
-  "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
+  "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-$fuzz_share}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
 }
 many_mutations() { RUNNEL_MUTATION_SECONDS="${RUNNEL_MUTATION_SECONDS:-60}" run_tests "$@"; }
@@ -203,7 +204,10 @@ fi
 
 if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
-  for kind in model espdl onnx pte tflite npu recording graph chunk; do limited "fuzzing: $kind" fuzz "$kind" || true; done
+  # All that the build has (tests/fuzz/CMakeLists.txt writes the list).
+  mapfile -t kinds <build-fuzz/tests/fuzz/kinds.txt
+  fuzz_share=$((90 / ${#kinds[@]} > 0 ? 90 / ${#kinds[@]} : 1))
+  for kind in "${kinds[@]}"; do limited "fuzzing: $kind" fuzz "$kind" || true; done
 fi
 
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
