@@ -16,7 +16,7 @@ packages_for() {
                 "mandoc bash zsh fish" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
-    fuzz) echo "clang-14 libclang-rt-14-dev" ;;
+    fuzz) echo "clang-14 llvm-14 libclang-rt-14-dev" ;;
     firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" \
                    "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc" ;;
     arm) echo "g++-aarch64-linux-gnu qemu-user" ;;

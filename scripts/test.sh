@@ -5,7 +5,7 @@
 #   test.sh --all  the same with the long tests, and before them: the tests labelled `threads` under ThreadSanitizer, the short run of
 #                  scripts/arm64_tests.sh on emulated 64-bit Arm, everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
 #                  long test of many mutations for a minute only), each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed
-#                  (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
+#                  (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (default: its share of 90 s; scripts/fuzz.sh runs them for longer)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
 # does not stop the next one. The last output of a successful run is CTest's closing line for the release build.
@@ -172,7 +172,7 @@ fuzz() {
   local kind=$1 kept=()
   if [[ -d tests/corpus/$kind ]]; then kept=("tests/corpus/$kind"); fi
   mkdir -p "build-fuzz/corpus/$kind" build-fuzz/found
-  "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
+  "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-$fuzz_share}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
 }
 # Reports of libraries that are not built with ThreadSanitizer are left out by the list, each with its reason.
@@ -213,7 +213,10 @@ fi
 
 if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
-  for kind in model espdl onnx pte tflite npu recording graph chunk; do limited "fuzzing: $kind" fuzz "$kind" || true; done
+  # All that the build has (tests/fuzz/CMakeLists.txt writes the list).
+  mapfile -t kinds <build-fuzz/tests/fuzz/kinds.txt
+  fuzz_share=$((90 / ${#kinds[@]} > 0 ? 90 / ${#kinds[@]} : 1))
+  for kind in "${kinds[@]}"; do limited "fuzzing: $kind" fuzz "$kind" || true; done
 fi
 
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done

@@ -13,9 +13,10 @@ namespace {
 void mutate(const std::vector<Program>& programs) {
   std::vector<Subject> subjects;
   for (const Program& program : programs) {
-    subjects.push_back({program.name, program.payload, [&program](const std::vector<std::byte>& bytes) {
-                          return feed_payload(program, bytes);
-                        }});
+    subjects.push_back(
+        {program.name, program.payload,
+         [&program](const std::vector<std::byte>& bytes) { return feed_payload(program, bytes); },
+         change_npu_stream});
   }
   mutate_many(subjects);
 }

@@ -1,9 +1,12 @@
-// The fuzzers' seeds and kept findings (tests/corpus/KIND): each is read or refused.
+// The fuzzers' seeds and kept findings (tests/corpus/KIND): each is read or refused. RUNNEL_CORPUS in the
+// environment names a folder with more of them, in KIND, as scripts/fuzz.sh grows it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "compiler/import/onnx/importer.h"
 #include "tests/robustness/expect_sentence.h"
@@ -18,8 +21,12 @@ namespace fs = std::filesystem;
 void replay(const char* kind, std::size_t least,
             const std::function<Status(const fs::path&, const std::vector<std::byte>&)>& feed) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus" / kind))
-    files.push_back(entry.path());
+  const auto add = [&](const fs::path& folder) {
+    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  };
+  add(fs::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus" / kind);
+  const char* const more = std::getenv("RUNNEL_CORPUS");
+  if (more != nullptr && fs::is_directory(fs::path(more) / kind)) add(fs::path(more) / kind);
   std::sort(files.begin(), files.end());
   EXPECT_GE(files.size(), least);
   int read = 0, refused = 0;
@@ -57,6 +64,26 @@ TEST(Corpus, Graphs) {
   replay("graph", 4, [](const fs::path&, const auto& bytes) {
     return feed_graph({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
+}
+
+// A program that is not built is not run: scripts take their list from the build.
+TEST(Corpus, EveryFuzzerIsBuilt) {
+  const fs::path folder = fs::path(RUNNEL_SOURCE_FOLDER) / "tests/fuzz";
+  const std::vector<std::byte> bytes = read_file(folder / "CMakeLists.txt");
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  int fuzzers = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const std::size_t end = name.find("_fuzzer.cpp");
+    if (end == std::string::npos) continue;
+    ++fuzzers;
+    // As a word of a list, or a target of its own.
+    bool named = text.find(name.substr(0, end) + "_fuzzer") != std::string::npos;
+    for (const char* const after : {" ", ")"})
+      named = named || text.find(" " + name.substr(0, end) + after) != std::string::npos;
+    EXPECT_TRUE(named) << name << " is in no list of tests/fuzz/CMakeLists.txt";
+  }
+  EXPECT_GE(fuzzers, 14);
 }
 
 }  // namespace

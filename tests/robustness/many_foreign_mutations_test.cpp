@@ -18,13 +18,15 @@ std::vector<Subject> subjects(const std::vector<ForeignFile>& small, const char*
   const auto feed = [](const Bytes& bytes) { return feed_foreign(bytes); };
   std::vector<Subject> all;
   for (const ForeignFile& file : small) {
-    all.push_back({file.name, file.bytes, feed});
+    const ChangeStructure change = file.is_onnx() ? change_protobuf : change_tflite;
+    all.push_back({file.name, file.bytes, feed, change});
     if (file.name == "attention.onnx")
-      all.push_back(
-          {"attention.onnx, windowed", file.bytes, [](const Bytes& bytes) { return feed_attention(bytes); }});
+      all.push_back({"attention.onnx, windowed", file.bytes,
+                     [](const Bytes& bytes) { return feed_attention(bytes); }, change});
   }
   if (!data_folder().empty() && !small.empty())
-    all.push_back({public_file, read_file(data_folder() / public_file), feed});
+    all.push_back({public_file, read_file(data_folder() / public_file), feed,
+                   small.front().is_onnx() ? change_protobuf : change_tflite});
   return all;
 }
 

@@ -1,7 +1,9 @@
 #include "tests/robustness/many_mutations.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,29 +30,73 @@ static std::vector<Subject> wanted(const std::vector<Subject>& all) {
   return some;
 }
 
-void mutate_many(const std::vector<Subject>& given) {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Longest {
+  double seconds = 0;
+  std::uint64_t seed = 0;
+  std::int64_t number = 0;  // in the batch of this seed
+  std::string name;
+};
+
+long peak_mebibytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+// What gives parts to copy: another file of the same structure, if there is one.
+const Subject& partner(const std::vector<Subject>& all, const Subject& subject, std::uint64_t seed) {
+  std::vector<const Subject*> alike;
+  for (const Subject& other : all) {
+    if (other.change == subject.change) alike.push_back(&other);
+  }
+  return *alike[static_cast<std::size_t>(seed / all.size()) % alike.size()];
+}
+
+}  // namespace
+
+void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int64_t seconds) {
   const std::vector<Subject> all = wanted(given);
   if (all.empty()) GTEST_SKIP() << "SKIPPED: nothing here is named as RUNNEL_MUTATION_SUBJECT says";
-  const std::int64_t count = mutation_setting("RUNNEL_MUTATIONS", 1000000),
-                     seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);
+  count = mutation_setting("RUNNEL_MUTATIONS", count);
+  seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", seconds);
   auto seed = static_cast<std::uint64_t>(mutation_setting("RUNNEL_MUTATION_SEED", 1));
-  const auto start = std::chrono::steady_clock::now();
-  const auto late = [&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(seconds); };
-  std::int64_t done = 0, refused = 0;
+  const auto start = Clock::now();
+  const auto late = [&] { return Clock::now() - start > std::chrono::seconds(seconds); };
+  std::int64_t done = 0, refused = 0, structured = 0;
+  Longest longest;
   for (; done < count && !late(); ++seed) {
     const Subject& subject = all[static_cast<std::size_t>(seed) % all.size()];
+    const Subject& other = partner(all, subject, seed);
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), subject.name.c_str());
     std::fflush(stdout);
     Mutator mutator(subject.file, seed);
+    Random random(seed);
     for (std::int64_t i = 0; i < kBatch && done < count; ++i, ++done) {
-      refused += failed_with_a_sentence(subject.feed(mutator.next())) ? 1 : 0;
+      std::optional<Bytes> bytes;
+      if (subject.change != nullptr && i % 2 == 1) bytes = subject.change(subject.file, other.file, random);
+      structured += bytes.has_value() ? 1 : 0;
+      if (!bytes) bytes = mutator.next();
+      const auto before = Clock::now();
+      refused += failed_with_a_sentence(subject.feed(*bytes)) ? 1 : 0;
+      const double took = std::chrono::duration<double>(Clock::now() - before).count();
+      if (took > longest.seconds) longest = {took, seed, i, subject.name};
     }
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
-  std::printf("%lld mutations, %lld refused; go on with RUNNEL_MUTATION_SEED=%llu\n",
-              static_cast<long long>(done), static_cast<long long>(refused),
-              static_cast<unsigned long long>(seed));
-  testing::Test::RecordProperty("mutations", static_cast<int>(done));
+  const double took = std::chrono::duration<double>(Clock::now() - start).count();
+  std::printf(
+      "%lld mutations, %lld with structure, %lld refused, %.0f a second, longest %.3f s (%s, number %lld of "
+      "seed %llu), at "
+      "most %ld MiB; go on with RUNNEL_MUTATION_SEED=%llu\n",
+      static_cast<long long>(done), static_cast<long long>(structured), static_cast<long long>(refused),
+      static_cast<double>(done) / std::max(took, 1e-9), longest.seconds, longest.name.c_str(),
+      static_cast<long long>(longest.number), static_cast<unsigned long long>(longest.seed), peak_mebibytes(),
+      static_cast<unsigned long long>(seed));
+  testing::Test::RecordProperty("mutations", static_cast<int>(std::min<std::int64_t>(done, 2147483647)));
   EXPECT_GT(done, 0);
   EXPECT_GT(refused, done / 50);
   EXPECT_LT(refused, done);

@@ -1,7 +1,9 @@
-// A great many damaged files, as long as time allows. Each batch has its own seed, printed before it begins,
-// so that failures can be reproduced and a run can continue where another one stopped:
+// A great many damaged files, as long as time allows: of those whose structure is known every second one is
+// damaged with it (structure/structure.h). Each batch has its own seed, printed before it begins, so that
+// failures can be reproduced and a run can continue where another one stopped; the last line says how many
+// there were, how many in a second, the longest and the most memory:
 //
-//   RUNNEL_MUTATIONS total number (default: 1,000,000)
+//   RUNNEL_MUTATIONS total number (default: 1,000,000, or what the test says)
 //   RUNNEL_MUTATION_SECONDS time limit (default: 420)
 //   RUNNEL_MUTATION_SEED      the first batch's seed (default: 1)
 //   RUNNEL_MUTATION_SUBJECT   only files whose names contain this (default: all)
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "tests/robustness/structure/structure.h"
 
 namespace runnel::test {
 
@@ -21,10 +24,12 @@ struct Subject {
   std::string name;
   std::vector<std::byte> file;
   std::function<Status(const std::vector<std::byte>&)> feed;
+  ChangeStructure change = nullptr;  // null: damage without structure alone
 };
 
 std::int64_t mutation_setting(const char* name, std::int64_t otherwise);
 // Test failures if an input is neither read nor refused with a sentence, or if nothing is refused.
-void mutate_many(const std::vector<Subject>& all);
+// `count` and `seconds`: the defaults of the settings above.
+void mutate_many(const std::vector<Subject>& all, std::int64_t count = 1000000, std::int64_t seconds = 420);
 
 }  // namespace runnel::test

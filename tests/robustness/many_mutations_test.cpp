@@ -32,27 +32,29 @@ Bytes written(const Bytes& espdl) {
 std::vector<Subject> subjects() {
   const auto espdl = [](const Bytes& bytes) { return feed_espdl(bytes, compiler::EspdlTarget::c); };
   const auto model = [](const Bytes& bytes) { return feed_model(bytes, false); };
-  std::vector<Subject> all = {
-      {"tiny.espdl", tiny_conv().file(), espdl}, {"tiny.rnl", written(tiny_conv().file()), model},
-      {"digits.espdl", digits_espdl(), espdl},   {"digits.rnl", digits_rnl(), model},
-      {"attention.rnl", attention_rnl(), model}, {"integer_attention.rnl", integer_attention_rnl(), model},
-      {"steps.rnl", steps_rnl(), model}};
+  std::vector<Subject> all = {{"tiny.espdl", tiny_conv().file(), espdl, change_espdl},
+                              {"tiny.rnl", written(tiny_conv().file()), model, change_rnl},
+                              {"digits.espdl", digits_espdl(), espdl, change_espdl},
+                              {"digits.rnl", digits_rnl(), model, change_rnl},
+                              {"attention.rnl", attention_rnl(), model, change_rnl},
+                              {"integer_attention.rnl", integer_attention_rnl(), model, change_rnl},
+                              {"steps.rnl", steps_rnl(), model, change_rnl}};
   const auto pte = [](const Bytes& bytes) { return feed_foreign(bytes); };
-  all.push_back({"tiny.pte", tiny_program().file(), pte});
+  all.push_back({"tiny.pte", tiny_program().file(), pte, change_pte});
   // With recordings of other operators, and caches that stay operators, if the test data is present.
   if (!data_folder().empty()) {
-    for (const char* name :
+    for (const std::string name :
          {"conformance/models/h1__c_s16__stream4.espdl", "conformance/models/m3__c_s8.espdl",
           "espdl/models/esp32p4/streaming/streaming_model.espdl"}) {
       const Bytes file = read_file(data_folder() / name);
-      all.push_back({name, file, espdl});
-      all.push_back({std::string(name) + ", written", written(file), model});
+      all.push_back({name, file, espdl, change_espdl});
+      all.push_back({name.substr(0, name.rfind('.')) + ".rnl", written(file), model, change_rnl});
     }
   }
   if (!data_folder().empty()) {
     for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte",
                              "et_bundled_program.bpte"}) {
-      all.push_back({name, read_file(data_folder() / "executorch" / name), pte});
+      all.push_back({name, read_file(data_folder() / "executorch" / name), pte, change_pte});
     }
   }
   return all;

@@ -19,52 +19,6 @@ std::size_t Mutator::position(std::size_t room) {
   return std::min(structure_[below(structure_.size())], room - 1);
 }
 
-std::uint64_t Mutator::nasty(std::uint64_t now) {
-  static constexpr std::int64_t kValues[] = {0,
-                                             1,
-                                             2,
-                                             3,
-                                             4,
-                                             5,
-                                             7,
-                                             8,
-                                             16,
-                                             64,
-                                             -1,
-                                             -2,
-                                             127,
-                                             128,
-                                             255,
-                                             256,
-                                             -128,
-                                             -129,
-                                             32767,
-                                             32768,
-                                             65535,
-                                             65536,
-                                             65537,
-                                             1 << 20,
-                                             1 << 24,
-                                             1 << 30,
-                                             2147483647,
-                                             -2147483647 - 1,
-                                             4294967295LL,
-                                             1LL << 40,
-                                             9223372036854775807LL};
-  switch (below(6)) {
-    case 0:
-      return now + 1;
-    case 1:
-      return now - 1;
-    case 2:
-      return now * 2;
-    case 3:
-      return random_() % 256;
-    default:
-      return static_cast<std::uint64_t>(kValues[below(std::size(kValues))]);
-  }
-}
-
 void Mutator::change(std::vector<std::byte>& bytes) {
   if (bytes.empty()) return;
   const std::size_t at = position(bytes.size()), left = bytes.size() - at;
@@ -75,7 +29,7 @@ void Mutator::change(std::vector<std::byte>& bytes) {
     case 3:
     case 4: {  // bytes
       const std::size_t count = std::min(left, 1 + below(4));
-      for (std::size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<std::byte>(random_());
+      for (std::size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<std::byte>(random_.next());
       break;
     }
     case 5:
@@ -90,7 +44,7 @@ void Mutator::change(std::vector<std::byte>& bytes) {
       const std::size_t size = std::min(left, std::size_t{1} << below(4));
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + at, size);
-      word = nasty(word);
+      word = random_.nasty(word);
       std::memcpy(bytes.data() + at, &word, size);
       break;
     }
@@ -112,7 +66,7 @@ void Mutator::change(std::vector<std::byte>& bytes) {
                     bytes.begin() + static_cast<std::ptrdiff_t>(at + std::min(left, 1 + below(16))));
       } else {
         bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), 1 + below(16),
-                     static_cast<std::byte>(random_()));
+                     static_cast<std::byte>(random_.next()));
       }
   }
 }
@@ -129,7 +83,7 @@ std::vector<std::byte> Mutator::next(std::span<const Spot> spots) {
     const Spot& spot = spots[below(spots.size())];
     std::uint64_t value = 0;
     std::memcpy(&value, bytes.data() + spot.offset, spot.bytes);
-    value = nasty(value);
+    value = random_.nasty(value);
     if (below(4) == 0) {  // another spot's value
       const Spot& other = spots[below(spots.size())];
       value = 0;

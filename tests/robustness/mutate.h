@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <span>
 #include <vector>
+
+#include "tests/robustness/structure/random.h"
 
 namespace runnel::test {
 
@@ -27,16 +28,13 @@ class Mutator {
   std::vector<std::byte> next(std::span<const Spot> spots);
 
  private:
-  std::size_t below(std::size_t count) {
-    return count == 0 ? 0 : static_cast<std::size_t>(random_() % count);
-  }
+  std::size_t below(std::size_t count) { return random_.below(count); }
   std::size_t position(std::size_t room);
-  std::uint64_t nasty(std::uint64_t now);
   void change(std::vector<std::byte>& bytes);
 
   std::vector<std::byte> original_;
   std::vector<std::size_t> structure_;  // offsets of words that look like structure
-  std::mt19937_64 random_;
+  Random random_;
 };
 
 }  // namespace runnel::test

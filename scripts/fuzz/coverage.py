@@ -1,0 +1,95 @@
+"""coverage.py --llvm FILE | --gcov BUILD [--missed]: a table of the lines of parsers (tests/fuzz/parsers.txt) that were executed.
+
+FILE is the output of `llvm-cov export`, BUILD a folder of a build by GCC with its counters. --missed (gcov only) also names the
+lines that were not. Exit code 1 when a file is below its bar, or has no counters.
+"""
+import argparse
+import collections
+import glob
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def bars():
+    """File to (bar in percent, remark)."""
+    found = {}
+    for line in (ROOT / "tests/fuzz/parsers.txt").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        pattern, bar, *remark = line.split(" ", 2)
+        files = glob.glob(pattern, root_dir=ROOT)
+        if not files:
+            sys.exit(f"coverage.py: tests/fuzz/parsers.txt: {pattern}: there is no such file")
+        for file in files:
+            found[file] = (float(bar), remark[0].lstrip("# ") if remark else "")
+    return found
+
+
+def from_llvm(path):
+    """File to (lines, executed, None)."""
+    counts = {}
+    for unit in json.loads(pathlib.Path(path).read_text())["data"]:
+        for file in unit["files"]:
+            lines = file["summary"]["lines"]
+            name = file["filename"]
+            if name.startswith(str(ROOT)):
+                counts[str(pathlib.Path(name).relative_to(ROOT))] = (lines["count"], lines["covered"], None)
+    return counts
+
+
+def from_gcov(build):
+    """File to (lines, executed, lines that were not)."""
+    executed = collections.defaultdict(lambda: collections.defaultdict(int))
+    folder = pathlib.Path(build).resolve()
+    for notes in folder.rglob("*.gcno"):
+        result = subprocess.run(["gcov", "--json-format", "--stdout", str(notes)], capture_output=True, cwd=folder, check=False)
+        for text in result.stdout.splitlines():
+            for file in json.loads(text)["files"]:
+                path = pathlib.Path(folder / file["file"]).resolve()
+                if not path.is_relative_to(ROOT):
+                    continue
+                for line in file["lines"]:
+                    number = line["line_number"]
+                    of = executed[str(path.relative_to(ROOT))]
+                    of[number] = max(of[number], line["count"])
+    return {name: (len(lines), sum(count > 0 for count in lines.values()), sorted(n for n, count in lines.items() if count == 0))
+            for name, lines in executed.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--llvm")
+    source.add_argument("--gcov")
+    parser.add_argument("--missed", action="store_true")
+    arguments = parser.parse_args()
+    counts = from_llvm(arguments.llvm) if arguments.llvm else from_gcov(arguments.gcov)
+    below, all_lines, all_executed = [], 0, 0
+    print("| file | lines | executed | % | bar |\n|---|---|---|---|---|")
+    for name, (bar, remark) in sorted(bars().items()):
+        if name not in counts:
+            below.append(f"{name} has no counters")
+            continue
+        lines, executed, missed = counts[name]
+        share = 100 * executed / max(lines, 1)
+        all_lines += lines
+        all_executed += executed
+        print(f"| `{name}` | {lines} | {executed} | {share:.1f} | {bar:g}{': ' + remark if remark else ''} |")
+        if arguments.missed and missed:
+            print("    " + " ".join(map(str, missed)))
+        if share < bar:
+            below.append(f"{name}: {share:.1f} %, expected at least {bar:g} %")
+    print(f"| all | {all_lines} | {all_executed} | {100 * all_executed / max(all_lines, 1):.1f} | 90 |")
+    if all_executed < 0.9 * all_lines:
+        below.append("all together are below 90 %")
+    for sentence in below:
+        print(f"coverage.py: {sentence}", file=sys.stderr)
+    return 1 if below else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
