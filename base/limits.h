@@ -51,7 +51,7 @@ inline constexpr std::size_t kTableChannels = 4096;                      // colu
 inline constexpr std::size_t kTextLineBytes = std::size_t{1} << 20;      // of a line of text
 inline constexpr std::size_t kSmallTextBytes = std::size_t{1}
                                                << 20;  // of graphs, settings, tokens of clients, lists
-inline constexpr int kJsonNesting = 64;                // of a list of recordings
+inline constexpr int kJsonNesting = 64;                // of lists of recordings, manifests, messages
 inline constexpr std::size_t kStatisticsBytes = std::size_t{1} << 22;  // of a file of statistics
 
 // Messages.

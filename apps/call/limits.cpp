@@ -70,7 +70,7 @@ constexpr const Row kRows[] = {
     {kRecordings, limits::kTableChannels, "channels", "a table or an array"},
     {kRecordings, limits::kTextLineBytes, "bytes", "a line of text"},
     {kRecordings, limits::kSmallTextBytes, "bytes", "a graph, a file of settings, a token"},
-    {kRecordings, limits::kJsonNesting, "levels", "JSON in a list of recordings"},
+    {kRecordings, limits::kJsonNesting, "levels", "JSON of recordings, manifests and messages"},
     {kRecordings, limits::kStatisticsBytes, "bytes", "a file of statistics"},
     {kMessages, limits::kGreetingBytes, "bytes", "the first message of a client of serve"},
     {kMessages, limits::kStreamChannels, "channels", "a client's stream"},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
 #include "base/limits.h"
 
 namespace runnel::compiler {
@@ -105,6 +106,8 @@ Result<WakeWordManifest> read_manifest(std::span<const std::byte> bytes) {
     return Status(Code::invalid_data)
            << "manifest: " << bytes.size() << " bytes, expected at most " << kMaxBytes;
   const auto* text = reinterpret_cast<const char*>(bytes.data());
+  if (nests_deeper({text, bytes.size()}))
+    return Status(Code::invalid_data) << "manifest: brackets more than " << limits::kJsonNesting << " deep";
   const json root = json::parse(text, text + bytes.size(), nullptr, false);
   if (!root.is_object())
     return Status(Code::invalid_data,

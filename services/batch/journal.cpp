@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "pipeline/host/json.h"
@@ -35,6 +37,12 @@ bool take(const Json& object, const char* key, T& value) {
   if (found == object.end()) return false;
   if constexpr (std::is_same_v<T, std::string>) {
     if (!found->is_string()) return false;
+  } else if constexpr (std::is_integral_v<T>) {
+    // One beyond its type says something else.
+    if (!found->is_number_integer() || (found->is_number_unsigned()
+                                            ? !std::in_range<T>(found->template get<std::uint64_t>())
+                                            : !std::in_range<T>(found->template get<std::int64_t>())))
+      return false;
   } else if (!found->is_number()) {
     return false;
   }

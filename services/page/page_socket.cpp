@@ -90,14 +90,18 @@ void PageSocket::open(const std::string& text, net::SocketOut& out) {
   const Json asked = Json::parse(text, nullptr, false);
   pipeline::RemoteSound::Speaker speaker;
   // A field of another type is refused like a field of another value.
-  try {
-    speaker.rate = asked.value("rate", 0);
-    speaker.session = asked.value("session", std::string());
-    speaker.first = asked.value("first", std::int64_t{0});
-    speaker.takes_over = asked.value("take_over", false);
-  } catch (const Json::exception&) {
+  const auto is_other = [&](const char* key, bool (Json::*is)() const noexcept) {
+    return asked.contains(key) && !(asked[key].*is)();
+  };
+  std::int64_t rate = 0;
+  if (is_other("rate", &Json::is_number_integer) || is_other("session", &Json::is_string) ||
+      is_other("first", &Json::is_number_integer) || is_other("take_over", &Json::is_boolean))
     return out.close(net::kNotAccepted, "microphone: expected rate, session, first and take_over");
-  }
+  rate = asked.value("rate", rate);
+  speaker.rate = rate >= 0 && rate <= pipeline::RemoteSound::kMostRate ? static_cast<std::int32_t>(rate) : 0;
+  speaker.session = asked.value("session", std::string());
+  speaker.first = asked.value("first", std::int64_t{0});
+  speaker.takes_over = asked.value("take_over", false);
   if (speaker.session.empty() || speaker.session.size() > 100)
     return out.close(net::kNotAccepted, "microphone: expected a session of 1 to 100 bytes");
   silence();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
 #include "base/limits.h"
 #include "pipeline/host/json.h"
 
@@ -88,6 +89,9 @@ Result<Greeting> parse_greeting(std::span<const std::byte> message) {
            << "the first message has " << message.size() << " bytes, expected at most " << Greeting::kLongest;
   }
   const auto* text = reinterpret_cast<const char*>(message.data());
+  if (nests_deeper({text, message.size()}))
+    return Status(Code::invalid_data)
+           << "the first message has brackets more than " << limits::kJsonNesting << " deep";
   const Json json = Json::parse(text, text + message.size(), nullptr, false);
   if (json.is_discarded() || !json.is_object())
     return Status(Code::invalid_data,

@@ -49,7 +49,8 @@ void StreamSocket::heard(bool is_text, std::string_view message, net::SocketOut&
   }
   if (!is_text) return pass_on(message);
   const Json order = Json::parse(message, nullptr, false);
-  if (!order.is_object() || order.value("type", Json()) != "end")
+  const auto type = order.is_object() ? order.find("type") : order.end();
+  if (type == order.end() || *type != "end")
     return out.close(net::kNotAccepted, "expected samples, or {\"type\":\"end\"}");
   pass_on({});
 }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/host/json_nesting.h"
+
 namespace runnel::wyoming {
 namespace {
 
@@ -58,6 +60,7 @@ Result<bool> MessageReader::read_line() {
 }
 
 Status MessageReader::parse_line(std::string_view line) {
+  if (nests_deeper(line)) return broken("its brackets are more than ") << limits::kJsonNesting << " deep";
   Json header = Json::parse(line.begin(), line.end(), nullptr, false);
   if (!header.is_object()) return broken("its line is not a JSON object, e.g. {\"type\":\"describe\"}");
   const auto type = header.find("type");
@@ -76,6 +79,7 @@ Status MessageReader::parse_line(std::string_view line) {
 }
 
 Status MessageReader::merge_data(std::string_view text) {
+  if (nests_deeper(text)) return broken("its brackets are more than ") << limits::kJsonNesting << " deep";
   const Json more = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!more.is_object())
     return broken("the ") << text.size() << " bytes of data that follow its line are not a JSON object";

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
 #include "base/limits.h"
 #include "pipeline/host/json.h"
 
@@ -18,28 +19,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using pipeline::json_string;
 
-// Limit of nested brackets; deeper nesting would mean unbounded recursion.
-constexpr int kMaxDepth = limits::kJsonNesting;
 constexpr std::size_t kMaxLine = limits::kTextLineBytes;
 // A day less than what int64 nanoseconds hold.
 constexpr double kMaxSeconds = 9e9;
-
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char letter = text[i];
-    if (quoted && letter == '\\')
-      ++i;
-    else if (letter == '"')
-      quoted = !quoted;
-    else if (!quoted && (letter == '{' || letter == '[') && ++depth > kMaxDepth)
-      return true;
-    else if (!quoted && (letter == '}' || letter == ']'))
-      --depth;
-  }
-  return false;
-}
 
 int hex_digit(char letter) {
   if (letter >= '0' && letter <= '9') return letter - '0';
@@ -113,10 +95,14 @@ void take_integer(Json& object, const char* key, std::int64_t& value) {
 
 // `listed`: with the keys that a journal adds.
 Result<Recording> parse_object(std::string_view line, bool listed) {
-  if (line.size() > kMaxLine)
+  // What was taken from a manifest must be taken from a journal, where it lies two levels deeper, and a byte
+  // may have become six.
+  const std::size_t longest = listed ? 8 * kMaxLine : kMaxLine;
+  if (line.size() > longest)
     return Status(Code::invalid_data)
-           << "a line of " << line.size() << " bytes, expected at most " << kMaxLine;
-  if (too_deep(line)) return Status(Code::invalid_data) << "brackets more than " << kMaxDepth << " deep";
+           << "a line of " << line.size() << " bytes, expected at most " << longest;
+  if (nests_deeper(line, limits::kJsonNesting + (listed ? 2 : 0)))
+    return Status(Code::invalid_data) << "brackets more than " << limits::kJsonNesting << " deep";
   Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return Status(Code::invalid_data, "not a JSON object");
   const auto path = object.find("path");
@@ -125,6 +111,7 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
   }
   Recording recording;
   RUNNEL_ASSIGN(recording.path, path_of(path->get<std::string>()));
+  if (recording.path.empty()) return Status(Code::invalid_data, "an empty path");
   if (recording.path.find('\0') != std::string::npos)
     return Status(Code::invalid_data, "a zero byte, which no path has");
   RUNNEL_TRY(take_seconds(object, "offset", recording.offset));

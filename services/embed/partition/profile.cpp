@@ -75,6 +75,8 @@ Result<Profile> parse(const std::string& text) {
   out.program_version = json.at("program_version").get<int>();
   out.profile_version = json.at("profile_version").get<int>();
   const auto id = json.at("id").get<std::string>();
+  if (id.size() != 2 * out.id.size() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return Status(Code::invalid_data) << "id: expected " << 2 * out.id.size() << " hexadecimal digits";
   for (std::size_t i = 0; i < out.id.size(); ++i)
     out.id[i] = static_cast<std::uint8_t>(std::stoi(id.substr(2 * i, 2), nullptr, 16));
   out.name = json.at("name").get<std::string>();

@@ -45,15 +45,30 @@ std::string text_of(const std::vector<std::byte>& data) {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
+// Members that an answer may lack, or have of another type: whoever may publish can write one.
+std::string text_at(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+std::uint64_t number_at(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
+}
+bool flag_at(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_boolean() && at->get<bool>();
+}
+
 // What a server says went wrong; "" if nothing.
 std::string error_in(const Json& answer) {
   const auto at = answer.find("error");
   if (at == answer.end() || !at->is_object()) return {};
-  return at->value("description", std::string("an error without a description"));
+  std::string text = text_at(*at, "description");
+  return text.empty() ? "an error without a description" : text;
 }
 std::uint64_t code_in(const Json& answer) {
   const auto at = answer.find("error");
-  return at == answer.end() || !at->is_object() ? 0 : at->value("err_code", std::uint64_t{0});
+  return at == answer.end() || !at->is_object() ? 0 : number_at(*at, "err_code");
 }
 
 }  // namespace
@@ -403,22 +418,22 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
     case Kind::append:
       if (body.is_object() && code_in(body) == kWrongLastSequence)
         answer.outcome = Answer::Outcome::outdated;
-      else if (error.empty() && at->second.conditional && body.value("duplicate", false))
+      else if (error.empty() && at->second.conditional && flag_at(body, "duplicate"))
         answer.outcome = Answer::Outcome::outdated;
       else if (error.empty())
-        answer.outcome = Answer::Outcome::done, answer.sequence = body.value("seq", std::uint64_t{0});
+        answer.outcome = Answer::Outcome::done, answer.sequence = number_at(body, "seq");
       break;
     case Kind::last:
       if (body.is_object() && code_in(body) == kNoMessage) {
         answer.outcome = Answer::Outcome::done;
       } else if (error.empty() && body.contains("message") && body["message"].is_object()) {
         const Json& found = body["message"];
-        auto headers = from_base64(found.value("hdrs", std::string()));
-        auto data = from_base64(found.value("data", std::string()));
+        auto headers = from_base64(text_at(found, "hdrs"));
+        auto data = from_base64(text_at(found, "data"));
         if (headers.ok() && data.ok()) {
           answer.outcome = Answer::Outcome::done;
           answer.message =
-              Message{found.value("subject", std::string()), found.value("seq", std::uint64_t{0}),
+              Message{text_at(found, "subject"), number_at(found, "seq"),
                       headers_in(text_of(*headers)), *std::move(data)};
         }
       }
@@ -437,9 +452,9 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
         compare(counts);
       }
       answer.subjects = std::move(at->second.subjects);
-      const std::size_t total = body.value("total", std::size_t{0});
-      if (answer.subjects.size() < total && total < (std::size_t{1} << 24) &&
-          body.value("offset", std::size_t{0}) < answer.subjects.size()) {
+      const std::uint64_t total = number_at(body, "total");
+      if (answer.subjects.size() < total && total < (std::uint64_t{1} << 24) &&
+          number_at(body, "offset") < answer.subjects.size()) {
         at->second.subjects = std::move(answer.subjects);
         page(number, at->second.filter, at->second.subjects.size());
         return false;
@@ -450,7 +465,7 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
       const auto feed = feeds_.find(at->second.feed);
       const auto found = body.is_object() ? body.find("message") : body.end();
       if (feed != feeds_.end() && feed->second.generation == at->second.generation && found != body.end() &&
-          found->is_object() && found->value("seq", std::uint64_t{0}) >= feed->second.next)
+          found->is_object() && number_at(*found, "seq") >= feed->second.next)
         start(feed->first, feed->second);
       break;
     }

@@ -29,27 +29,35 @@ std::uint64_t number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
 }
 
+// Members that an answer may lack, or have of another type: whoever may publish can write one.
+std::uint64_t number_at(const Json& object, const char* key) {
+  if (!object.is_object()) return 0;
+  const auto at = object.find(key);
+  return at == object.end() || !at->is_number_unsigned() ? 0 : at->get<std::uint64_t>();
+}
+
+std::string text_at(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
 // What a server says went wrong; "" if nothing.
 std::string error_in(const Json& answer) {
   if (!answer.is_object()) return "an answer that is no JSON object";
   const auto at = answer.find("error");
   if (at == answer.end() || !at->is_object()) return {};
-  return at->value("description", std::string("an error without a description"));
+  std::string text = text_at(*at, "description");
+  return text.empty() ? "an error without a description" : text;
 }
 std::uint64_t code_in(const Json& answer) {
   if (!answer.is_object()) return 0;
   const auto at = answer.find("error");
-  return at == answer.end() || !at->is_object() ? 0 : at->value("err_code", std::uint64_t{0});
+  return at == answer.end() ? 0 : number_at(*at, "err_code");
 }
 
 Json json_in(const WireMessage& message) {
   return Json::parse(message.data.begin(), message.data.end(), nullptr, false);
-}
-
-std::uint64_t number_at(const Json& object, const char* key) {
-  if (!object.is_object()) return 0;
-  const auto at = object.find(key);
-  return at == object.end() || !at->is_number_unsigned() ? 0 : at->get<std::uint64_t>();
 }
 
 std::string text_of(const std::vector<std::byte>& data) {
@@ -107,7 +115,7 @@ Status JetStreamQueue::make_stream(const std::string& stream, const std::string&
     const Json info = json_in(message);
     const std::string error = error_in(info);
     if (error.empty()) {
-      created = info.value("created", std::string());
+      created = text_at(info, "created");
       return {};
     }
     if (code_in(info) != kNoStream) return Status(Code::io_error) << stream << ": " << error;
@@ -415,7 +423,7 @@ Result<QueueNote> JetStreamQueue::note(std::string_view name) {
     return Status(Code::io_error) << notes_ << ": " << error;
   if (!answer.contains("message") || !answer["message"].is_object())
     return Status(Code::io_error) << notes_ << ": an answer without what was asked";
-  RUNNEL_ASSIGN(const auto data, from_base64(answer["message"].value("data", std::string())));
+  RUNNEL_ASSIGN(const auto data, from_base64(text_at(answer["message"], "data")));
   return QueueNote{number_at(answer["message"], "seq"), text_of(data)};
 }
 

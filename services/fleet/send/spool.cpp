@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -42,6 +43,9 @@ struct Record {
   std::uint32_t end = 0, crc = 0;  // of what precedes it, and the samples
 };
 static_assert(sizeof(Record) == 56);
+// Of positions in the ring and in runs, so that what is added to them stays a number.
+constexpr std::uint64_t kFurthest = std::uint64_t{1} << 62;
+constexpr std::uint32_t kLastCode = static_cast<std::uint32_t>(std::size(pipeline::kSampleCodes)) - 1;
 
 std::uint32_t crc_of(const Record& record, std::span<const std::byte> data) {
   const auto bytes = std::as_bytes(std::span(&record, 1));
@@ -130,6 +134,10 @@ Status Spool::load(std::string_view stream) {
     return Status(Code::invalid_data)
            << path_.string() << ": the state of this spool is damaged; nothing can be sent from it";
   state_ = !better || (good && one.generation > other.generation) ? one : other;
+  // A sum says that it is what was written, not by whom.
+  if (state_.tail > kFurthest || state_.next < 0 || (state_.format & 255U) > kLastCode)
+    return Status(Code::invalid_data)
+           << path_.string() << ": the state of this spool is none that was written; nothing can be sent";
   format_.code = static_cast<pipeline::SampleCode>(state_.format & 255U);
   format_.channels = static_cast<std::int32_t>(state_.format >> 8);
   format_.rate = state_.rate;
@@ -146,13 +154,14 @@ Status Spool::scan() {
     if (at + sizeof record > state_.head + bytes_) break;
     RUNNEL_TRY(read_ring(at, &record, sizeof record));
     if (record.magic != kRecord || record.position != at || record.bytes > Chunk::kMostBytes ||
-        at + sizeof record + record.bytes > state_.head + bytes_)
+        at + sizeof record + record.bytes > state_.head + bytes_ || record.code > kLastCode ||
+        record.first < 0 || static_cast<std::uint64_t>(record.first) > kFurthest)
       break;
     data.resize(record.bytes);
     RUNNEL_TRY(read_ring(at + sizeof record, data.data(), data.size()));
     if (record.crc != crc_of(record, data)) break;
     Mark mark;
-    mark.chunk.format.code = static_cast<pipeline::SampleCode>(std::min<std::uint16_t>(record.code, 4));
+    mark.chunk.format.code = static_cast<pipeline::SampleCode>(record.code);
     mark.chunk.format.rate = record.rate;
     mark.chunk.format.channels = record.channels;
     mark.chunk.first = record.first;
