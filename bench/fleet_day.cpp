@@ -107,6 +107,10 @@ class DayExchange final : public Exchange {
   std::uint64_t last(std::string_view subject) override {
     return send({Request::Kind::last, 0, 0, 0, std::string(subject), {}, {}});
   }
+  std::uint64_t first(std::string_view subject, std::uint64_t from) override {
+    return send({Request::Kind::first, 0, from, 0, std::string(subject), {}, {}});
+  }
+  [[nodiscard]] std::size_t copies(std::string_view) const override { return 1; }
   std::uint64_t list(std::string_view filter) override {
     return send({Request::Kind::list, 0, 0, 0, std::string(filter), {}, {}});
   }
@@ -120,7 +124,7 @@ class DayExchange final : public Exchange {
  private:
   friend class Simulation;
   struct Request {
-    enum class Kind : std::uint8_t { append, last, list, remove } kind = Kind::append;
+    enum class Kind : std::uint8_t { append, last, first, list, remove } kind = Kind::append;
     std::uint64_t number = 0, after = 0;
     Tick due = 0;
     std::string subject, data;
@@ -293,6 +297,12 @@ void DayExchange::arrive(Request& request) {
     case Request::Kind::last:
       answer.message = day_.last_of(request.subject);
       break;
+    case Request::Kind::first: {
+      const std::size_t stream = number_of(request.subject);
+      if (request.after <= day_.inputs_[stream].chunks)
+        answer.message = day_.chunk_of(stream, std::max<std::uint64_t>(1, request.after));
+      break;
+    }
     case Request::Kind::list:
       for (std::size_t i = 0; i < day_.inputs_.size(); ++i)
         if (day_.inputs_[i].chunks > 0) answer.subjects.push_back(name_of(i));

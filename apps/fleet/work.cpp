@@ -54,6 +54,7 @@ Json facts_of(const fleet::WorkerFacts& facts) {
           {"lost", facts.lost},
           {"refused", facts.refused},
           {"changed", facts.changed},
+          {"graphs_here", facts.graphs_here},
           {"repeated_events", facts.chunks.repeated_events},
           {"chunks",
            {{"heard", facts.chunks.heard},
@@ -61,6 +62,9 @@ Json facts_of(const fleet::WorkerFacts& facts) {
             {"doubled", facts.chunks.doubled},
             {"gaps", facts.chunks.gaps},
             {"lost_samples", facts.chunks.lost},
+            {"gaps_doubted", facts.chunks.doubted},
+            {"gaps_believed", facts.chunks.believed},
+            {"mended", facts.chunks.mended},
             {"set_apart", facts.chunks.set_apart}}}};
 }
 

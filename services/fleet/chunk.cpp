@@ -7,7 +7,7 @@ namespace runnel::fleet {
 namespace {
 
 constexpr std::string_view kFormat = "Runnel-Format", kFirst = "Runnel-First", kRun = "Runnel-Run",
-                           kTime = "Runnel-Time", kEnd = "Runnel-End";
+                           kTime = "Runnel-Time", kEnd = "Runnel-End", kGap = "Runnel-Gap";
 constexpr std::uint64_t kMostIndex = static_cast<std::uint64_t>(StateArchive::kMostIndex);
 
 // What of a text is shown in a message.
@@ -81,6 +81,8 @@ Result<Chunk> read_chunk(const Message& message) {
   RUNNEL_ASSIGN(chunk.run, number(message.headers, kRun, ~std::uint64_t{0}, false));
   RUNNEL_ASSIGN(const std::uint64_t time, number(message.headers, kTime, ~std::uint64_t{0} >> 1, false));
   RUNNEL_ASSIGN(const std::uint64_t end, number(message.headers, kEnd, 1, false));
+  RUNNEL_ASSIGN(const std::uint64_t gap, number(message.headers, kGap, first, false));
+  chunk.gap = static_cast<std::int64_t>(gap);
   chunk.first = static_cast<std::int64_t>(first);
   chunk.time = static_cast<std::int64_t>(time);
   chunk.end = end == 1;
@@ -105,6 +107,7 @@ Headers headers_of(const Chunk& chunk) {
   if (chunk.run != 0) out.emplace_back(kRun, std::to_string(chunk.run));
   if (chunk.time != 0) out.emplace_back(kTime, std::to_string(chunk.time));
   if (chunk.end) out.emplace_back(kEnd, "1");
+  if (chunk.gap != 0) out.emplace_back(kGap, std::to_string(chunk.gap));
   return out;
 }
 
@@ -132,7 +135,8 @@ void unpack(Message& message) {
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos) return;
     const std::string name = std::string(kPrefix) + std::string(line.substr(0, colon));
-    if (name != kFormat && name != kFirst && name != kRun && name != kTime && name != kEnd) return;
+    if (name != kFormat && name != kFirst && name != kRun && name != kTime && name != kEnd && name != kGap)
+      return;
     if (find(made, name) != nullptr || find(message.headers, name) != nullptr) return;
     made.emplace_back(name, line.substr(colon + 2));
   }

@@ -5,6 +5,7 @@
 //   Runnel-Run     1732700000000000000  of the sender; a later one has a higher number
 //   Runnel-Time    1732700030000000000  ns since 1970 of the first sample; without: unknown
 //   Runnel-End     1                    the run ends after these samples, of which there may be none
+//   Runnel-Gap     3200                 samples before these that their sender does not have either
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Chunk {
   std::uint64_t run = 0;
   std::int64_t time = 0;  // 0: unknown
   bool end = false;
+  std::int64_t gap = 0;      // samples before the first that never come
   std::int64_t samples = 0;  // in the message's data, of one channel
 
   friend bool operator==(const Chunk&, const Chunk&) = default;

@@ -47,7 +47,7 @@ struct Answer {
   std::uint64_t request = 0;
   Outcome outcome = Outcome::failed;
   std::uint64_t sequence = 0;         // append: of the stored message
-  std::optional<Message> message;     // last: nothing where the log is empty
+  std::optional<Message> message;     // last, first: nothing where the log is empty
   std::vector<std::string> subjects;  // list
   std::string why;                    // failed
 };
@@ -73,6 +73,8 @@ class Exchange {
                                std::string_view data) = 0;
   // The last message of a subject.
   virtual std::uint64_t last(std::string_view subject) = 0;
+  // The first message of a subject from a sequence on; nothing where there is none yet.
+  virtual std::uint64_t first(std::string_view subject, std::uint64_t from) = 0;
   // The subjects with messages that `filter` covers ("audio.>").
   virtual std::uint64_t list(std::string_view filter) = 0;
   // Messages of a subject from a sequence on, in their order, each at least once. Returns the feed's number.
@@ -80,6 +82,8 @@ class Exchange {
   // The last message of each subject that `filter` covers, without its data, and every further one.
   virtual std::uint64_t watch(std::string_view filter) = 0;
   virtual void leave(std::uint64_t feed) = 0;
+  // Servers that keep the log of a subject, as far as it is known; what they have may differ.
+  [[nodiscard]] virtual std::size_t copies(std::string_view subject) const = 0;
   // Takes the messages of a subject up to a sequence away; kAll: every one. Without an answer: it may fail.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
   virtual void remove(std::string_view subject, std::uint64_t last) = 0;

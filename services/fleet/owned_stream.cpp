@@ -8,6 +8,9 @@ namespace runnel::fleet {
 namespace {
 
 constexpr std::string_view kEvent = "Runnel-Event";
+constexpr std::size_t kEachMessage = 256;  // bytes beside its data
+
+std::size_t bytes_of(const Message& message) { return message.data.size() + kEachMessage; }
 
 // The number in the header of an event's message; 0: it has none.
 std::uint64_t number_of(const Message& message) {
@@ -33,6 +36,9 @@ void ChunkCounts::add(const ChunkCounts& other) noexcept {
   doubled += other.doubled;
   gaps += other.gaps;
   lost += other.lost;
+  doubted += other.doubted;
+  believed += other.believed;
+  mended += other.mended;
   set_apart += other.set_apart;
   repeated_events += other.repeated_events;
 }
@@ -132,8 +138,79 @@ Status OwnedStream::change_to(const Change& change, std::uint32_t graph) {
 }
 
 void OwnedStream::arrives(Message message) {
-  const std::uint64_t newest = waiting_.empty() ? std::max(at_.covered, hearing_) : waiting_.back().sequence;
-  if (message.sequence > newest) waiting_.push_back(std::move(message));
+  if (message.sequence <= newest()) {
+    if (!limits_.doubts || !is_new(message)) return;
+    message.sequence = newest();
+  }
+  waiting_bytes_ += bytes_of(message);
+  waiting_.push_back(std::move(message));
+}
+
+void OwnedStream::pop_front() {
+  waiting_bytes_ -= bytes_of(waiting_.front());
+  waiting_.pop_front();
+}
+
+// Copies may number the same messages differently: whether one was there before is told by its samples.
+bool OwnedStream::is_new(const Message& message) const {
+  const auto chunk = read_chunk(message);
+  if (!chunk.ok() || !at_.format) return false;
+  std::uint64_t run = at_.run;
+  std::int64_t next = at_.next;
+  bool ended = at_.ended;
+  serve::SampleFormat format = *at_.format;
+  if (!waiting_.empty()) {
+    const auto last = read_chunk(waiting_.back());
+    if (!last.ok()) return false;
+    run = last->run, next = last->first + last->samples, ended = last->end, format = last->format;
+  }
+  // Jumps are set apart: that happened when it was there first.
+  if (chunk->run != run) return chunk->run > run;
+  return !ended && chunk->format == format && chunk->first - next <= limits_.most_gap_seconds * format.rate &&
+         (chunk->first + chunk->samples > next || (chunk->end && chunk->first + chunk->samples == next));
+}
+
+bool OwnedStream::doubts(const Message& message, const Chunk& chunk, bool begins, std::int64_t missing) {
+  // A run that follows one which did not end may hide the rest of that one.
+  const bool broken_off = begins && run_ != nullptr;
+  if (!limits_.doubts || (!broken_off && (missing <= 0 || chunk.gap >= missing))) return false;
+  Gap gap;
+  gap.found_run = chunk.run;
+  gap.found = chunk.first;
+  gap.found_format = gap.format = chunk.format;
+  gap.run = chunk.run;
+  gap.begun = !begins || broken_off;
+  if (gap.begun) {
+    gap.run = at_.run;
+    gap.next = at_.next;
+    gap.format = *at_.format;
+  }
+  gap.covered = at_.covered;
+  gap.sequence = message.sequence;
+  if (last_doubt_ == gap) return false;
+  last_doubt_ = doubted_ = gap;
+  ++counts_.doubted;
+  return true;
+}
+
+void OwnedStream::believe() {
+  if (!doubted_) return;
+  doubted_.reset();
+  ++counts_.believed;
+}
+
+void OwnedStream::mend(std::vector<Message> found) {
+  if (!doubted_) return;
+  // They go between their neighbours, whatever their own copy calls them. Where no number is left, the one
+  // before the gap is used again: who goes on from there begins with what follows them.
+  const std::uint64_t last = std::max(doubted_->covered, doubted_->sequence - 1);
+  doubted_.reset();
+  counts_.mended += found.size();
+  for (auto at = found.rbegin(); at != found.rend(); ++at) {
+    at->sequence = std::clamp(at->sequence, at_.covered, last);
+    waiting_bytes_ += bytes_of(*at);
+    waiting_.push_front(std::move(*at));
+  }
 }
 
 Status OwnedStream::begin_run(const Chunk& chunk) {
@@ -174,7 +251,7 @@ bool OwnedStream::may_change() const {
 }
 
 Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart) {
-  while (events_.size() < limits_.most_events && !held_ && !overtaken_) {
+  while (events_.size() < limits_.most_events && !held_ && !overtaken_ && !doubted_) {
     if (coming_ && at_.covered == coming_->change.covered && at_.run == coming_->change.run &&
         at_.next == coming_->change.sample) {
       if (run_ != nullptr && runners_.find(coming_->graph) == nullptr) return Next{};  // not here yet
@@ -190,12 +267,13 @@ Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart)
     Message& message = waiting_.front();
     const auto skip = [&] {
       at_.covered = message.sequence;
-      waiting_.pop_front();
+      pop_front();
     };
     const auto set_apart = [&](std::string_view why) {
       broken = why;
       ++counts_.set_apart;
       at_.covered = message.sequence;
+      waiting_bytes_ -= bytes_of(message);
       apart = std::move(message);
       waiting_.pop_front();
       return Next{};
@@ -215,6 +293,7 @@ Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart)
       return set_apart("a chunk that starts at sample " + std::to_string(chunk->first) + ", expected " +
                        std::to_string(next) + " and at most " + std::to_string(limits_.most_gap_seconds) +
                        " s more");
+    if (doubts(message, *chunk, begins, missing)) return Next{};
     if (begins) {
       // Where no run is under way, the graph is looked for only now.
       if (runner_ == nullptr) runner_ = runners_.find(at_.graph);
@@ -262,7 +341,7 @@ Status OwnedStream::heard() {
   }
   ++counts_.heard;
   at_.covered = std::exchange(hearing_, 0);
-  waiting_.pop_front();
+  pop_front();
   collect();
   return std::exchange(ends_, false) ? end_run() : Status();
 }

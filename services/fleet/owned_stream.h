@@ -15,6 +15,8 @@
 // later. So nothing that arrives late can put a change at a sample that somebody has passed.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -23,9 +25,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "services/fleet/chunk.h"
+#include "services/fleet/doubt.h"
 #include "services/fleet/entry.h"
 #include "services/fleet/exchange.h"
 #include "services/fleet/runner.h"
@@ -38,6 +42,9 @@ struct ChunkCounts {
   std::uint64_t doubled = 0;          // samples were there before, all or some of them
   std::uint64_t gaps = 0;             // chunks before which samples were missing
   std::uint64_t lost = 0;             // samples
+  std::uint64_t doubted = 0;          // gaps that might have been a hole of one copy of the log
+  std::uint64_t believed = 0;         // of those: no other copy had more
+  std::uint64_t mended = 0;           // chunks that were missing in one copy only
   std::uint64_t set_apart = 0;        // chunks that cannot be used
   std::uint64_t repeated_events = 0;  // that were in the log already
 
@@ -49,6 +56,7 @@ class OwnedStream {
   struct Limits {
     std::int64_t most_gap_seconds = 3600;  // a jump beyond it is no gap but a broken chunk
     std::size_t most_events = 256;         // that wait to be appended; then no more chunks are heard
+    bool doubts = false;                   // gaps wait for believe() or mend()
   };
 
   // `runners` outlives the stream.
@@ -65,11 +73,25 @@ class OwnedStream {
   // The log has what this state cannot follow: another worker went further.
   [[nodiscard]] bool overtaken() const noexcept { return overtaken_; }
 
-  // A message of the stream's log. It waits until it is heard.
+  // A message of the stream's log. It waits until it is heard. What waits or was heard already is dropped.
   void arrives(Message message);
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  // Of the data of those that wait, with some for each message.
+  [[nodiscard]] std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
+  // The sequence of the newest message that waits or was heard.
+  [[nodiscard]] std::uint64_t newest() const noexcept {
+    return waiting_.empty() ? std::max(at_.covered, hearing_) : waiting_.back().sequence;
+  }
   // Whether next() can do anything.
-  [[nodiscard]] bool idle() const noexcept { return waiting_.empty() && !wanted_ && !coming_; }
+  [[nodiscard]] bool idle() const noexcept {
+    return doubted_ || (waiting_.empty() && !wanted_ && !coming_);
+  }
+
+  // Before the oldest message samples are missing, which another copy of the log may have: nothing is heard
+  // until it is known that none has them, or they are here. `found`: as Doubt::take() gives them.
+  [[nodiscard]] const std::optional<Gap>& doubted() const noexcept { return doubted_; }
+  void believe();
+  void mend(std::vector<Message> found);
   // The samples of the oldest chunk, to be heard by run() now, or nothing; after it call heard(). Chunks that
   // bring no samples are dealt with on the way. `broken`: is set to the reason when a chunk cannot be used;
   // it was counted.
@@ -134,6 +156,9 @@ class OwnedStream {
   [[nodiscard]] Change change_here() const;
   Status change_to(const Change& change, std::uint32_t graph);
   Status begin_run(const Chunk& chunk);
+  bool doubts(const Message& message, const Chunk& chunk, bool begins, std::int64_t missing);
+  [[nodiscard]] bool is_new(const Message& message) const;
+  void pop_front();
   Status end_run();
   void collect();
 
@@ -144,6 +169,8 @@ class OwnedStream {
   std::unique_ptr<Run> run_;
   Entry at_;  // after the last chunk that was heard
   std::deque<Message> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::optional<Gap> doubted_, last_doubt_;
   bool ends_ = false;               // with the chunk that is heard now
   std::uint64_t hearing_ = 0;       // its sequence
   std::int64_t after_hearing_ = 0;  // the next sample after it

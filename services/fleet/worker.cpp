@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "services/fleet/doubt.h"
 #include "services/fleet/entry.h"
 #include "services/fleet/note.h"
 #include "services/fleet/share_out.h"
@@ -61,7 +62,10 @@ struct Worker::Holding {
   Entry entry;                  // with which it was claimed
   std::vector<std::byte> data;  // of this entry
   std::unique_ptr<OwnedStream> owned;
-  std::uint64_t feed = 0;
+  std::uint64_t feed = 0;               // 0: no more chunks are taken now
+  std::unique_ptr<Doubt> doubt;         // of a gap in the stream
+  std::uint64_t doubt_request = 0, doubt_feed = 0;  // as far as this worker knows
+  Time doubt_due{0};
   std::uint64_t taken_at = 0;  // sequence of the last chunk in the log at that time, once it is known
   std::deque<Time> arrivals;   // of the chunks that wait
   bool saving = false, handing_over = false, save_due = false, broken = false;
@@ -167,10 +171,7 @@ void Worker::happened(Happening happening) {
 void Worker::delivered(Message message, std::uint64_t feed) {
   if (const auto its = feeds_.find(feed); its != feeds_.end()) {
     Stream& it = at(its->second);
-    OwnedStream& owned = *it.holding->owned;
-    const std::size_t before = owned.waiting();
-    owned.arrives(std::move(message));
-    if (options_.clock && owned.waiting() > before) it.holding->arrivals.push_back(options_.clock());
+    take_chunk(it, std::move(message), feed);
     return touch(it);
   }
   const std::string_view subject = message.subject;
@@ -195,6 +196,20 @@ void Worker::delivered(Message message, std::uint64_t feed) {
   } else if (feed == watch_notes_) {
     note_seen(subject.substr(before), message);
   }
+}
+
+void Worker::take_chunk(Stream& it, Message message, std::uint64_t feed) {
+  Holding& holding = *it.holding;
+  if (feed != holding.feed) {
+    if (holding.doubt != nullptr) holding.doubt->delivered(std::move(message), feed, now_);
+    return;
+  }
+  OwnedStream& owned = *holding.owned;
+  const std::size_t before = owned.waiting();
+  owned.arrives(std::move(message));
+  if (options_.clock && owned.waiting() > before) holding.arrivals.push_back(options_.clock());
+  // Its log keeps the rest.
+  if (owned.waiting_bytes() > options_.most_waiting_bytes) stop_following(it);
 }
 
 void Worker::note_seen(std::string_view name, const Message& message) {
@@ -331,6 +346,9 @@ void Worker::answered(const Answer& answer) {
       return event_answered(it, answer);
     case Kind::save:
       return save_answered(it, answer);
+    case Kind::doubt:
+      if (it.holding->doubt != nullptr) it.holding->doubt->answered(answer, now_);
+      return;
     default:
       return;
   }
@@ -531,7 +549,9 @@ void Worker::claimed(Stream& it, const Answer& answer) {
   holding.version = holding.entry.version;
   owned_by(it, options_.id, holding.version);
   tell(it, now_);
-  holding.owned = std::make_unique<OwnedStream>(it.name, library_, options_.limits);
+  OwnedStream::Limits limits = options_.limits;
+  limits.doubts = true;
+  holding.owned = std::make_unique<OwnedStream>(it.name, library_, limits);
   const Status status = holding.owned->resume(holding.entry, holding.data);
   holding.data = {};
   if (!status.ok()) {
@@ -561,8 +581,54 @@ void Worker::log_known(Stream& it, const Answer& answer) {
   holding.place = Holding::Place::here;
   --claims_;
   ++owned_;
-  holding.feed = exchange_.follow(it.name, holding.owned->entry().covered + 1);
+  follow_on(it);
+}
+
+// Its chunks come from behind the newest one that is here, wherever the servers put the reading.
+void Worker::follow_on(Stream& it) {
+  stop_following(it);
+  Holding& holding = *it.holding;
+  holding.feed = exchange_.follow(it.name, holding.owned->newest() + 1);
   feeds_[holding.feed] = it.id;
+}
+
+void Worker::stop_following(Stream& it) {
+  Holding& holding = *it.holding;
+  if (holding.feed == 0) return;
+  exchange_.leave(holding.feed);
+  feeds_.erase(std::exchange(holding.feed, 0));
+}
+
+// While samples are missing that another copy of its log may have.
+void Worker::look_into_doubt(Stream& it) {
+  Holding& holding = *it.holding;
+  OwnedStream& owned = *holding.owned;
+  if (!owned.doubted()) return;
+  if (holding.doubt == nullptr) holding.doubt = std::make_unique<Doubt>(exchange_, it.name, *owned.doubted());
+  Doubt& doubt = *holding.doubt;
+  doubt.work(now_);
+  if (doubt.feed() != holding.doubt_feed) {
+    feeds_.erase(holding.doubt_feed);
+    holding.doubt_feed = doubt.feed();
+    if (holding.doubt_feed != 0) feeds_[holding.doubt_feed] = it.id;
+  }
+  if (doubt.request() != std::exchange(holding.doubt_request, doubt.request()) && doubt.request() != 0)
+    ask(doubt.request(), Kind::doubt, it);
+  if (!doubt.over()) {
+    if (std::exchange(holding.doubt_due, doubt.due()) != doubt.due()) wake(it, doubt.due());
+    return;
+  }
+  std::vector<Message> found = doubt.take();
+  holding.doubt = nullptr;
+  holding.doubt_due = Time(0);
+  touch(it);
+  if (found.empty()) return owned.believe();
+  trouble("copy", it.name + ": " + std::to_string(found.size()) +
+                      " chunks that are missing in one copy of its log were read from another one");
+  if (options_.clock) holding.arrivals.insert(holding.arrivals.begin(), found.size(), options_.clock());
+  owned.mend(std::move(found));
+  // The copy that lacked them may lack more.
+  if (holding.feed != 0) follow_on(it);
 }
 
 void Worker::event_answered(Stream& it, const Answer& answer) {
@@ -634,10 +700,8 @@ void Worker::drop(Stream& it) {
     --claims_;
   it.version = std::max(it.version, holding.version);
   gone_.add(holding.owned->counts());
-  if (holding.feed != 0) {
-    exchange_.leave(holding.feed);
-    feeds_.erase(holding.feed);
-  }
+  stop_following(it);
+  feeds_.erase(holding.doubt_feed);
   it.holding = nullptr;
   --held_;
   shares_changed_ = true;
@@ -740,6 +804,8 @@ void Worker::advance(Stream& it, Time now) {
     append.headers.emplace_back(kMessageId, subject + ' ' + std::to_string(append.number));
     ask(exchange_.append(subject, append.after, append.headers, append.data), Kind::event, it);
   }
+  look_into_doubt(it);
+  if (holding.feed == 0 && owned.waiting_bytes() < options_.most_waiting_bytes / 2) follow_on(it);
   if (!owned.idle()) touch(it);
   if (holding.saving) return;
   const bool hand_over = leaving_ || !it.mine || it.gone;
@@ -806,6 +872,7 @@ WorkerFacts Worker::facts() const {
   WorkerFacts out = facts_;
   out.chunks = gone_;
   out.known = streams_.size();
+  out.graphs_here = library_.size();
   const std::vector<std::string> living = beats_.living();
   out.workers = living.size();
   for (const std::string& worker : living) out.shares[worker] = shares_.streams_of(worker);

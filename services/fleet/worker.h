@@ -48,7 +48,10 @@ struct WorkerOptions {
   std::uint64_t missed = 4;  // beats
   Time save = std::chrono::seconds(5);
   Time list = std::chrono::seconds(1);  // between two looks for new streams; longer where there are many
-  std::size_t most_claims = 256;        // under way at a time
+  // Under way at a time: each is three questions and a state.
+  std::size_t most_claims = 1024;
+  // Of chunks of one stream that wait: then no more are taken from its log for a while.
+  std::size_t most_waiting_bytes = std::size_t{1} << 22;
   std::size_t most_streams = limits::kWorkerStreams;
   OwnedStream::Limits limits;
   std::function<Time()> clock;  // for the lateness of chunks; without: it is not measured
@@ -66,6 +69,7 @@ struct WorkerFacts {
   std::uint64_t changed = 0;                           // graphs of streams
   // Chunks that were in the log when their stream was taken: heard again, or by nobody yet.
   std::uint64_t behind = 0;
+  std::size_t graphs_here = 0;                  // that it can run, its own included
   std::map<std::uint32_t, std::size_t> graphs;  // owned streams, by graph
   std::map<std::string, std::size_t> shares;    // streams of all workers that live, as far as it is known
   std::vector<std::pair<std::string, std::uint32_t>> own;  // streams, with their graphs; at most kMostNamed
@@ -112,7 +116,7 @@ class Worker {
   using Id = Shares::Id;
   struct Stream;
   struct Holding;
-  enum class Kind : std::uint8_t { beat, list, rules, read, claim, log, end, event, save, note, other };
+  enum class Kind : std::uint8_t { beat, list, rules, read, claim, log, end, event, save, note, doubt, other };
   struct Request {
     Kind kind = Kind::other;
     Id stream = 0;
@@ -152,6 +156,10 @@ class Worker {
   void save(Stream& it, Time now, bool hand_over);
   void save_answered(Stream& it, const Answer& answer);
   std::uint64_t write(const Stream& it, const Entry& entry, const std::vector<std::byte>& data);
+  void follow_on(Stream& it);
+  void stop_following(Stream& it);
+  void look_into_doubt(Stream& it);
+  void take_chunk(Stream& it, Message message, std::uint64_t feed);
   void drop(Stream& it);
   void broke(Stream& it, const Status& status);
   bool hear(const std::vector<Id>& due);

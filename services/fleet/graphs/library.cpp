@@ -21,6 +21,11 @@ Runner* Library::find(std::uint32_t identity) {
   return books_[identity].runner.get();
 }
 
+std::size_t Library::size() const {
+  return 1 + static_cast<std::size_t>(std::count_if(
+                 books_.begin(), books_.end(), [](const auto& one) { return one.second.runner != nullptr; }));
+}
+
 bool Library::coming(std::uint32_t identity) const {
   const auto at = books_.find(identity);
   return at != books_.end() && at->second.runner == nullptr && !at->second.failed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -30,6 +31,8 @@ class Library final : public Runners {
   Runner* find(std::uint32_t identity) override;
   // Whether graphs are made at all.
   [[nodiscard]] bool makes() const noexcept { return make_ != nullptr; }
+  // Graphs that it has.
+  [[nodiscard]] std::size_t size() const;
   // Whether it is on its way, or there was no time yet to look for it.
   [[nodiscard]] bool coming(std::uint32_t identity) const;
   // True: the answer was its own.

@@ -105,6 +105,9 @@ std::string prometheus_of(const WorkerReport& report) {
   out.count("chunks_doubled", "Chunks whose samples were there before.", chunks.doubled);
   out.count("chunks_set_apart", "Chunks that cannot be used.", chunks.set_apart);
   out.count("gaps", "Gaps in streams.", chunks.gaps);
+  out.count("gaps_doubted", "Gaps that might have been a hole of one copy of the log.", chunks.doubted);
+  out.count("gaps_believed", "Of those: no other copy had more.", chunks.believed);
+  out.count("chunks_mended", "Chunks that one copy of the log lacked, and another one had.", chunks.mended);
   out.count("lost_samples", "Samples that never came.", chunks.lost);
   out.count("snapshots", "Saved states.", facts.saves);
   out.count("snapshot_bytes", "Bytes of saved states.", facts.saved_bytes);
@@ -148,6 +151,10 @@ std::string document_of(const WorkerReport& report) {
   row("chunks", std::to_string(facts.chunks.heard));
   row("chunks repeated", std::to_string(facts.behind));
   row("chunks set apart", std::to_string(facts.chunks.set_apart));
+  row("gaps", std::to_string(facts.chunks.gaps));
+  row("gaps doubted", std::to_string(facts.chunks.doubted));
+  row("of those believed", std::to_string(facts.chunks.believed));
+  row("chunks that one copy of the log lacked", std::to_string(facts.chunks.mended));
   row("events", std::to_string(facts.events));
   row("snapshots", std::to_string(facts.saves));
   row("streams refused", std::to_string(facts.refused));

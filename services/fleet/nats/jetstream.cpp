@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "services/fleet/chunk.h"
@@ -57,6 +58,27 @@ std::uint64_t number_at(const Json& object, const char* key) {
 bool flag_at(const Json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_boolean() && at->get<bool>();
+}
+
+// A message as STREAM.MSG.GET gives it; nothing: it cannot be read.
+std::optional<Message> message_in(const Json& found) {
+  auto headers = from_base64(text_at(found, "hdrs"));
+  auto data = from_base64(text_at(found, "data"));
+  if (!headers.ok() || !data.ok()) return {};
+  return Message{text_at(found, "subject"), number_at(found, "seq"),
+                 headers_in(text_of(*headers)), *std::move(data)};
+}
+
+// What names a message in its own log: its headers, but for those that servers add or take away. Not 0.
+std::uint64_t name_of(const Headers& headers) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](std::string_view text) {
+    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+    hash = (hash ^ 0x100) * 0x100000001b3;
+  };
+  for (const auto& [name, value] : headers)
+    if (!name.starts_with("Nats-")) add(name), add(value);
+  return hash | 1;
 }
 
 // What a server says went wrong; "" if nothing.
@@ -150,7 +172,7 @@ const std::string* JetStream::stream_of(std::string_view subject) const {
 }
 
 void JetStream::know(std::string_view subjects, std::string_view stream) {
-  streams_.push_back({std::string(subjects), std::string(stream), true});
+  streams_.push_back({std::string(subjects), std::string(stream), true, 1});
 }
 
 std::uint64_t JetStream::ask(Kind kind, std::string_view subject, const Headers& headers,
@@ -197,6 +219,20 @@ std::uint64_t JetStream::last(std::string_view subject) {
   const std::string* const stream = stream_of(subject);
   const Json body = {{"last_by_subj", subject}};
   return ask(Kind::last, "$JS.API.STREAM.MSG.GET." + (stream == nullptr ? "none" : *stream), {}, body.dump());
+}
+
+std::uint64_t JetStream::first(std::string_view subject, std::uint64_t from) {
+  const LogStream* const log = log_of(subject);
+  const Json body = {{"seq", std::max<std::uint64_t>(from, 1)}, {"next_by_subj", subject}};
+  const std::string stream = log == nullptr ? "none" : log->stream;
+  if (log != nullptr && log->direct)
+    return ask(Kind::direct, "$JS.API.DIRECT.GET." + stream, {}, body.dump());
+  return ask(Kind::last, "$JS.API.STREAM.MSG.GET." + stream, {}, body.dump());
+}
+
+std::size_t JetStream::copies(std::string_view subject) const {
+  const LogStream* const log = log_of(subject);
+  return log == nullptr ? 1 : log->copies;
 }
 
 std::uint64_t JetStream::list(std::string_view filter) {
@@ -339,6 +375,17 @@ void JetStream::check(std::uint64_t number, Feed& feed, std::chrono::steady_cloc
   request.generation = feed.generation;
 }
 
+// The last message of the log, as its leader has it. Copies may number the same messages differently: another
+// message than the last that came is a newer one, whatever its number.
+void JetStream::checked(std::uint64_t number, Feed& feed, Message last) {
+  if (last.sequence >= feed.next) return start(number, feed);
+  if (feed.watch || feed.newest == 0 || last.sequence == 0) return;
+  unpack(last);
+  if (name_of(last.headers) == feed.newest) return;
+  feed.next = last.sequence;
+  start(number, feed);
+}
+
 void JetStream::compare(const Counts& counts) {
   const Clock::time_point now = Clock::now();
   for (auto& [number, feed] : feeds_) {
@@ -386,6 +433,7 @@ bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, Wi
   Delivery delivery{
       number, {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
   unpack(delivery.message);
+  if (!feed.watch) feed.newest = name_of(delivery.message.headers);
   out = std::move(delivery);
   return true;
 }
@@ -427,15 +475,8 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
       if (body.is_object() && code_in(body) == kNoMessage) {
         answer.outcome = Answer::Outcome::done;
       } else if (error.empty() && body.contains("message") && body["message"].is_object()) {
-        const Json& found = body["message"];
-        auto headers = from_base64(text_at(found, "hdrs"));
-        auto data = from_base64(text_at(found, "data"));
-        if (headers.ok() && data.ok()) {
-          answer.outcome = Answer::Outcome::done;
-          answer.message =
-              Message{text_at(found, "subject"), number_at(found, "seq"),
-                      headers_in(text_of(*headers)), *std::move(data)};
-        }
+        answer.message = message_in(body["message"]);
+        if (answer.message) answer.outcome = Answer::Outcome::done;
       }
       break;
     case Kind::list: {
@@ -464,9 +505,10 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
     case Kind::check: {
       const auto feed = feeds_.find(at->second.feed);
       const auto found = body.is_object() ? body.find("message") : body.end();
-      if (feed != feeds_.end() && feed->second.generation == at->second.generation && found != body.end() &&
-          found->is_object() && number_at(*found, "seq") >= feed->second.next)
-        start(feed->first, feed->second);
+      if (feed == feeds_.end() || feed->second.generation != at->second.generation || found == body.end() ||
+          !found->is_object())
+        break;
+      if (auto last = message_in(*found)) checked(feed->first, feed->second, *std::move(last));
       break;
     }
     case Kind::create: {
@@ -570,7 +612,7 @@ Status JetStream::use(const Wanted& wanted) {
         return Status(Code::io_error, "no answer within 5 s");
     }
   };
-  RUNNEL_ASSIGN(const Json info, ask_now("$JS.API.STREAM.INFO." + wanted.stream, Json::object()));
+  RUNNEL_ASSIGN(Json info, ask_now("$JS.API.STREAM.INFO." + wanted.stream, Json::object()));
   if (const std::string error = error_in(info); !error.empty()) {
     if (code_in(info) != kNoStream) return Status(Code::io_error) << wanted.stream << ": " << error;
     if (wanted.replicas == 0)
@@ -591,11 +633,14 @@ Status JetStream::use(const Wanted& wanted) {
       config["deny_delete"] = true;
       config["max_age"] = 0;
     }
-    RUNNEL_ASSIGN(const Json made, ask_now("$JS.API.STREAM.CREATE." + wanted.stream, config));
-    if (const std::string problem = error_in(made); !problem.empty())
+    RUNNEL_ASSIGN(info, ask_now("$JS.API.STREAM.CREATE." + wanted.stream, config));
+    if (const std::string problem = error_in(info); !problem.empty())
       return Status(Code::io_error) << "making the stream " << wanted.stream << ": " << problem;
   }
-  streams_.push_back({wanted.subjects, wanted.stream, false});
+  const auto config = info.find("config");
+  const std::size_t copies =
+      config == info.end() || !config->is_object() ? 1 : config->value("num_replicas", std::size_t{1});
+  streams_.push_back({wanted.subjects, wanted.stream, false, copies});
   return {};
 }
 

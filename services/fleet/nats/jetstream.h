@@ -14,7 +14,7 @@
 //             seen to number the same messages differently after servers had been killed, which by their
 //             source comes of messages that are refused when they are stored: callers ask first where that is
 //             likely, and compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
-//   last      STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, thinks
+//   last, first   STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, thinks
 //             for some seconds that it still leads, and a new one may not have read all yet. So an answer may
 //             be older than what this client saw before: callers compare (older.h).
 //   direct    After know(): any server of the log answers. For senders only, whose next message has the
@@ -47,6 +47,7 @@ struct LogStream {
   std::string subjects;  // "audio.>"
   std::string stream;    // "AUDIO"
   bool direct = false;   // last() asks for one subject, which a server can allow by itself
+  std::size_t copies = 1;
 };
 
 class JetStream final : public Exchange {
@@ -77,10 +78,12 @@ class JetStream final : public Exchange {
   std::uint64_t append(std::string_view subject, std::uint64_t after, const Headers& headers,
                        std::string_view data) override;
   std::uint64_t last(std::string_view subject) override;
+  std::uint64_t first(std::string_view subject, std::uint64_t from) override;
   std::uint64_t list(std::string_view filter) override;
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
+  [[nodiscard]] std::size_t copies(std::string_view subject) const override;
   void remove(std::string_view subject, std::uint64_t last) override;
 
   // What has come, or comes within so many milliseconds; false: nothing.
@@ -112,6 +115,7 @@ class JetStream final : public Exchange {
     std::uint64_t generation = 0;  // of its consumer
     std::uint64_t delivered = 0;   // by this consumer
     bool watch = false;
+    std::uint64_t newest = 0;  // what names the last message, whatever its copy calls it; 0: none came
     std::chrono::steady_clock::time_point heard;  // anything, heartbeats too
     // A consumer whose server fell behind sends heartbeats and no messages: after a while without any, the
     // last message of the log is asked for.
@@ -125,6 +129,7 @@ class JetStream final : public Exchange {
   std::uint64_t feed_of(std::string_view filter, std::uint64_t from, bool watch);
   void start(std::uint64_t number, Feed& feed);
   void check(std::uint64_t number, Feed& feed, std::chrono::steady_clock::time_point now);
+  void checked(std::uint64_t number, Feed& feed, Message last);
   // A list of subjects with their numbers of messages: feeds that have not heard of it are checked soon.
   using Counts = std::map<std::string, std::uint64_t, std::less<>>;
   void compare(const Counts& counts);

@@ -58,6 +58,9 @@ class Sender {
     Lane* lane = nullptr;
     Place place = Place::unknown;
     std::uint64_t last = 0;  // sequence of its last message
+    // Where the log ends: what this sender has stored last, or has read.
+    std::uint64_t end_run = 0;
+    std::int64_t end_next = 0;
     Piece piece;             // under way
     Time not_before{0}, pause{0};
     std::int64_t told_lost = 0;

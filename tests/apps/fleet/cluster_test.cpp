@@ -245,19 +245,6 @@ class ClusterTest : public WorkTest {
     FAIL() << subject << " did not end, one of " << stuck << '\n' << out;
   }
 
-  // Once it says that it works; "" if it does not within a minute.
-  std::string id_of_worker(int number) {
-    for (int tries = 0; tries < 600; ++tries) {
-      std::ifstream log(folder_.path() / ("worker" + std::to_string(number)));
-      for (std::string line; std::getline(log, line);) {
-        const Json said = Json::parse(line, nullptr, false);
-        if (said.is_object() && said.contains("worker")) return said["worker"].get<std::string>();
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    ADD_FAILURE() << "worker " << number << " does not work";
-    return {};
-  }
   // Between one server and the others.
   void cut(int server, bool is) {
     for (int other = 0; other < kServers; ++other) {

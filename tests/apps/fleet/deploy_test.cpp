@@ -75,7 +75,14 @@ TEST_F(DeployTest, EventsAreThoseOfTwoRunsCutAtTheSample) {
       deploy({model(), "--decision", kSlow, "--at", std::to_string(kAt), "--wait", "0"});
     }
     // The graph comes to the workers before that sample does.
-    if (piece == 13) std::this_thread::sleep_for(std::chrono::seconds(3));
+    if (piece == 13) {
+      for (int i = 0; i < 3; ++i) {
+        ASSERT_NE(id_of_worker(i + 1), "");
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+        while (graphs_of(*workers[static_cast<std::size_t>(i)], i + 1) < 2)
+          ASSERT_LT(std::chrono::steady_clock::now(), end) << "worker " << i + 1 << " lacks the graph";
+      }
+    }
     if (piece == 14) workers[0]->end(SIGKILL);
   }
   ASSERT_TRUE(all([&](const std::string& one) { return ended(one); }));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <random>
@@ -63,6 +64,41 @@ class WorkTest : public testing::Test {
     return std::make_unique<Background>(
         std::vector<std::string>{"work", model(), "--nats", url(), "--decision", kEager, "--save", "0.5"},
         folder_.path() / ("worker" + std::to_string(++workers_)));
+  }
+  // Once it says that it works; "" if it does not within a minute.
+  std::string id_of_worker(int number) {
+    for (int tries = 0; tries < 600; ++tries) {
+      std::ifstream log(folder_.path() / ("worker" + std::to_string(number)));
+      for (std::string line; std::getline(log, line);) {
+        const Json said = Json::parse(line, nullptr, false);
+        if (said.is_object() && said.contains("worker")) return said["worker"].get<std::string>();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ADD_FAILURE() << "worker " << number << " does not work";
+    return {};
+  }
+  // How many graphs a worker can run, as it says on SIGUSR1; 0: it has not said so within a minute.
+  std::size_t graphs_of(const Background& worker, int number) {
+    const auto lines = [&] {
+      std::vector<std::size_t> out;
+      std::ifstream log(folder_.path() / ("worker" + std::to_string(number)));
+      for (std::string line; std::getline(log, line);) {
+        const std::size_t begin = line.find('{');
+        if (begin == std::string::npos) continue;
+        const Json said = Json::parse(line.substr(begin), nullptr, false);
+        if (said.is_object() && said.contains("graphs_here")) out.push_back(said["graphs_here"]);
+      }
+      return out;
+    };
+    const std::size_t before = lines().size();
+    worker.signal(SIGUSR1);
+    for (int tries = 0; tries < 600; ++tries) {
+      const std::vector<std::size_t> said = lines();
+      if (said.size() > before) return said.back();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return 0;
   }
   [[nodiscard]] virtual std::string url() const { return server_->url(); }
   // Until the answer to a request comes.

@@ -52,6 +52,30 @@ std::optional<Message> MemoryLogs::last(std::string_view subject, std::int64_t t
   return log->second[static_cast<std::size_t>(after - ticks->second.begin()) - 1];
 }
 
+// Drawn by its number, so that it is always the same.
+bool MemoryLogs::lacks(std::size_t copy, const Message& message) const {
+  if (copies(message.subject) == 1) return false;
+  std::uint64_t hash = message.sequence * 0x9E3779B97F4A7C15;
+  hash = (hash ^ hash >> 31) * 0xD6E8FEB86659FD93;
+  return copy == hash % 3 && static_cast<double>(hash >> 40) < faults_.holes * (1 << 24);
+}
+
+const Message* MemoryLogs::first(std::size_t copy, std::string_view subject, std::uint64_t from) const {
+  const auto& all = log(subject);
+  auto at = std::lower_bound(
+      all.begin(), all.end(), from,
+      [&](const Message& one, std::uint64_t least) { return number(copy, one) < least; });
+  while (at != all.end() && lacks(copy, *at)) ++at;
+  return at == all.end() ? nullptr : &*at;
+}
+
+std::size_t MemoryLogs::holes(std::string_view subject) const {
+  const auto& all = log(subject);
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Message& one) {
+    return lacks(0, one) || lacks(1, one) || lacks(2, one);
+  }));
+}
+
 void MemoryLogs::tick() {
   ++now_;
   if (down_) return;
@@ -86,11 +110,15 @@ std::uint64_t MemoryExchange::append(std::string_view subject, std::uint64_t aft
 std::uint64_t MemoryExchange::last(std::string_view subject) {
   return send({Request::Kind::last, 0, 0, 0, std::string(subject), {}, {}});
 }
+std::uint64_t MemoryExchange::first(std::string_view subject, std::uint64_t from) {
+  return send({Request::Kind::first, 0, from, 0, std::string(subject), {}, {}});
+}
 std::uint64_t MemoryExchange::list(std::string_view filter) {
   return send({Request::Kind::list, 0, 0, 0, std::string(filter), {}, {}});
 }
 std::uint64_t MemoryExchange::follow(std::string_view subject, std::uint64_t from) {
-  feeds_[++numbers_] = {std::string(subject), from, false, from};
+  Feed& feed = feeds_[++numbers_] = {std::string(subject), from, false, from};
+  feed.copy = logs_.random_() % logs_.copies(subject);
   return numbers_;
 }
 std::uint64_t MemoryExchange::watch(std::string_view filter) {
@@ -129,6 +157,14 @@ void MemoryExchange::answer(Request& request) {
     case Request::Kind::last:
       answer.message = logs_.last(request.subject, as_of);
       break;
+    case Request::Kind::first: {
+      const std::size_t copy = logs_.copies(request.subject) > 1 ? logs_.leader() : 0;
+      if (const Message* const found = logs_.first(copy, request.subject, request.after)) {
+        answer.message = *found;
+        answer.message->sequence = logs_.number(copy, *found);
+      }
+      break;
+    }
     case Request::Kind::list:
       answer.subjects = logs_.subjects(request.subject, as_of);
       break;
@@ -152,6 +188,7 @@ void MemoryExchange::deliver() {
       feed.silent_until = 0;
       if (feed.watch) feed.drift = logs_.random_() % (logs_.faults_.drift + 1);
       feed.next = std::max(feed.from, feed.next - std::min<std::uint64_t>(feed.next, logs_.random_() % 100));
+      if (!feed.watch) feed.copy = logs_.random_() % logs_.copies(feed.filter);
     }
     const auto falls_silent = [&] {
       if (share(logs_.random_) >= logs_.faults_.silent) return false;
@@ -159,15 +196,16 @@ void MemoryExchange::deliver() {
       return true;
     };
     if (!feed.watch) {
-      const auto& log = logs_.log(feed.filter);
-      auto at = std::lower_bound(log.begin(), log.end(), feed.next,
-                                 [](const Message& one, std::uint64_t from) { return one.sequence < from; });
-      for (; at != log.end(); ++at) {
-        come(Delivery{number, *at}, feed.newest_due);
-        if (share(logs_.random_) < logs_.faults_.doubled) come(Delivery{number, *at}, feed.newest_due);
-        feed.next = at->sequence + 1;
+      while (const Message* const found = logs_.first(feed.copy, feed.filter, feed.next)) {
+        Delivery delivery{number, *found};
+        delivery.message.sequence = logs_.number(feed.copy, *found);
+        feed.next = delivery.message.sequence + 1;
+        feed.last = found->sequence;
+        if (share(logs_.random_) < logs_.faults_.doubled) come(delivery, feed.newest_due);
+        come(std::move(delivery), feed.newest_due);
         if (falls_silent()) break;
       }
+      look_after(feed);
       continue;
     }
     // In the order of their sequences, as one log has them; only the last of each subject is kept.
@@ -185,6 +223,22 @@ void MemoryExchange::deliver() {
       if (falls_silent()) break;
     }
   }
+}
+
+// As the real one does: when the log has another last message than the one that came, and nothing comes, the
+// reading begins anew there, on any copy.
+void MemoryExchange::look_after(Feed& feed) {
+  if (logs_.copies(feed.filter) == 1) return;
+  const auto& log = logs_.log(feed.filter);
+  if (log.empty() || log.back().sequence == feed.last) {
+    feed.stuck_since = 0;
+    return;
+  }
+  if (feed.stuck_since == 0) feed.stuck_since = logs_.now_;
+  if (logs_.now_ - feed.stuck_since < 3000) return;
+  feed.stuck_since = 0;
+  feed.copy = logs_.random_() % logs_.copies(feed.filter);
+  feed.next = std::min(feed.next, logs_.number(logs_.leader(), log.back()));
 }
 
 void MemoryExchange::tick() {

@@ -31,6 +31,11 @@ class MemoryLogs {
     double stale = 0, silent = 0;
     std::int64_t behind = 0;
     std::uint64_t drift = 0;  // by which its watches number messages differently, at most
+    // Three copies of the logs of chunks: the share of messages that one of them lacks, and by how much the
+    // second and the third number higher than the one before them. A feed is on one copy, and on another one
+    // after a silence, its own or a long one of its copy; the leader is each for a while.
+    double holes = 0;
+    std::uint64_t shift = 0;
   };
   explicit MemoryLogs(unsigned seed, Faults faults) : random_(seed), faults_(faults) {}
 
@@ -43,10 +48,23 @@ class MemoryLogs {
   // One tick: what has travelled long enough arrives.
   void tick();
   [[nodiscard]] std::uint64_t stored() const noexcept { return stored_; }
+  // How many messages of a subject one copy lacks.
+  [[nodiscard]] std::size_t holes(std::string_view subject) const;
 
  private:
   friend class MemoryExchange;
   void remove(const std::string& subject, std::uint64_t last);
+  [[nodiscard]] std::size_t copies(std::string_view subject) const {
+    return faults_.holes > 0 && subject.starts_with("audio.") ? 3 : 1;
+  }
+  [[nodiscard]] bool lacks(std::size_t copy, const Message& message) const;
+  // By what a copy calls it.
+  [[nodiscard]] std::uint64_t number(std::size_t copy, const Message& message) const {
+    return message.sequence + (copies(message.subject) > 1 ? copy * faults_.shift : 0);
+  }
+  // The first message of a copy from this number on.
+  [[nodiscard]] const Message* first(std::size_t copy, std::string_view subject, std::uint64_t from) const;
+  [[nodiscard]] std::size_t leader() const { return static_cast<std::size_t>(now_ / 700 % 3); }
   // What was there at a tick.
   [[nodiscard]] std::optional<Message> last(std::string_view subject, std::int64_t tick) const;
   [[nodiscard]] std::vector<std::string> subjects(std::string_view filter, std::int64_t tick) const;
@@ -70,10 +88,12 @@ class MemoryExchange final : public Exchange {
   std::uint64_t append(std::string_view subject, std::uint64_t after, const Headers& headers,
                        std::string_view data) override;
   std::uint64_t last(std::string_view subject) override;
+  std::uint64_t first(std::string_view subject, std::uint64_t from) override;
   std::uint64_t list(std::string_view filter) override;
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override;
   std::uint64_t watch(std::string_view filter) override;
   void leave(std::uint64_t feed) override;
+  [[nodiscard]] std::size_t copies(std::string_view subject) const override { return logs_.copies(subject); }
   void remove(std::string_view subject, std::uint64_t last) override;
 
   // What has come; false: nothing.
@@ -82,7 +102,7 @@ class MemoryExchange final : public Exchange {
  private:
   friend class MemoryLogs;
   struct Request {
-    enum class Kind : std::uint8_t { append, last, list, remove } kind = Kind::append;
+    enum class Kind : std::uint8_t { append, last, first, list, remove } kind = Kind::append;
     std::uint64_t number = 0, after = 0;
     std::int64_t due = 0;
     std::string subject, data;
@@ -95,11 +115,15 @@ class MemoryExchange final : public Exchange {
     std::uint64_t from = 0;
     std::int64_t silent_until = 0, newest_due = 0;
     std::uint64_t drift = 0;
+    std::size_t copy = 0;
+    std::uint64_t last = 0;        // sequence of the newest that was given
+    std::int64_t stuck_since = 0;  // its copy does not give what there is; 0: it does
   };
   std::uint64_t send(Request request);
   void tick();
   void answer(Request& request);
   void deliver();
+  void look_after(Feed& feed);
   void come(Happening what, std::int64_t& newest_due);
   void come(Answer answer) { come(std::move(answer), answers_due_); }
 

@@ -53,12 +53,16 @@ class Scripted final : public Exchange {
     return note("append", subject, after, headers);
   }
   std::uint64_t last(std::string_view subject) override { return note("last", subject); }
+  std::uint64_t first(std::string_view subject, std::uint64_t from) override {
+    return note("first", subject, from);
+  }
   std::uint64_t list(std::string_view filter) override { return note("list", filter); }
   std::uint64_t follow(std::string_view subject, std::uint64_t from) override {
     return note("follow", subject, from);
   }
   std::uint64_t watch(std::string_view filter) override { return note("watch", filter); }
   void leave(std::uint64_t) override {}
+  [[nodiscard]] std::size_t copies(std::string_view) const override { return 1; }
   void remove(std::string_view subject, std::uint64_t last) override { note("remove", subject, last); }
 
   // The newest request of a kind for a subject, which is then forgotten; number 0: there is none.
