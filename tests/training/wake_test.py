@@ -110,6 +110,41 @@ class Speakers(unittest.TestCase):
             self.assertLess(len(u.samples), 15000 + 0.2 * 16000 + 2000)
         self.assertEqual(list(spoken.joined(small_model(), said[:1], np.random.default_rng(1), 20)), [])
 
+    def test_words_of_people_are_joined_to_what_is_not_the_phrase(self):
+        said = [spoken.Said('speech_commands', who, spoken.WORD, word, 0.5 * np.sin(np.arange(8000, dtype=np.float32))) for who in 'ab' for word in ('happy', 'zero', 'tree')]
+        drawn = list(spoken.nearly_joined(small_model(), said, np.random.default_rng(1), 300))
+        self.assertEqual({u.kind for u in drawn}, {spoken.NEAR})
+        texts = {u.text for u in drawn}
+        self.assertFalse([t for t in texts if 'happy zero' in t])
+        for wanted in ('zero happy', 'happy', 'zero', 'happy tree', 'tree zero'):
+            self.assertIn(wanted, texts)
+        self.assertEqual(list(spoken.nearly_joined(small_model(), said[:1], np.random.default_rng(1), 20)), [])
+
+    def test_one_speaker_says_the_joined_phrase_if_one_can(self):
+        said = [spoken.Said('speech_commands', who, spoken.WORD, word, 0.5 * np.sin(np.arange(8000, dtype=np.float32)))
+                for who, words in (('a', ('happy', 'zero')), ('b', ('happy',)), ('c', ('zero',))) for word in words]
+        speakers = [u.speaker for u in spoken.joined(small_model(), said, np.random.default_rng(1), 200)]
+        self.assertGreater(np.mean([s == 'speech_commands/a' for s in speakers]), 0.7)
+        self.assertTrue({'speech_commands/b+speech_commands/c', 'speech_commands/b+speech_commands/a'} & set(speakers))
+
+    def test_a_single_word_is_cut_out_of_silence_and_of_noise(self):
+        random = np.random.default_rng(1)
+        word = np.zeros(16000, np.float32)
+        word[6000:12000] = np.sin(np.arange(6000))
+        for hiss in (0.001, 0.1):
+            cut = spoken.tight(word + hiss * random.standard_normal(16000).astype(np.float32), random)
+            self.assertAlmostEqual(len(cut), 6000, delta=800)
+
+    def test_single_words_in_drawn_order_never_say_the_phrase(self):
+        model, random = small_model(), np.random.default_rng(1)
+        said = [spoken.Said('fsdd', 'a', spoken.WORD, word, np.zeros(0)) for word in ('happy', 'zero', 'tree') * 20]
+        for _ in range(20):
+            order = evaluate.in_order(model.phrase, said, random)
+            self.assertCountEqual([u.text for u in order], [u.text for u in said])
+            self.assertFalse(model.phrase.within(' '.join(u.text for u in order)))
+        with self.assertRaises(SystemExit):
+            evaluate.in_order(phrases.Phrase('happy', model.phrase.book), said[:3], random)
+
 
 class Labels(unittest.TestCase):
     def test_the_phrase_counts_from_its_end(self):
@@ -163,6 +198,19 @@ class Network(unittest.TestCase):
                 values[node.output[0]] = ins[0].relu() if node.op_type == 'Relu' else ins[0] + ins[1]
         with torch.no_grad():
             torch.testing.assert_close(values['logits'], net(x).permute(1, 0, 2), atol=1e-3, rtol=1e-3)
+
+    def test_other_throats_and_microphones_move_bands_and_levels_alone(self):
+        x = torch.zeros(64, 5, 32)
+        x[:, :, 15] = 100.0
+        y = train.colours(x, np.random.default_rng(1))
+        self.assertEqual(y.shape, x.shape)
+        highest = y.argmax(2)
+        self.assertTrue((highest == highest[:, :1]).all())
+        self.assertGreater(len(set(highest[:, 0].tolist())), 1)
+        self.assertTrue(((highest >= 13) & (highest <= 17)).all())
+        ends = train.colours(torch.zeros(64, 5, 32), np.random.default_rng(1))
+        self.assertLessEqual(float(ends.abs().max()), 3)
+        self.assertLessEqual(float((ends[:, :, 31] - ends[:, :, 0]).abs().max()), 2)
 
     def test_the_loss_wants_the_phrase_and_nothing_else(self):
         labels = torch.zeros(2, 40, dtype=torch.int8)

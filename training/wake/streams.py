@@ -20,9 +20,10 @@ import material  # of the voice detector: its noises
 
 HOP, WINDOW, FRAME = 160, 400, 320  # samples: of a feature, and of a frame of the network
 EARLY, LATE, AFTER = 0.06, 0.30, 0.70  # seconds: the label begins so early before the end of the phrase, ends so late after it, and is not asked for until then
+PAUSE = 0.7  # seconds at most between what is said
 BANDLIMITED = {'fsdd', 'prompts', 'people'}  # recorded at 8 kHz, or perhaps
 PEOPLE = {'an4', 'speech_commands', 'fsdd', 'prompts', 'people'}
-ENGINES = {'espeak': 3.0, 'flite': 2.0, 'rhvoice': 3.0, 'pico': 2.0, 'festival': 1.0, 'people': 3.0}  # how often a source says the phrase
+ENGINES = {'espeak': 3.0, 'flite': 2.0, 'rhvoice': 3.0, 'pico': 2.0, 'festival': 1.0, 'people': 6.0}  # how often a source says the phrase
 
 
 def frames_of(samples):
@@ -60,7 +61,7 @@ class Material:
         self.model, self.random = model, random
         said = spoken.of(model, part, work)
         self.by_kind = {}
-        for u in said + list(spoken.joined(model, said, random, 600)):
+        for u in [*said, *spoken.joined(model, said, random, 1000), *spoken.nearly_joined(model, said, random, 1000)]:
             self.by_kind.setdefault(u.kind, {}).setdefault(u.source, []).append(u)
         noise = spoken.kept(work / f'noise_{part}.pickle', lambda: recorded_noise(model, part))
         self.bank = material.Noises(dict(noise), random)
@@ -83,9 +84,11 @@ class Material:
         return self.one(there[names[int(self.random.choice(len(names), p=share / share.sum()))]])
 
     def dressed(self, u, x=None):
-        """Another voice for synthesizers, another speed, sometimes another line."""
+        """Another voice, more often for synthesizers, another speed, sometimes another line."""
         random, x = self.random, u.samples if x is None else x
-        if u.source not in PEOPLE and random.random() < 0.65:
+        if u.source == 'people' and random.random() < 0.5:  # words that are said alone are slow
+            x = augment.tempo(x, random.uniform(1.0, 1.45))
+        if random.random() < (0.35 if u.source in PEOPLE else 0.65):
             x = augment.voice(x, random)
         elif random.random() < 0.7:
             x = augment.speed(x, random)
@@ -137,12 +140,12 @@ class Material:
             nonlocal at
             y[at:at + len(x)] += x
             on[at:at + len(x)] = True
-            at += len(x) + int((random.uniform(0, 0.08) if random.random() < 0.35 else random.uniform(0.08, 0.7)) * audio.RATE)
+            at += len(x) + int((random.uniform(0, 0.08) if random.random() < 0.35 else random.uniform(0.08, PAUSE)) * audio.RATE)
         if kind < with_phrase:
             x = self.phrase()
             room = n - len(x) - at - int(0.3 * audio.RATE)
-            while room > 4000 and random.random() < 0.55:
-                put(self.else_(room))
+            while room > 4000 + PAUSE * audio.RATE and random.random() < 0.65:
+                put(self.else_(room - int(PAUSE * audio.RATE)))
                 room = n - len(x) - at - int(0.3 * audio.RATE)
             if room >= 0:
                 phrases.append((at, at + len(x)))
