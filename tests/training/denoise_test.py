@@ -9,7 +9,7 @@ from pathlib import Path
 
 TRAINING = Path(sys.argv.pop(1) if len(sys.argv) > 1 else 'training').resolve()
 sys.path.insert(0, str(TRAINING / 'denoise'))
-sys.path.append(str(TRAINING / 'kit'))
+sys.path += [str(TRAINING / 'vad'), str(TRAINING / 'kit')]
 try:
     import numpy as np
     import scipy  # noqa: F401
@@ -22,7 +22,8 @@ import audio
 import features
 import stoi
 import train
-from model import Denoise, Taps, folded
+import tunes
+from model import Denoise, Normed, Taps, folded
 
 torch.set_num_threads(1)
 
@@ -115,6 +116,26 @@ class Network(unittest.TestCase):
         self.assertTrue(torch.allclose(Taps.apply(x, weight, bias, 2), sum(back) + bias[:, None, None]))
         self.assertTrue(torch.autograd.gradcheck(lambda *p: Taps.apply(*p, 2), parts))
 
+    def test_the_derivative_of_the_normalization(self):
+        random = torch.Generator().manual_seed(7)
+        x, gain, shift = (torch.randn(*shape, generator=random, dtype=torch.double, requires_grad=True) for shape in ((3, 20), (3,), (3,)))
+        expected = torch.relu(torch.nn.functional.batch_norm(x[None], None, None, gain, shift, True)[0])
+        found, mean, variance = Normed.apply(x, gain, shift, 1e-5)
+        self.assertTrue(torch.allclose(found, expected))
+        self.assertTrue(torch.allclose(mean, x.mean(1)))
+        self.assertTrue(torch.allclose(variance, x.var(1, unbiased=False)))
+        self.assertTrue(torch.autograd.gradcheck(lambda *p: Normed.apply(*p, 1e-5)[0], (x, gain, shift)))
+
+    def test_training_and_use_agree_when_the_statistics_do(self):
+        norm = self.net.blocks[0].norm
+        x = torch.randn(6, 2, 40)
+        with torch.no_grad():
+            norm.bn.running_mean.copy_(x.mean((1, 2)))
+            norm.bn.running_var.copy_(x.var((1, 2), unbiased=False))
+            used = norm(x)
+            norm.train()
+            self.assertLess((norm(x) - used).abs().max(), 1e-5)
+
     def test_it_does_not_look_ahead(self):
         other = self.x.clone()
         other[:, 25:] += 1
@@ -172,6 +193,63 @@ class HeldOut(unittest.TestCase):
         self.assertEqual(made[0]['noise'], made[1]['noise'])
         self.assertEqual(made[0]['speech'], made[1]['speech'])
         self.assertEqual(made[0]['held_out'], made[1]['held_out'])
+
+
+class Tunes(unittest.TestCase):
+    def test_they_have_power_one_and_come_again_with_the_seed(self):
+        spoken = [type('Spoken', (), {'samples': speech_like(1, 16000, seed).astype(np.float32)}) for seed in (1, 2, 3)]
+        for seed in range(6):
+            for make in (tunes.ensemble, lambda n, random: tunes.babble(spoken, n, random)):
+                one, same = (make(8000, np.random.default_rng(seed)) for _ in range(2))
+                self.assertEqual((one.shape, one.dtype), ((8000,), np.float32))
+                self.assertTrue(np.array_equal(one, same))
+                self.assertAlmostEqual(np.mean(np.square(one, dtype=float)), 1, delta=0.01)
+
+
+class Steps(unittest.TestCase):
+    """What a step of the training mixes, in spectra."""
+
+    def setUp(self):
+        random = np.random.default_rng(8)
+        with open(TRAINING / 'denoise/denoise.toml', 'rb') as f:
+            self.made = tomllib.load(f)
+        speech = np.round(np.stack([speech_like(1, 16000, seed) for seed in range(3)]) * 32768).astype(np.int16)
+        noise = random.normal(0, 3000, (3, 16000)).astype(np.int16)
+        power = [np.mean((x / 32768.0) ** 2, 1).astype(np.float32) for x in (speech, noise)]
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(f'{folder}/clips.npz', speech=speech, noise=noise, speech_power=power[0], noise_power=power[1])
+            self.mixtures = train.Mixtures(f'{folder}/clips.npz', {'snr': [5, 5]})
+        self.clips = train.Spectra(self.mixtures, 3, self.made['front_end'])
+
+    def test_the_ratio_is_the_one_drawn(self):
+        self.clips.response = lambda decibels, share, count, random: torch.ones(count, 1, 161, 1)
+        ratios = []
+        for seed in range(8):
+            _, s, n, both = self.clips.batch(np.arange(3), np.random.default_rng(seed))
+            ratios += (10 * torch.log10(s.sum((0, 2)) / (s + n - 2 * both).sum((0, 2)))).tolist()
+        quiet = [r for r in ratios if r > 30]  # nearly clean ones: 40 dB more
+        self.assertLess(len(quiet), 8)
+        for r in ratios:
+            self.assertAlmostEqual(r, 45 if r > 30 else 5, delta=0.6)
+
+    def test_features_and_powers_are_of_one_mixture(self):
+        values, s, n, both = self.clips.batch(np.arange(3), np.random.default_rng(2))
+        self.assertEqual(values.shape, (161, 3, 101))
+        self.assertTrue((both.square() <= s * n * 1.001 + 1e-9).all())
+        loud = n > 1e-3
+        for clip in range(3):
+            apart = (values - torch.log(n))[:, clip][loud[:, clip]]
+            self.assertLess(apart.max() - apart.min(), 1e-3)  # a gain
+        self.assertGreaterEqual(values.min().item(), np.log(self.made['front_end']['floor']) - 1e-4)
+
+    def test_the_loss_of_powers_is_that_of_spectra(self):
+        random = torch.Generator().manual_seed(9)
+        clean, noise = (torch.complex(torch.randn(2, 90, 161, generator=random), torch.randn(2, 90, 161, generator=random)) for _ in range(2))
+        mask, filters = torch.rand(161, 2, 90, generator=random), train.bands(self.made['front_end'])
+        expected = train.loss_of(mask, clean + noise, clean, self.made['training'], filters)
+        scale = clean.abs().square().mean((1, 2))[:, None]
+        parts = [x.permute(2, 0, 1) / scale for x in (clean.abs().square(), (clean + noise).abs().square(), (clean * (clean + noise).conj()).real)]
+        self.assertAlmostEqual(train.loss_of_planes(mask, *parts, self.made['training'], filters).item(), expected.item(), places=4)
 
 
 class Loss(unittest.TestCase):

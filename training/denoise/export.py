@@ -89,7 +89,8 @@ def main(work, out):
     with torch.no_grad():  # the logits, as denoise.toml has them
         net.head.weight.mul_(made['output']['scale'])
         net.head.bias.mul_(made['output']['scale']).add_(made['output']['offset'])
-    onnx.save(graph(net, bins), out / 'denoise.onnx')
+    made_graph = graph(net, bins)
+    onnx.save(made_graph, out / 'denoise.onnx')
     clip = net.mean + net.deviation * torch.randn(1, 300, bins, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         expected = net(clip)[:, 0].numpy()
@@ -100,7 +101,7 @@ def main(work, out):
         difference = np.abs(np.load(f'{folder}/out/mask.npy')[0] - expected).max()
         if difference > 1e-3:
             raise SystemExit(f"{out / 'denoise.onnx'}: expected PyTorch's output, found a difference of {difference}")
-        print(f'{out / "denoise.onnx"}: {sum(p.numel() for p in net.parameters())} parameters, largest difference to PyTorch {difference:.1e}')
+        print(f'{out / "denoise.onnx"}: {sum(int(np.prod(c.dims)) for c in made_graph.graph.initializer)} parameters, largest difference to PyTorch {difference:.1e}')
         run('quantize', out / 'denoise.onnx', '--methods', made['quantize']['methods'], '--calib', calibration(made, work), '--front-end', front_end,
             '--layout', 'frames-first', '--name', 'denoise', '--save-table', out / 'denoise.table.json', '-o', f'{folder}/denoise.rnl', '--quiet', *made['quantize']['flags'])
 

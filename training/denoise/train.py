@@ -2,8 +2,8 @@
 
 usage: train.py WORK_FOLDER SECONDS
 The rate rises for a twentieth of the time and falls to zero by a cosine; from earlier weights on its peak is half. The training ends after SECONDS
-or the steps of denoise.toml. Writes WORK_FOLDER/denoise.pt with the averaged weights (while it runs: denoise.pt.part), and prints the loss and the
-gain in SI-SDR on clips that were kept out."""
+of processor time or the steps of denoise.toml. Writes WORK_FOLDER/denoise.pt with the averaged weights (while it runs: denoise.pt.part), and
+prints loss and gain in SI-SDR and STOI on the mixtures of speakers of validation."""
 import sys
 import time
 import tomllib
@@ -14,8 +14,13 @@ import torch
 
 from model import Denoise
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / 'kit'))
+
+import stoi
+
 HERE = Path(__file__).resolve().parent
 KEPT_OUT = 24
+LEVELS = (-5, 0, 5, 10, 20)
 
 
 def settings():
@@ -98,16 +103,27 @@ def envelope_correlation(found, clean, filters):
     return (alike.mean(0) * count[..., 0]).sum() / count.sum()
 
 
+def planes(noisy, clean):
+    """Of spectra [clips, frames, bins]: (powers of clean and noisy, real part of clean times the conjugate of noisy), each [bins, clips, frames],
+    and the clip's scale as [clips, 1]. Levels differ by clip; the loss does not. A clip with hardly any speech must not outweigh the others."""
+    scale, most = (x.abs().square().mean((1, 2), keepdim=True).sqrt() for x in (clean, noisy))
+    scale = torch.maximum(scale, 0.2 * most).clamp(min=1e-5)
+    s, n = (torch.view_as_real(x / scale).permute(3, 2, 0, 1).contiguous() for x in (clean, noisy))
+    return s.square().sum(0), n.square().sum(0), (s * n).sum(0)
+
+
 def loss_of(mask, noisy, clean, options, filters):
-    """Magnitudes and values of the spectra after a square root (as e.g. Braun and Tashev, 2021, with 0.3), the ratio of the clean spectrum to the
-    error in decibels, and the correlation of envelopes. mask: [bins, clips, frames]; spectra: [clips, frames, bins]. The factors are real, so
-    that all errors are those of real numbers: |s - m n|^2 = |s|^2 - 2 m Re(s n*) + m^2 |n|^2."""
+    """As loss_of_planes, of spectra [clips, frames, bins]."""
     with torch.no_grad():
-        # Levels differ by clip; the loss does not. A clip with hardly any speech must not outweigh the others.
-        scale, most = (x.abs().square().mean((1, 2), keepdim=True).sqrt() for x in (clean, noisy))
-        scale = torch.maximum(scale, 0.2 * most).clamp(min=1e-5)
-        s, n = (torch.view_as_real(x / scale).permute(3, 2, 0, 1).contiguous() for x in (clean, noisy))
-        s_power, n_power, both = s.square().sum(0), n.square().sum(0), (s * n).sum(0)
+        made = planes(noisy, clean)
+    return loss_of_planes(mask, *made, options, filters)
+
+
+def loss_of_planes(mask, s_power, n_power, both, options, filters):
+    """Magnitudes and values of the spectra after a square root (as e.g. Braun and Tashev, 2021, with 0.3), the ratio of the clean spectrum to the
+    error in decibels, and the correlation of envelopes. All: [bins, clips, frames]. The factors are real, so that all errors are those of real
+    numbers: |s - m n|^2 = |s|^2 - 2 m Re(s n*) + m^2 |n|^2."""
+    with torch.no_grad():
         s_small, n_small = s_power.sqrt().sqrt(), n_power.sqrt().sqrt()
         same = both / (s_small.square() * n_small.square()).clamp(min=1e-8)  # cosine between both
         wanted = s_small * (0.7 + 0.3 * same)
@@ -119,12 +135,83 @@ def loss_of(mask, noisy, clean, options, filters):
     return compressed - options['sdr_weight'] * sdr - options['envelope_weight'] * envelope_correlation(y_power, s_power, filters)
 
 
-def coloured(noisy, clean, random):
-    """The mixture with another colour of noise: half of the clips get a smooth response of some decibels."""
-    points = random.normal(0, 5, (len(noisy), 6)) * (random.random((len(noisy), 1)) < 0.5)
-    at = np.linspace(0, 5, noisy.shape[2])
-    response = torch.from_numpy(np.stack([10 ** (np.interp(at, np.arange(6), p) / 20) for p in points]).astype(np.float32))
-    return clean + (noisy - clean) * response[:, None]
+class Spectra:
+    """The clips as spectra in half precision, which a step mixes without a transform: [clips, real or imaginary, bins, frames]."""
+
+    def __init__(self, mixtures, count, front_end):
+        def of(clips):
+            out = torch.empty(count, 2, front_end['n_fft'] // 2 + 1, 1 + clips.shape[1] // front_end['hop'], dtype=torch.half)
+            for i in range(count):
+                out[i].copy_(torch.view_as_real(spectra(clips[i:i + 1].float() / 32768, front_end)[0]).permute(2, 1, 0))
+            return out
+        self.speech, self.noise = of(mixtures.speech), of(mixtures.noise)
+        self.powers, self.snr = mixtures.powers, mixtures.snr
+        self.floor = front_end['floor']
+
+    def response(self, decibels, share, count, random):
+        """Smooth responses of some decibels for a share of the clips, in a form that spectra [count, 2, bins, frames] are multiplied with."""
+        points = random.normal(0, decibels, (count, 6)) * (random.random((count, 1)) < share)
+        at = np.linspace(0, 5, self.speech.shape[2])
+        return torch.from_numpy(np.stack([10 ** (np.interp(at, np.arange(6), p) / 20) for p in points]).astype(np.float32))[:, None, :, None]
+
+    def rolled(self, chosen, random):
+        """Noise from a drawn frame on, the beginning after the end; float."""
+        out = torch.empty(len(chosen), *self.noise.shape[1:])
+        for y, i in zip(out, chosen):
+            k = int(random.integers(out.shape[3]))
+            y[:, :, :out.shape[3] - k], y[:, :, out.shape[3] - k:] = self.noise[i, :, :, k:], self.noise[i, :, :, :k]
+        return out
+
+    def batch(self, speech, random):
+        """(features, powers of clean and noisy, real part of clean times the conjugate of noisy) of drawn noise and levels, [bins, clips, frames]."""
+        n = len(speech)
+        noise = random.integers(0, len(self.noise), n)
+        s, v = self.speech[speech].float(), self.rolled(noise, random)
+        gain = np.sqrt(self.powers[0][speech] / self.powers[1][noise] * 10 ** (-random.uniform(*self.snr, n) / 10))
+        gain[random.random(n) < 0.06] *= 0.01  # clean speech, which must stay as it is
+        s *= self.response(2, 0.5, n, random)
+        v *= self.response(5, 0.5, n, random) * torch.from_numpy(gain.astype(np.float32))[:, None, None, None]
+        v += s
+        s, v = s.permute(1, 2, 0, 3).contiguous(), v.permute(1, 2, 0, 3).contiguous()
+        s_power, n_power, both = (torch.addcmul(a[0] * b[0], a[1], b[1]) for a, b in ((s, s), (v, v), (s, v)))
+        most = n_power.mean((0, 2)).clamp(min=1e-10)
+        level = torch.from_numpy((10 ** (random.uniform(-50, -14, n) / 10)).astype(np.float32)) * self.speech.shape[2] / most
+        values = (n_power * level[:, None]).clamp_(min=self.floor).log_()
+        scale = torch.maximum(s_power.mean((0, 2)), 0.04 * most).clamp(min=1e-10)[:, None]
+        return values, s_power / scale, n_power / scale, both / scale
+
+
+class Validation:
+    """Mixtures of speakers that are neither in training nor in the test."""
+
+    def __init__(self, path, front_end, options, filters):
+        held = np.load(path)
+        self.front_end, self.options, self.filters = front_end, options, filters
+        self.clean, self.levels = torch.from_numpy(held['clean']).float() / 32768, []
+        noise = torch.from_numpy(held['noise']).float() / 32768
+        gain = torch.from_numpy(np.sqrt(held['speech_power'] / noise.square().mean(1).numpy()))[:, None]
+        for level in LEVELS:
+            noisy = self.clean + noise * gain * 10 ** (-level / 20)
+            self.levels.append((noisy, si_sdr(noisy, self.clean), self.heard(noisy)))
+
+    def heard(self, sounds):
+        return np.array([stoi.stoi(c.numpy(), y.numpy()) for c, y in zip(self.clean[::3], sounds[::3])])
+
+    def judged(self, net, scale=1.0, offset=0.0):
+        """(loss, [decibels gained at each level], [points of STOI gained at each level])."""
+        losses, gains, points = [], [], []
+        with torch.no_grad():
+            clean = spectra(self.clean, self.front_end)
+            for noisy, before, heard in self.levels:
+                x = spectra(noisy, self.front_end)
+                mask = net(features(x, self.front_end))
+                if (scale, offset) != (1.0, 0.0):
+                    mask = torch.sigmoid(scale * torch.logit(mask.double().clamp(1e-12, 1 - 1e-12)) + offset).float()
+                losses.append(loss_of(mask, x, clean, self.options, self.filters).item())
+                found = samples(x * mask.permute(1, 2, 0), self.front_end, noisy.shape[1])
+                gains.append((si_sdr(found, self.clean) - before).mean().item())
+                points.append(100 * float((self.heard(found) - heard).mean()))
+        return float(np.mean(losses)), np.round(gains, 2).tolist(), np.round(points, 2).tolist()
 
 
 def main(work, seconds):
@@ -135,52 +222,43 @@ def main(work, seconds):
     again = (work / 'denoise.pt').exists()
     random = np.random.default_rng([made['seed'], 1 + again])
     mixtures = Mixtures(work / 'clips.npz', options)
-    clips = len(mixtures.speech)
-    net = Denoise(front_end['n_fft'] // 2 + 1, **made['model'])
-    held_random = np.random.default_rng(5)
-    held = mixtures.batch(np.arange(clips - KEPT_OUT, clips), np.arange(clips - KEPT_OUT, clips), held_random)
+    clips = len(mixtures.speech) - KEPT_OUT
     peak, filters = options['peak_rate'], bands(front_end)
+    material = Spectra(mixtures, clips, front_end)
+    validation = Validation(work / 'validation.npz', front_end, options, filters)
+    net, judge = (Denoise(front_end['n_fft'] // 2 + 1, **made['model']) for _ in range(2))
     if again:
         net.load_state_dict(torch.load(work / 'denoise.pt'))
         peak /= 2
     else:
-        first = features(spectra(mixtures.batch(np.arange(64), np.arange(64), random)[0], front_end), front_end).reshape(-1, front_end['n_fft'] // 2 + 1)
-        net.mean.copy_(first.mean(0))
-        net.deviation.copy_(first.std(0))
-    print(f'{sum(p.numel() for p in net.parameters())} parameters', flush=True)
+        first = material.batch(np.arange(64), random)[0].flatten(1)
+        net.mean.copy_(first.mean(1))
+        net.deviation.copy_(first.std(1))
+    print(f'{sum(p.numel() for p in net.parameters())} parameters, {time.process_time():.0f} s for the spectra', flush=True)
     groups = [{'params': [p for p in net.parameters() if p.dim() > 1], 'weight_decay': 0.01}, {'params': [p for p in net.parameters() if p.dim() <= 1], 'weight_decay': 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=peak)
     average = {k: v.clone() for k, v in net.state_dict().items()}
-    began, loss_sum, order = time.monotonic(), 0.0, []
+    loss_sum, order, step = 0.0, [], 0
 
     def judged():
-        judge = Denoise(front_end['n_fft'] // 2 + 1, **made['model'])
         judge.load_state_dict(average)
         judge.eval()
-        with torch.no_grad():
-            noisy = spectra(held[0], front_end)
-            clean = spectra(held[1], front_end)
-            mask = judge(features(noisy, front_end))
-            loss = loss_of(mask, noisy, clean, options, filters).item()
-            n = held[0].shape[1]
-            return loss, (si_sdr(samples(noisy * mask.permute(1, 2, 0), front_end, n), held[1]) - si_sdr(held[0], held[1]))[:22].median().item()
-    step = 0
-    while step < options['steps'] and time.monotonic() - began < seconds:
+        loss, gains, points = validation.judged(judge)
+        return f'validation {loss:.4f}, {np.mean(gains):.2f} dB {gains}, STOI {np.mean(points):.2f} {points}, processor {time.process_time():.0f} s'
+    net.train()
+    began = time.process_time()
+    while step < options['steps'] and time.process_time() - began < seconds:
         if len(order) < options['batch']:
-            order = np.concatenate([order, random.permutation(clips - KEPT_OUT)]).astype(int)
+            order = np.concatenate([order, random.permutation(clips)]).astype(int)
         chosen, order = order[:options['batch']], order[options['batch']:]
-        part = max(step / options['steps'], (time.monotonic() - began) / seconds)
+        part = max(step / options['steps'], (time.process_time() - began) / seconds)
         rate = peak * (part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))) + 1e-6
         for group in optimizer.param_groups:
             group['lr'] = rate
-        net.train()
         with torch.no_grad():
-            x, s = mixtures.batch(chosen, random.integers(0, clips - KEPT_OUT, len(chosen)), random)
-            clean = spectra(s, front_end)
-            noisy = coloured(spectra(x, front_end), clean, random)
-            f = features(noisy, front_end)
-        loss = loss_of(net(f), noisy, clean, options, filters)
-        optimizer.zero_grad()
+            values, *powers = material.batch(chosen, random)
+        loss = loss_of_planes(net.factors(values), *powers, options, filters)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
@@ -191,13 +269,12 @@ def main(work, seconds):
             for name, value in net.state_dict().items():
                 if value.dtype.is_floating_point:
                     average[name].mul_(keep).add_(value, alpha=1 - keep)
-        if step % 500 == 0:
-            loss, gain = judged()
-            print(f'step {step} loss {loss_sum / 500:.4f} kept out {loss:.4f} {gain:.2f} dB, processor {time.process_time():.0f} s', flush=True)
+        if step % options['report'] == 0:
+            print(f'step {step} loss {loss_sum / options["report"]:.4f} {judged()}', flush=True)
             loss_sum = 0.0
             torch.save(average, work / 'denoise.pt.part')
     torch.save(average, work / 'denoise.pt')
-    print(f'{step} steps, kept out {judged()}, processor {time.process_time():.0f} s')
+    print(f'{step} steps, {judged()}')
 
 
 if __name__ == '__main__':
