@@ -65,8 +65,8 @@ std::optional<Message> message_in(const Json& found) {
   auto headers = from_base64(text_at(found, "hdrs"));
   auto data = from_base64(text_at(found, "data"));
   if (!headers.ok() || !data.ok()) return {};
-  return Message{text_at(found, "subject"), number_at(found, "seq"),
-                 headers_in(text_of(*headers)), *std::move(data)};
+  return Message{text_at(found, "subject"), number_at(found, "seq"), headers_in(text_of(*headers)),
+                 *std::move(data)};
 }
 
 // What names a message in its own log: its headers, but for those that servers add or take away. Not 0.
