@@ -1,4 +1,5 @@
-// The line of progress on a terminal: one thread rewrites it while others say something. Under ThreadSanitizer this is what looks at them.
+// The line of progress on a terminal: one thread rewrites it while others say something. Under
+// ThreadSanitizer this is what looks at them.
 #include "apps/call/progress.h"
 
 #include <fcntl.h>

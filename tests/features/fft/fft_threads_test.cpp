@@ -1,5 +1,5 @@
-// FFTW has one planner for the whole program: front ends are made and destroyed in one thread while others compute. Under ThreadSanitizer this is
-// what looks at them.
+// FFTW has one planner for the whole program: front ends are made and destroyed in one thread while others
+// compute. Under ThreadSanitizer this is what looks at them.
 #include <gtest/gtest.h>
 
 #include <cstddef>
