@@ -1,6 +1,7 @@
 """The faults of the matrix that lie around the program: its disk, its files, its devices, its readers, its broker."""
 import os
 import shlex
+import signal
 import subprocess
 
 from injectors import CALLS, READS, WRITES, Fault, OnInput, Traced
@@ -145,6 +146,9 @@ class Broker(Traced):
     def __init__(self, name, what, stage):
         super().__init__(name, what, f"connect,{READS},{WRITES},recvfrom,recvmsg,sendto,sendmsg", "", on="sockets")
         self.stage = stage
+        # Without a broker it is asked to end, which may be before it has begun.
+        if stage == "away":
+            self.ends_by = (signal.SIGTERM,)
 
     def suits(self, scene):
         return scene.broker is not None

@@ -55,6 +55,7 @@ class Work(Fleet):
     """Two streams wait in the log. A worker is disturbed; where it has ended before the work, a second one completes it."""
 
     name = "work"
+    short = ("send: ECONNRESET", "allocation", "SIGKILL", "broker: killed", "broker: stopped")
 
     def prepare(self, folder):
         self.name_run()
