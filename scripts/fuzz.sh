@@ -88,7 +88,7 @@ run() {
   while left=$((end - SECONDS)); [[ $left -gt 0 && $number -lt 10 ]]; do
     log=$results/$kind/log.$number
     local start=$SECONDS
-    "$fuzzer" -max_total_time="$left" -timeout=5 -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+    "$fuzzer" -max_total_time="$left" -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
       -artifact_prefix="$folder/found/$kind/" "$corpus" ${seeds[@]+"${seeds[@]}"} >"$log" 2>&1 || cp "$log" "$folder/found/$kind.log"
     seconds=$((seconds + SECONDS - start))
     executions=$((executions + $(stat_of "$log" number_of_executed_units)))
@@ -102,7 +102,7 @@ run() {
   found=$(($(find "$folder/found/$kind" -type f ! -name 'slow-unit-*' | wc -l) - found))
   # The smallest files that reach the same.
   mkdir -p "$results/$kind/merged"
-  if "$fuzzer" -merge=1 -timeout=5 -rss_limit_mb=4096 -max_total_time=$((60 + share / 4)) "$results/$kind/merged" "$corpus" >"$results/$kind/merge" 2>&1 &&
+  if "$fuzzer" -merge=1 -timeout=20 -rss_limit_mb=4096 -max_total_time=$((60 + share / 4)) "$results/$kind/merged" "$corpus" >"$results/$kind/merge" 2>&1 &&
     [[ -n $(ls -A "$results/$kind/merged") ]]; then
     rm -rf "$corpus"
     mv "$results/$kind/merged" "$corpus"

@@ -7,6 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <utility>
 
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/mutate.h"
@@ -39,7 +42,16 @@ struct Longest {
   std::uint64_t seed = 0;
   std::int64_t number = 0;  // in the batch of this seed
   std::string name;
+  Bytes input;
 };
+
+void keep(const Longest& longest) {
+  const char* const path = std::getenv("RUNNEL_MUTATION_KEEP");
+  if (path == nullptr) return;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(longest.input.data()),
+             static_cast<std::streamsize>(longest.input.size()));
+}
 
 long peak_mebibytes() {
   rusage usage{};
@@ -75,7 +87,7 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
     std::fflush(stdout);
     Mutator mutator(subject.file, seed);
     Random random(seed);
-    for (std::int64_t i = 0; i < kBatch && done < count; ++i, ++done) {
+    for (std::int64_t i = 0; i < kBatch && done < count && !late(); ++i, ++done) {
       std::optional<Bytes> bytes;
       if (subject.change != nullptr && i % 2 == 1) bytes = subject.change(subject.file, other.file, random);
       structured += bytes.has_value() ? 1 : 0;
@@ -83,7 +95,7 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
       const auto before = Clock::now();
       refused += failed_with_a_sentence(subject.feed(*bytes)) ? 1 : 0;
       const double took = std::chrono::duration<double>(Clock::now() - before).count();
-      if (took > longest.seconds) longest = {took, seed, i, subject.name};
+      if (took > longest.seconds) longest = {took, seed, i, subject.name, std::move(*bytes)};
     }
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
@@ -96,6 +108,7 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
       static_cast<double>(done) / std::max(took, 1e-9), longest.seconds, longest.name.c_str(),
       static_cast<long long>(longest.number), static_cast<unsigned long long>(longest.seed), peak_mebibytes(),
       static_cast<unsigned long long>(seed));
+  keep(longest);
   testing::Test::RecordProperty("mutations", static_cast<int>(std::min<std::int64_t>(done, 2147483647)));
   EXPECT_GT(done, 0);
   EXPECT_GT(refused, done / 50);

@@ -7,6 +7,7 @@
 //   RUNNEL_MUTATION_SECONDS time limit (default: 420)
 //   RUNNEL_MUTATION_SEED      the first batch's seed (default: 1)
 //   RUNNEL_MUTATION_SUBJECT   only files whose names contain this (default: all)
+//   RUNNEL_MUTATION_KEEP      a file to write the input to that took longest
 #pragma once
 
 #include <cstddef>
