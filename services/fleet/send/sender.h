@@ -61,7 +61,7 @@ class Sender {
     // Where the log ends: what this sender has stored last, or has read.
     std::uint64_t end_run = 0;
     std::int64_t end_next = 0;
-    Piece piece;             // under way
+    Piece piece;  // under way
     Time not_before{0}, pause{0};
     std::int64_t told_lost = 0;
   };
