@@ -12,6 +12,9 @@ using Position = std::pair<std::uint64_t, std::int64_t>;
 constexpr std::chrono::milliseconds kAgain{200}, kReader{1000};
 // Where copies number differently, what is missing may have a lower number than what was heard.
 constexpr std::uint64_t kBack = 64;
+constexpr std::size_t kReaders = 4;  // for each copy
+// Where a leader numbers lower than the copy that was read, it knows of no message from that number on.
+constexpr int kMostNothing = 5;
 // Messages of the log that bring nothing: then its leader has said enough.
 constexpr std::size_t kMostAsked = 2 * Doubt::kMostMessages;
 
@@ -24,7 +27,7 @@ Doubt::Doubt(Exchange& exchange, std::string subject, const Gap& gap)
       from_(gap.covered + 1),
       at_(gap.run, gap.next) {
   const std::size_t copies = exchange_.copies(subject_);
-  readers_left_ = copies > 1 ? 2 * copies : 0;
+  readers_left_ = copies > 1 ? kReaders * copies : 0;
 }
 
 Doubt::~Doubt() { leave(); }
@@ -67,6 +70,11 @@ void Doubt::answered(Answer answer, Time now) {
   // The message behind the gap is there: who does not know of it has not read all yet.
   if (answer.outcome != Answer::Outcome::done || !answer.message) {
     not_before_ = now + kAgain;
+    if (answer.outcome == Answer::Outcome::done && readers_left_ > 0 && ++nothing_ >= kMostNothing) {
+      over_ = !found_.empty();
+      by_log_ = false;
+      from_ = gap_.covered + 1;
+    }
     return;
   }
   const std::uint64_t next = answer.message->sequence + 1;

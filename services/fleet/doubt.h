@@ -1,11 +1,13 @@
 // A gap that one copy of a stream's log shows may be a hole of this copy: a consumer lives on one server, and
 // copies were seen to lack messages that the others have, or to number them differently. Before samples count
 // as lost, the log is asked for what comes next, through its leader, and where it has several copies, new
-// consumers read them, wherever the servers put them. What is found is told by its samples, not by its number.
+// consumers read them, wherever the servers put them. What is found is told by its samples, not by its
+// number.
 //
-// A gap is believed when the leader and twice as many consumers as there are copies went past it; or when the
-// servers said nothing useful for as long as an older answer is not believed (older.h). Meanwhile nothing else
-// waits but this stream.
+// A gap is believed when the leader and four times as many consumers as there are copies went past it, so
+// that all of them were on one copy of three once in half a million times; or when the servers said nothing
+// useful for as long as an older answer is not believed (older.h). Meanwhile nothing else waits but this
+// stream.
 #pragma once
 
 #include <chrono>
@@ -24,11 +26,11 @@ namespace runnel::fleet {
 
 // What was expected of a stream, and what came instead.
 struct Gap {
-  std::uint64_t run = 0, found_run = 0;        // found_run: the same, or a later one
-  std::int64_t next = 0, found = 0;            // samples of these runs
-  bool begun = false;                          // the run `run`; else it would begin
-  serve::SampleFormat format, found_format;    // of the two runs
-  std::uint64_t covered = 0, sequence = 0;     // numbers of the messages before and after it
+  std::uint64_t run = 0, found_run = 0;      // found_run: the same, or a later one
+  std::int64_t next = 0, found = 0;          // samples of these runs
+  bool begun = false;                        // the run `run`; else it would begin
+  serve::SampleFormat format, found_format;  // of the two runs
+  std::uint64_t covered = 0, sequence = 0;   // numbers of the messages before and after it
 
   friend bool operator==(const Gap&, const Gap&) = default;
 };
@@ -68,9 +70,10 @@ class Doubt {
   Exchange& exchange_;
   std::string subject_;
   Gap gap_;
-  std::size_t readers_left_;      // consumers that must go past the gap
-  bool by_log_ = true;            // the log is asked; then consumers are
-  std::uint64_t from_;            // sequence
+  std::size_t readers_left_;  // consumers that must go past the gap
+  bool by_log_ = true;        // the log is asked; then consumers are
+  int nothing_ = 0;           // answers of the log without a message
+  std::uint64_t from_;        // sequence
   std::size_t asked_ = 0;
   std::uint64_t request_ = 0, feed_ = 0;
   std::optional<Time> begun_;

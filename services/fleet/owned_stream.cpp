@@ -154,11 +154,11 @@ void OwnedStream::pop_front() {
 // Copies may number the same messages differently: whether one was there before is told by its samples.
 bool OwnedStream::is_new(const Message& message) const {
   const auto chunk = read_chunk(message);
-  if (!chunk.ok() || !at_.format) return false;
+  if (!chunk.ok() || (waiting_.empty() && !at_.format)) return false;
   std::uint64_t run = at_.run;
   std::int64_t next = at_.next;
   bool ended = at_.ended;
-  serve::SampleFormat format = *at_.format;
+  serve::SampleFormat format = at_.format.value_or(chunk->format);
   if (!waiting_.empty()) {
     const auto last = read_chunk(waiting_.back());
     if (!last.ok()) return false;

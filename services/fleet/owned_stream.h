@@ -83,9 +83,7 @@ class OwnedStream {
     return waiting_.empty() ? std::max(at_.covered, hearing_) : waiting_.back().sequence;
   }
   // Whether next() can do anything.
-  [[nodiscard]] bool idle() const noexcept {
-    return doubted_ || (waiting_.empty() && !wanted_ && !coming_);
-  }
+  [[nodiscard]] bool idle() const noexcept { return doubted_ || (waiting_.empty() && !wanted_ && !coming_); }
 
   // Before the oldest message samples are missing, which another copy of the log may have: nothing is heard
   // until it is known that none has them, or they are here. `found`: as Doubt::take() gives them.

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "services/fleet/chunk.h"
 #include "services/fleet/doubt.h"
 #include "services/fleet/entry.h"
 #include "services/fleet/note.h"
@@ -62,8 +63,8 @@ struct Worker::Holding {
   Entry entry;                  // with which it was claimed
   std::vector<std::byte> data;  // of this entry
   std::unique_ptr<OwnedStream> owned;
-  std::uint64_t feed = 0;               // 0: no more chunks are taken now
-  std::unique_ptr<Doubt> doubt;         // of a gap in the stream
+  std::uint64_t feed = 0;                           // 0: no more chunks are taken now
+  std::unique_ptr<Doubt> doubt;                     // of a gap in the stream
   std::uint64_t doubt_request = 0, doubt_feed = 0;  // as far as this worker knows
   Time doubt_due{0};
   std::uint64_t taken_at = 0;  // sequence of the last chunk in the log at that time, once it is known
@@ -340,8 +341,7 @@ void Worker::answered(const Answer& answer) {
     case Kind::log:
       return log_known(it, answer);
     case Kind::end:
-      if (answer.message) it.holding->taken_at = answer.message->sequence;
-      return;
+      return end_known(it, answer);
     case Kind::event:
       return event_answered(it, answer);
     case Kind::save:
@@ -629,6 +629,18 @@ void Worker::look_into_doubt(Stream& it) {
   owned.mend(std::move(found));
   // The copy that lacked them may lack more.
   if (holding.feed != 0) follow_on(it);
+}
+
+// The last chunk in the log when the stream was taken. If its number is below what was heard, but not its
+// samples, then copies number differently, and no consumer that goes on by numbers gives it.
+void Worker::end_known(Stream& it, const Answer& answer) {
+  if (!answer.message) return;
+  Holding& holding = *it.holding;
+  holding.taken_at = answer.message->sequence;
+  if (holding.taken_at > holding.owned->newest()) return;
+  Message message = *answer.message;
+  unpack(message);
+  take_chunk(it, std::move(message), holding.feed);
 }
 
 void Worker::event_answered(Stream& it, const Answer& answer) {

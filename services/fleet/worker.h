@@ -116,7 +116,20 @@ class Worker {
   using Id = Shares::Id;
   struct Stream;
   struct Holding;
-  enum class Kind : std::uint8_t { beat, list, rules, read, claim, log, end, event, save, note, doubt, other };
+  enum class Kind : std::uint8_t {
+    beat,
+    list,
+    rules,
+    read,
+    claim,
+    log,
+    end,
+    event,
+    save,
+    note,
+    doubt,
+    other
+  };
   struct Request {
     Kind kind = Kind::other;
     Id stream = 0;
@@ -152,6 +165,7 @@ class Worker {
   void claimed(Stream& it, const Answer& answer);
   void ask_log(Stream& it);
   void log_known(Stream& it, const Answer& answer);
+  void end_known(Stream& it, const Answer& answer);
   void event_answered(Stream& it, const Answer& answer);
   void save(Stream& it, Time now, bool hand_over);
   void save_answered(Stream& it, const Answer& answer);

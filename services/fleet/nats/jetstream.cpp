@@ -376,10 +376,10 @@ void JetStream::check(std::uint64_t number, Feed& feed, std::chrono::steady_cloc
 }
 
 // The last message of the log, as its leader has it. Copies may number the same messages differently: another
-// message than the last that came is a newer one, whatever its number.
+// message than the last that came is a newer one, whatever its number. Where none came yet, this one does.
 void JetStream::checked(std::uint64_t number, Feed& feed, Message last) {
   if (last.sequence >= feed.next) return start(number, feed);
-  if (feed.watch || feed.newest == 0 || last.sequence == 0) return;
+  if (feed.watch || last.sequence == 0 || copies(feed.filter) == 1) return;
   unpack(last);
   if (name_of(last.headers) == feed.newest) return;
   feed.next = last.sequence;

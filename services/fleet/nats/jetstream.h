@@ -14,7 +14,8 @@
 //             seen to number the same messages differently after servers had been killed, which by their
 //             source comes of messages that are refused when they are stored: callers ask first where that is
 //             likely, and compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
-//   last, first   STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped, thinks
+//   last, first   STREAM.MSG.GET is answered by the leader alone. But one that was cut off, or stopped,
+//   thinks
 //             for some seconds that it still leads, and a new one may not have read all yet. So an answer may
 //             be older than what this client saw before: callers compare (older.h).
 //   direct    After know(): any server of the log answers. For senders only, whose next message has the

@@ -76,8 +76,7 @@ void Sender::happened(const Answer& answer) {
 
 void Sender::stored(Stream& it) {
   stuck_since_ = now_;
-  it.end_run = it.piece.chunk.run;
-  it.end_next = it.piece.next();
+  it.end = StreamEnd{it.piece.chunk.run, it.piece.next(), it.piece.chunk.end};
   const Status status = it.lane->stored(it.piece.chunk.run, it.piece.next(), it.piece.chunk.end);
   if (!status.ok()) it.lane->fail(status);
 }
@@ -85,11 +84,10 @@ void Sender::stored(Stream& it) {
 void Sender::read_last(Stream& it, const std::optional<Message>& last) {
   it.place = Place::ready;
   it.last = last ? last->sequence : 0;
+  it.end = StreamEnd{};
   if (!last) return;
-  const auto end = end_of(*last);
+  const auto end = it.end = end_of(*last);
   if (!end) return;  // somebody's garbage: what is sent comes behind it
-  it.end_run = end->run;
-  it.end_next = end->next;
   const auto [run, next] = it.lane->newest();
   const auto front = it.lane->front(0);
   if (!front.ok()) return it.lane->fail(front.status());
@@ -112,7 +110,8 @@ void Sender::send(Stream& it) {
   it.piece = **std::move(piece);
   // What it knows to be in the log ends before: nobody needs to look for what is between.
   Chunk& chunk = it.piece.chunk;
-  chunk.gap = std::max<std::int64_t>(0, chunk.first - (chunk.run == it.end_run ? it.end_next : 0));
+  if (it.end)
+    chunk.gap = std::max<std::int64_t>(0, chunk.first - (chunk.run == it.end->run ? it.end->next : 0));
   Headers headers = headers_of(it.piece.chunk);
   headers.emplace_back("Nats-Msg-Id", id_of(it.lane->subject(), it.piece.chunk));
   it.place = Place::sending;

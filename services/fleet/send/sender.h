@@ -28,6 +28,15 @@ struct SenderFacts {
   std::uint64_t known = 0;     // messages that were stored although their answer was lost
 };
 
+// What the last message of a stream says that the stream has: a run, its next sample, whether it has ended.
+// Nothing for a message that is no chunk.
+struct StreamEnd {
+  std::uint64_t run = 0;
+  std::int64_t next = 0;
+  bool ended = false;
+};
+std::optional<StreamEnd> end_of(const Message& last);
+
 // Not thread-safe, but lanes are.
 class Sender {
  public:
@@ -58,10 +67,9 @@ class Sender {
     Lane* lane = nullptr;
     Place place = Place::unknown;
     std::uint64_t last = 0;  // sequence of its last message
-    // Where the log ends: what this sender has stored last, or has read.
-    std::uint64_t end_run = 0;
-    std::int64_t end_next = 0;
-    Piece piece;             // under way
+    // Where the log ends: what this sender has stored last, or has read; none: nobody can tell.
+    std::optional<StreamEnd> end;
+    Piece piece;  // under way
     Time not_before{0}, pause{0};
     std::int64_t told_lost = 0;
   };
@@ -80,14 +88,5 @@ class Sender {
   std::map<std::string, Time, std::less<>> told_;
   std::vector<std::string> news_;
 };
-
-// What the last message of a stream says that the stream has: a run, its next sample, whether it has ended.
-// Nothing for a message that is no chunk.
-struct StreamEnd {
-  std::uint64_t run = 0;
-  std::int64_t next = 0;
-  bool ended = false;
-};
-std::optional<StreamEnd> end_of(const Message& last);
 
 }  // namespace runnel::fleet

@@ -116,6 +116,8 @@ bool Sender::send(MemoryLogs& logs) {
   std::int64_t count = std::min<std::int64_t>(1 + random() % 40, samples - at), first = at;
   if (random() % 20 == 0) first = std::max<std::int64_t>(0, at - static_cast<std::int64_t>(random() % 60));
   const bool lost = random() % 25 == 0 && at + count < samples, doubled = random() % 15 == 0;
+  if (tidy) first = std::max(first, left_out);
+  if (lost) left_out = at + count;
   Chunk chunk = chunk_at(first, at + count - first, run);
   chunk.end = at + count >= samples;
   at += count;

@@ -63,6 +63,8 @@ struct Sender {
   std::string subject;
   std::mt19937 random;
   std::int64_t at = 0, samples = 0;
+  bool tidy = false;          // what was left out is left out for good
+  std::int64_t left_out = 0;  // until there
   std::uint64_t run = 1;
 };
 

@@ -62,9 +62,9 @@ bool MemoryLogs::lacks(std::size_t copy, const Message& message) const {
 
 const Message* MemoryLogs::first(std::size_t copy, std::string_view subject, std::uint64_t from) const {
   const auto& all = log(subject);
-  auto at = std::lower_bound(
-      all.begin(), all.end(), from,
-      [&](const Message& one, std::uint64_t least) { return number(copy, one) < least; });
+  auto at = std::lower_bound(all.begin(), all.end(), from, [&](const Message& one, std::uint64_t least) {
+    return number(copy, one) < least;
+  });
   while (at != all.end() && lacks(copy, *at)) ++at;
   return at == all.end() ? nullptr : &*at;
 }
@@ -156,6 +156,7 @@ void MemoryExchange::answer(Request& request) {
       break;
     case Request::Kind::last:
       answer.message = logs_.last(request.subject, as_of);
+      if (answer.message) answer.message->sequence = logs_.number(logs_.leader(), *answer.message);
       break;
     case Request::Kind::first: {
       const std::size_t copy = logs_.copies(request.subject) > 1 ? logs_.leader() : 0;

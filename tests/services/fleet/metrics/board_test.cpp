@@ -28,6 +28,9 @@ WorkerReport report() {
   out.facts.refused = 1;
   out.facts.chunks.set_apart = 4;
   out.facts.chunks.repeated_events = 6;
+  out.facts.chunks.doubted = 9;
+  out.facts.chunks.believed = 2;
+  out.facts.chunks.mended = 8;
   out.lateness_p99 = 0.25;
   out.connected = true;
   return out;
@@ -40,8 +43,10 @@ TEST(WorkerBoard, MetricsOfWhatRunsWhere) {
         "\nrunnel_work_streams{graph=\"45a9d594\"} 2\n", "\nrunnel_work_streams{graph=\"deadbeef\"} 1\n",
         "\nrunnel_work_fleet_streams{worker=\"hall\"} 37\n", "\nrunnel_work_fleet_workers 2\n",
         "\nrunnel_work_fleet_streams_known 40\n", "\nrunnel_work_chunks_repeated_total 17\n",
-        "\nrunnel_work_events_repeated_total 6\n", "\nrunnel_work_chunks_set_apart_total 4\n",
-        "\nrunnel_work_snapshots_total 5\n", "\nrunnel_work_streams_refused_total 1\n",
+        "\nrunnel_work_events_repeated_total 6\n", "\nrunnel_work_gaps_doubted_total 9\n",
+        "\nrunnel_work_gaps_believed_total 2\n", "\nrunnel_work_chunks_mended_total 8\n",
+        "\nrunnel_work_chunks_set_apart_total 4\n", "\nrunnel_work_snapshots_total 5\n",
+        "\nrunnel_work_streams_refused_total 1\n",
         "\nrunnel_work_lateness_seconds{quantile=\"0.99\"} 0.25\n"})
     EXPECT_THAT('\n' + text, HasSubstr(line));
   // Every metric has its type once, before its values, and nothing else is there.

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "services/fleet/chunk.h"
 #include "tests/services/fleet/nats/nats_server.h"
@@ -90,6 +93,42 @@ TEST_F(JetStreamTest, AppendsOnlyAfterTheMessageThatIsKnown) {
   const Answer nowhere = answer(*first_, first_->append("elsewhere", 0, {}, "x"));
   EXPECT_EQ(nowhere.outcome, Answer::Outcome::failed);
   EXPECT_NE(nowhere.why.find("no server stores"), std::string::npos) << nowhere.why;
+}
+
+// By the leader, and by any server for those who may ask for nothing else.
+TEST_F(JetStreamTest, TheFirstMessageFromASequenceOn) {
+  auto wire = make_wire();
+  ASSERT_TRUE(wire.ok()) << wire.status().text();
+  JetStream direct(*std::move(wire));
+  Wire::Settings settings;
+  settings.urls = server_->url();
+  settings.name = "direct";
+  ASSERT_TRUE(direct.open(settings).ok());
+  direct.know("audio.>", "AUDIO");
+  std::vector<std::uint64_t> sequences;
+  for (const char* const subject : {"audio.a", "audio.b", "audio.a", "audio.b"})
+    sequences.push_back(
+        answer(*first_, first_->append(subject, Exchange::kAnyway, {{"Runnel-First", "7"}}, subject))
+            .sequence);
+  for (JetStream* const one : {first_.get(), &direct}) {
+    const auto first = [&](std::uint64_t from) { return answer(*one, one->first("audio.a", from)); };
+    for (const auto& [from, expected] : {std::pair{std::uint64_t{0}, sequences[0]},
+                                         {sequences[0], sequences[0]},
+                                         {sequences[0] + 1, sequences[2]}}) {
+      const Answer found = first(from);
+      ASSERT_EQ(found.outcome, Answer::Outcome::done) << found.why;
+      ASSERT_TRUE(found.message) << from;
+      EXPECT_EQ(found.message->sequence, expected);
+      EXPECT_EQ(found.message->subject, "audio.a");
+      EXPECT_EQ(found.message->data.size(), 7U);
+      ASSERT_NE(find(found.message->headers, "Runnel-First"), nullptr);
+    }
+    const Answer none = first(sequences[2] + 1);
+    EXPECT_EQ(none.outcome, Answer::Outcome::done) << none.why;
+    EXPECT_FALSE(none.message);
+    EXPECT_EQ(one->copies("audio.a"), 1U);
+    EXPECT_EQ(one->copies("elsewhere"), 1U);
+  }
 }
 
 TEST_F(JetStreamTest, FeedsGoOnOverARestart) {

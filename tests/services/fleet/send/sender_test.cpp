@@ -32,6 +32,7 @@ void check_log(const MemoryLogs& logs, const std::string& subject, std::uint64_t
     ASSERT_TRUE(chunk.ok()) << chunk.status().text();
     if (chunk->run != run) continue;
     ASSERT_EQ(chunk->first, next) << subject;
+    ASSERT_EQ(chunk->gap, 0) << subject;
     ASSERT_FALSE(ended);
     for (std::size_t i = 0; i < message.data.size(); ++i)
       ASSERT_EQ(message.data[i], static_cast<std::byte>(2 * static_cast<std::size_t>(next) + i));
@@ -94,6 +95,32 @@ TEST(Sender, WhateverTheExchangeLoses) {
     }
     EXPECT_GT(sender.facts().failures, 0U);
   }
+}
+
+// What was never put in is named, by a sender that knows what the log has.
+TEST(Sender, GapsAreNamed) {
+  MemoryLogs logs(1, {});
+  MemoryExchange exchange(logs);
+  std::int64_t tick = 0;
+  const auto send = [&](std::uint64_t run, std::int64_t first, std::int64_t samples) {
+    Lane lane("audio.a", std::make_unique<MemoryBacklog>(std::size_t{1} << 20));
+    Sender sender;
+    sender.add(lane);
+    sender.use(&exchange);
+    EXPECT_TRUE(*lane.put(piece(run, first, samples), false, nullptr));
+    EXPECT_TRUE(*lane.put(piece(run, first + samples + 30, samples), false, nullptr));
+    lane.close();
+    for (int i = 0; i < 100 && !sender.done(); ++i) step(logs, exchange, sender, tick);
+    EXPECT_TRUE(sender.done());
+  };
+  send(1, 100, 50);
+  send(1, 250, 20);
+  logs.put("audio.a", Exchange::kAnyway, {}, "garbage");
+  send(2, 40, 10);
+  std::vector<std::int64_t> gaps;
+  for (const Message& message : logs.log("audio.a"))
+    if (const auto chunk = read_chunk(message); chunk.ok()) gaps.push_back(chunk->gap);
+  EXPECT_EQ(gaps, (std::vector<std::int64_t>{100, 30, 20, 30, 0, 30})) << "behind garbage nothing is known";
 }
 
 // Processes that are killed at any moment, with one spool.
