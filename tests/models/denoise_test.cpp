@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 const std::string kPhrases = RUNNEL_SOURCE_FOLDER "/tests/models/commands.wav";
 constexpr std::size_t kHop = 160;
 // Decibels that the model gains at least at 10, 5 and 0 dB, and has at least on clean speech.
-constexpr double kGain[] = {3.5, 4.5, 5.5}, kClean = 15;
+constexpr double kGain[] = {4.5, 5.5, 6.5}, kClean = 15;
 
 // Between -1 and 1, the same everywhere; `low`: darker, as in a vehicle.
 std::vector<double> noise_of(std::size_t count, bool low) {
