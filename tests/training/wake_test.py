@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 TRAINING = Path(sys.argv.pop(1) if len(sys.argv) > 1 else 'training').resolve()
@@ -28,6 +29,7 @@ import spoken  # first: it makes the modules of the kit importable
 import evaluate
 import export
 import make  # noqa: F401
+import mined
 import phrases
 import streams
 import train
@@ -142,8 +144,36 @@ class Speakers(unittest.TestCase):
             order = evaluate.in_order(model.phrase, said, random)
             self.assertCountEqual([u.text for u in order], [u.text for u in said])
             self.assertFalse(model.phrase.within(' '.join(u.text for u in order)))
+        self.assertEqual({u.text for u in evaluate.in_order(phrases.Phrase('happy', model.phrase.book), said[:3], random)}, {'zero', 'tree'})
         with self.assertRaises(SystemExit):
-            evaluate.in_order(phrases.Phrase('happy', model.phrase.book), said[:3], random)
+            evaluate.in_order(phrases.Phrase('happy happy', model.phrase.book), [said[0], said[0]], random)
+
+
+class Mined(unittest.TestCase):
+    def test_hard_windows_stay_more_often(self):
+        highest = np.concatenate([np.full(1000, 0.01), np.full(10, 0.1), np.full(10, 0.5)])
+        chosen = mined.chosen(highest, np.random.default_rng(1))
+        counts = np.bincount(chosen, minlength=len(highest))
+        self.assertTrue((counts[1000:1010] == 1).all() and (counts[1010:] == mined.HARD).all())
+        self.assertAlmostEqual(counts[:1000].sum(), 1000 * mined.EASY, delta=50)
+
+    def test_windows_are_of_one_length_at_all_speeds(self):
+        x = np.sin(np.arange(16000 * 9, dtype=np.float32))
+        windows = list(mined.windows(x, 32000, np.random.default_rng(1)))
+        self.assertEqual({len(w) for w in windows}, {32000})
+        self.assertGreater(len(windows), 9)
+        rates = {int(np.abs(np.fft.rfft(w)).argmax()) for w in windows}
+        self.assertEqual(len({round(r / 200) for r in rates}), 3)
+
+    def test_everything_but_the_phrase_is_in_unbroken_sound(self):
+        model, random = small_model(), np.random.default_rng(1)
+        model.settings |= {'noise': False, 'speech': {}, 'mined': {'made': 1, 'at': 0.5}}
+        voice = np.ones(1600, np.float32)
+        said = [spoken.Said('espeak', 'a', kind, kind, voice) for kind in (spoken.PHRASE, spoken.NEAR, spoken.OTHER, spoken.SPEECH)] + [spoken.Said('fsdd', 'a', spoken.WORD, 'zero', voice)]
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(spoken, 'of', lambda *_: said):
+            kinds = dict(mined.unbroken(model, Path(folder), random))
+        self.assertTrue({spoken.NEAR, spoken.OTHER, spoken.SPEECH, spoken.WORD, *mined.material.noises.MADE} == set(kinds))
+        self.assertLess(len(kinds[spoken.WORD]), 1600 + 0.5 * 16000 + 1)
 
 
 class Labels(unittest.TestCase):

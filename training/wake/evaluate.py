@@ -33,8 +33,8 @@ JOINED = 'people: recorded words, joined'
 
 
 def in_order(phrase, said, random):
-    """Recordings in drawn order, in which single words do not become the phrase by chance."""
-    out = [said[i] for i in random.permutation(len(said))]
+    """Recordings in drawn order, in which single words do not become the phrase by chance; without those that are the phrase themselves."""
+    out = [said[i] for i in random.permutation(len(said)) if not (said[i].kind == WORD and phrase.within(said[i].text))]
     span = len(phrase.words)
     for _ in range(100):
         found = [i for i in range(len(out)) if phrase.within(' '.join(u.text for u in out[i:i + span] if u.kind == WORD))]

@@ -9,14 +9,15 @@ left out and named."""
 import argparse
 import contextlib
 import io
+import os
 import sys
-import time
 from pathlib import Path
 
 import spoken
 
 import evaluate
 import export
+import mined
 import streams
 import train
 
@@ -35,6 +36,11 @@ SOURCES = {
 }
 
 
+def processor():
+    """Seconds of processor time of this call, its threads and the programs it ran."""
+    return sum(os.times()[:4])
+
+
 def scaled(settings, speech, passes, streams_of_a_pass, steps, engines=None):
     settings['spoken'] = {k: {kind: max(4, round(n * speech)) for kind, n in counts.items()} for k, counts in settings['spoken'].items() if not engines or k in engines}
     settings['training'] |= {'passes': passes, 'streams': streams_of_a_pass, 'steps': steps}
@@ -43,12 +49,13 @@ def scaled(settings, speech, passes, streams_of_a_pass, steps, engines=None):
 def sized(model, size):
     """The settings of a size: full as in the configuration, fast, tiny."""
     if size == 'fast':
-        scaled(model.settings, 0.4, 1, 2500, 1000)
+        scaled(model.settings, 0.4, 1, 2000, 1000)
     elif size == 'tiny':
         scaled(model.settings, 0.08, 1, 400, 300, ('espeak',))
         model.settings['training'] |= {'batch': 32, 'average': 0.98}
         model.settings['decision'] |= {'per_hour': 60}
         model.settings['quantize'] |= {'clips': 8, 'methods': 'equalize,round,bias,sums'}
+        model.settings['mined'] |= {'made': 1}
         model.settings['speech'] = {}
         model.settings['test'] = {}
         model.settings |= {'noise': False, 'of_test': 0.25}
@@ -72,7 +79,7 @@ def main():
     parser.add_argument('--tiny', action='store_true')
     wanted = parser.parse_args()
     size = 'tiny' if wanted.tiny else 'fast' if wanted.fast else 'full'
-    model, work, began = sized(spoken.Model(phrase=wanted.phrase), size), wanted.work or wanted.out / 'work', time.process_time()
+    model, work, began = sized(spoken.Model(phrase=wanted.phrase), size), wanted.work or wanted.out / 'work', processor()
     work.mkdir(parents=True, exist_ok=True)
     wanted.out.mkdir(parents=True, exist_ok=True)
     mark = work / 'phrase'
@@ -83,13 +90,16 @@ def main():
     for number in range(model.settings['training']['passes']):
         streams.render(model, work, number)
     if not (work / 'wake.pt').exists():
+        if not (work / 'mined.npz').exists():
+            train.train(model, work, until=model.settings['mined']['at'])
+            mined.render(model, work)
         train.train(model, work)
     export.write(model, work, wanted.out)
     evaluate.choose(model, work, wanted.out)
     with contextlib.redirect_stdout(io.StringIO()) as figures:
         evaluate.test(model, work, wanted.out / 'wake.rnl', wanted.out / 'results.json')
     print(figures.getvalue())
-    (wanted.out / 'README.md').write_text(card(model, said | ({'noise'} if model.settings.get('noise', True) else set()), size, figures.getvalue(), time.process_time() - began))
+    (wanted.out / 'README.md').write_text(card(model, said | ({'noise'} if model.settings.get('noise', True) else set()), size, figures.getvalue(), processor() - began))
     print(f'{wanted.out / "wake.rnl"}: try it with `runnel listen {wanted.out / "wake.rnl"}`')
 
 

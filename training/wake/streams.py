@@ -62,7 +62,8 @@ class Material:
         said = spoken.of(model, part, work)
         self.by_kind = {}
         for u in [*said, *spoken.joined(model, said, random, 1000), *spoken.nearly_joined(model, said, random, 1000)]:
-            self.by_kind.setdefault(u.kind, {}).setdefault(u.source, []).append(u)
+            if not (u.kind == WORD and model.phrase.within(u.text)):  # a phrase of one word
+                self.by_kind.setdefault(u.kind, {}).setdefault(u.source, []).append(u)
         noise = spoken.kept(work / f'noise_{part}.pickle', lambda: recorded_noise(model, part))
         self.bank = material.Noises(dict(noise), random)
         talkers = [u for some in self.by_kind.get(SPEECH, {}).values() for u in some if len(u.samples) > 16000] or \
