@@ -72,6 +72,9 @@ std::string detector_source(const DetectorFacts& f, std::string_view name) {
   member("gate", text_of(f.gate));
   member("gate_level", text_of(f.gate_level));
   member("gate_hold_frames", text_of(f.gate_hold_frames));
+  member("veto", text_of(f.veto));
+  member("veto_level", text_of(f.veto_level));
+  member("veto_frames", text_of(f.veto_frames));
   member("endpoint_frames", text_of(f.endpoint_frames));
   member("sequence", f.sequence == nullptr ? "nullptr" : "kSequence");
   member("sequence_length", text_of(f.sequence_length));

@@ -120,6 +120,9 @@ std::vector<std::string> graphs(const std::string& folder) {
       kInfer +
           " ! detect threshold=0.2 release=0.1 smoothing_frames=3 refractory_frames=3 ignore=\"\" "
           "sequence=silence,unknown sequence_frames=100",
+      kInfer +
+          " ! detect threshold=0.2 release=0.1 smoothing_frames=7 refractory_frames=3 ignore=\"\" "
+          "veto=silence veto_frames=11 veto_threshold=0.9",
       kInfer + " ! detect mode=wake-word threshold=0.2 release=0.15 smoothing_frames=5 ignore=\"\"",
       kInfer + " ! detect mode=clip ignore=\"\"",
       kInfer + " chunk=4 dequantize=yes",

@@ -40,6 +40,14 @@ constexpr Parameter kParameters[] = {
                                        "posterior of the gate's label in one frame that opens the gate"),
     parameter<&Detect::gate_hold_frames>("gate_hold_frames", "frames", 0, 1000000000,
                                          "how long the gate stays open after such a frame"),
+    text_parameter<&Detect::veto>(
+        "veto", "",
+        "label that speaks against an event when it was high before the frames that "
+        "are smoothed, such as unknown; empty: none"),
+    parameter<&Detect::veto_threshold>("veto_threshold", "", 0, 1,
+                                       "mean posterior of the veto's label from which no event is made"),
+    parameter<&Detect::veto_frames>("veto_frames", "frames", 1, 100000,
+                                    "frames of that mean: those before the last smoothing_frames"),
     parameter<&Detect::endpoint_frames>(
         "endpoint_frames", "frames", 0, 1000000000,
         "frames below the release that end a word; the event waits for them; 0: it comes at the decision"),
@@ -184,6 +192,14 @@ Status Detect::set_gate() noexcept {
   return facts_.gate < 0 ? no_such_label("gate", gate) : Status();
 }
 
+Status Detect::set_veto() noexcept {
+  if (veto.empty()) return {};
+  facts_.veto = class_of(veto);
+  facts_.veto_level = fixed(veto_threshold);
+  facts_.veto_frames = veto_frames;
+  return facts_.veto < 0 ? no_such_label("veto", veto) : Status();
+}
+
 Status Detect::set_sequence(NodeContext& context) noexcept {
   if (sequence.empty()) return {};
   facts_.sequence_length = 1 + static_cast<std::int32_t>(std::count(sequence.begin(), sequence.end(), ','));
@@ -248,10 +264,10 @@ Status Detect::prepare(NodeContext& context) noexcept {
   RUNNEL_TRY(name_labels(context));
   RUNNEL_TRY(ignore_labels(context));
   facts_.exponential = smoothing == "exponential";
-  if (facts_.clip && (facts_.exponential || !thresholds.empty() || !gate.empty() || endpoint_frames > 0 ||
-                      !sequence.empty())) {
+  if (facts_.clip && (facts_.exponential || !thresholds.empty() || !gate.empty() || !veto.empty() ||
+                      endpoint_frames > 0 || !sequence.empty())) {
     return Status(Code::invalid_argument) << "mode=clip decides once: expected no smoothing=exponential, "
-                                             "thresholds, gate, endpoint_frames or sequence";
+                                             "thresholds, gate, veto, endpoint_frames or sequence";
   }
   if (facts_.wake_word && endpoint_frames > 0) {
     return Status(Code::invalid_argument)
@@ -260,6 +276,7 @@ Status Detect::prepare(NodeContext& context) noexcept {
   }
   RUNNEL_TRY(set_thresholds(context));
   RUNNEL_TRY(set_gate());
+  RUNNEL_TRY(set_veto());
   RUNNEL_TRY(set_sequence(context));
   return make_ready(context);
 }

@@ -24,6 +24,10 @@
 //     its threshold as `release` is of `threshold`.
 //   * gate: a label of voice activity. A frame makes no event when the label's own posterior is below
 //     `gate_threshold` in it and in the `gate_hold_frames` frames before it.
+//   * veto: a label that speaks against an event, such as `unknown`. A frame makes no event when the mean
+//     posterior of this label over the `veto_frames` frames before the last `smoothing_frames` ones is
+//     `veto_threshold` or more; frames before the start (in mode=wake-word: before the means restarted) count
+//     as 0. What a word begins with tells it from one that only ends like it.
 //   * endpoint_frames: an event waits until its label has been below its release for this many frames, or
 //     another event comes, or the stream ends. It then ends with the last frame that was not below. Its
 //     frame and score stay those of the decision.
@@ -69,6 +73,9 @@ class Detect final : public Detector<Detect, DetectDeferral> {
   std::string_view gate;
   double gate_threshold = 0.5;
   std::int64_t gate_hold_frames = 25;
+  std::string_view veto;
+  double veto_threshold = 0.5;
+  std::int64_t veto_frames = 35;
   std::int64_t endpoint_frames = 0;
   std::string_view sequence;
   std::int64_t sequence_frames = 200;
@@ -82,6 +89,7 @@ class Detect final : public Detector<Detect, DetectDeferral> {
   Status ignore_labels(NodeContext& context) noexcept;
   Status set_thresholds(NodeContext& context) noexcept;
   Status set_gate() noexcept;
+  Status set_veto() noexcept;
   Status set_sequence(NodeContext& context) noexcept;
   // The class of a name; -1: unknown.
   [[nodiscard]] std::int32_t class_of(std::string_view name) const noexcept;

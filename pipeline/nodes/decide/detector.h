@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/exact_single.h"
@@ -31,6 +32,8 @@ struct DetectorFacts {
   const DetectorLevel* levels = nullptr;  // [classes]; nullptr: all are `level`
   std::int32_t gate = -1;                 // class; -1: no gate
   std::int64_t gate_level = 0, gate_hold_frames = 0;
+  std::int32_t veto = -1;  // class; -1: no veto
+  std::int64_t veto_level = 0, veto_frames = 1;
   std::int64_t endpoint_frames = 0;
   const std::int32_t* sequence = nullptr;  // [sequence_length]: classes; nullptr: no sequence
   std::int32_t sequence_length = 0;
@@ -86,6 +89,10 @@ class Detector : public Node {
   bool extend(const Event& part, std::int32_t label, Event& event) noexcept;
   bool end_word(Event& event) noexcept;
   bool gate_is_open(std::int64_t frame) noexcept;
+  // Whether the veto's label is too high in the frames before those of the means.
+  [[nodiscard]] bool vetoed() const noexcept {
+    return facts().veto >= 0 && veto_sum_ >= facts().veto_level * facts().veto_frames;
+  }
   bool wakes(std::int32_t best) noexcept;
   bool rises(std::int64_t frame, std::int32_t best) noexcept;
   void forget_means() noexcept;
@@ -114,13 +121,15 @@ class Detector : public Node {
   std::int32_t last_label_ = -1;
   std::int32_t decided_ = -1;  // best label of the present frame
   bool gate_open_ = true;
-  std::int64_t open_until_ = 0;   // frame after the last one for which the gate stays open
-  Event open_;                    // waits for its end
-  std::int32_t open_label_ = -1;  // -1: none waits
-  std::int64_t below_ = 0;        // consecutive frames in which it was below its release
-  Event so_far_;                  // of the sequence
-  std::int32_t heard_ = 0;        // labels of the sequence
-  std::int64_t heard_at_ = 0;     // frame of the last one
+  std::int64_t open_until_ = 0;       // frame after the last one for which the gate stays open
+  std::uint32_t* earlier_ = nullptr;  // [veto_frames]: of the veto's label, before those of the history
+  std::int64_t veto_sum_ = 0;         // of `earlier_`
+  Event open_;                        // waits for its end
+  std::int32_t open_label_ = -1;      // -1: none waits
+  std::int64_t below_ = 0;            // consecutive frames in which it was below its release
+  Event so_far_;                      // of the sequence
+  std::int32_t heard_ = 0;            // labels of the sequence
+  std::int64_t heard_at_ = 0;         // frame of the last one
   [[no_unique_address]] Defers deferral_;
 };
 
@@ -139,6 +148,10 @@ Status Detector<Self, Defers>::make_ready(NodeContext& context) noexcept {
     history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(f.smoothing_frames));
     sums_ = context.memory.array<std::int64_t>(classes);
     if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
+    if (f.veto >= 0) {
+      earlier_ = context.memory.array<std::uint32_t>(static_cast<std::size_t>(f.veto_frames));
+      if (earlier_ == nullptr) return out_of_memory("the frames of the veto");
+    }
     RUNNEL_TRY(prepare_deferral(context.memory));
   }
   context.output.kind = Kind::events;
@@ -174,15 +187,21 @@ template <class Self, class Defers>
 void Detector<Self, Defers>::forget_means() noexcept {
   std::fill(history_, history_ + facts().smoothing_frames * facts().classes, 0u);
   std::fill(sums_, sums_ + facts().classes, std::int64_t{0});
+  if (facts().veto >= 0) {
+    std::fill(earlier_, earlier_ + facts().veto_frames, 0u);
+    veto_sum_ = 0;
+  }
   if constexpr (Defers::kPossible) deferral_.clear();
 }
 
-// Only where a frame matters for nothing but the means: not to a gate, the end of a word, or quiet frames.
+// Only where a frame matters for nothing but the means: not to a gate, a veto, the end of a word, or quiet
+// frames.
 template <class Self, class Defers>
 Status Detector<Self, Defers>::prepare_deferral(Memory& memory) noexcept {
   if constexpr (Defers::kPossible) {
     const DetectorFacts& f = facts();
-    if (!f.softmax || f.wake_word || f.exponential || f.gate >= 0 || f.endpoint_frames > 0) return {};
+    if (!f.softmax || f.wake_word || f.exponential || f.gate >= 0 || f.veto >= 0 || f.endpoint_frames > 0)
+      return {};
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (std::int32_t c = 0; c < f.classes; ++c) {
       if (!f.ignored[c]) least = std::min(least, level_of(c).threshold * f.weight());
@@ -346,6 +365,11 @@ template <class Self, class Defers>
 std::int32_t Detector<Self, Defers>::smooth(std::int64_t frame) noexcept {
   const std::int32_t classes = facts().classes;
   std::uint32_t* const slot = slot_of(frame);
+  if (facts().veto >= 0) {
+    std::uint32_t& oldest = earlier_[(frame - first_) % facts().veto_frames];
+    veto_sum_ += static_cast<std::int64_t>(slot[facts().veto]) - static_cast<std::int64_t>(oldest);
+    oldest = slot[facts().veto];
+  }
   add(slot);
   now_ = slot;
   const std::int64_t* const sums = sums_;
@@ -377,7 +401,8 @@ bool Detector<Self, Defers>::wakes(std::int32_t best) noexcept {
   for (std::int32_t c = 0; c < facts().classes; ++c)
     quiet = quiet && (facts().ignored[c] || now_[c] < level_of(c).release);
   if (quiet && quiet_ < wanted_quiet_) ++quiet_;
-  if (!reaches(best, level_of(best).threshold) || !gate_open_ || quiet_ < wanted_quiet_) return false;
+  if (!reaches(best, level_of(best).threshold) || !gate_open_ || vetoed() || quiet_ < wanted_quiet_)
+    return false;
   quiet_ = 0;
   wanted_quiet_ = facts().refractory_frames;
   return true;
@@ -387,7 +412,8 @@ template <class Self, class Defers>
 bool Detector<Self, Defers>::rises(std::int64_t frame, std::int32_t best) noexcept {
   if (!reaches(best, level_of(best).release)) armed_ = true;
   const bool ready = last_label_ < 0 || frame - last_ >= facts().refractory_frames;
-  if (!reaches(best, level_of(best).threshold) || !gate_open_ || !ready || (!armed_ && best == last_label_))
+  if (!reaches(best, level_of(best).threshold) || !gate_open_ || vetoed() || !ready ||
+      (!armed_ && best == last_label_))
     return false;
   armed_ = false;
   last_ = frame;
@@ -490,6 +516,15 @@ void Detector<Self, Defers>::state(Archive& archive) noexcept {
   archive.bounded(last_label_, -1, f.classes - 1);
   if (last_label_ >= 0) archive.index(last_);
   if (f.gate >= 0) archive.value(open_until_);
+  if (f.veto >= 0) {
+    const std::span<std::uint32_t> earlier(earlier_, static_cast<std::size_t>(f.veto_frames));
+    archive.values(earlier);
+    archive.expect(std::all_of(earlier.begin(), earlier.end(), [](std::uint32_t one) { return one <= kOne; }),
+                   "a posterior");
+    std::int64_t sum = 0;
+    for (const std::uint32_t one : earlier) sum += one;
+    archive.follows(veto_sum_, sum, "the sum of the veto");
+  }
   const auto part = [&archive](Event& event) {
     archive.value(event.score);
     archive.index(event.begin);

@@ -193,6 +193,28 @@ TEST(Detect, TheGateLetsEventsThroughWhileAVoiceIsHeard) {
   }
 }
 
+TEST(Detect, AVetoKeepsBackWordsThatBeganWithSomethingElse) {
+  const std::string base =
+      "activation=none labels=quiet,yes,no ignore=quiet,no smoothing_frames=2 threshold=0.9 release=0.5 "
+      "refractory_frames=1 veto=no ";
+  std::vector<float> values;
+  append(values, 3, 1, 2);  // half of what sounds like a word, and then like "yes"
+  append(values, 3, 1);
+  append(values, 5, 0);
+  append(values, 1, 1, 2);
+  append(values, 3, 1);
+  for (const std::int64_t tick : {1, 7, 1000}) {
+    detect(base + "veto_frames=4", 3, values, tick);
+    EXPECT_EQ(frames_of_events(), Frames{13}) << "one of the four frames before, after three of them";
+    detect(base + "veto_frames=4 veto_threshold=0.2", 3, values, tick);
+    EXPECT_TRUE(Keep::events.empty());
+    detect(base + "veto_frames=4 veto_threshold=0.76", 3, values, tick);
+    EXPECT_EQ(frames_of_events(), (Frames{4, 13})) << "more than three of four";
+    detect(base + "veto_frames=1 veto_threshold=1", 3, values, tick);
+    EXPECT_EQ(frames_of_events(), (Frames{5, 14})) << "until its frame is past";
+  }
+}
+
 TEST(Detect, WaitsForTheEndOfAWord) {
   std::vector<float> values;
   append(values, 2, 0);
@@ -249,6 +271,8 @@ TEST(Detect, RefusesWhatItCannotDecide) {
                 .find("thresholds=yet: there is no such label; there are quiet yes no"),
             std::string::npos);
   EXPECT_NE(refused(kPosteriors + "gate=talk").find("gate=talk"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "veto=talk").find("veto=talk: there is no such label"), std::string::npos);
+  EXPECT_NE(refused("mode=clip veto=0").find("mode=clip decides once"), std::string::npos);
   EXPECT_NE(refused(kPosteriors + "sequence=yes").find("two labels or more"), std::string::npos);
   EXPECT_NE(refused(kPosteriors + "sequence=yes,quiet").find("this label is ignored"), std::string::npos);
   EXPECT_NE(refused("mode=clip gate=0").find("mode=clip decides once"), std::string::npos);
@@ -273,7 +297,8 @@ struct Expected {
   std::int64_t frame;
 };
 std::vector<Expected> reference(const std::vector<float>& logits, int classes, int digits, int smoothing,
-                                double threshold, double release, int refractory) {
+                                double threshold, double release, int refractory, int veto_frames = 0,
+                                double veto_threshold = 1) {
   const auto frames = static_cast<int>(logits.size()) / classes;
   std::vector<std::vector<double>> posteriors;
   std::vector<Expected> events;
@@ -299,6 +324,10 @@ std::vector<Expected> reference(const std::vector<float>& logits, int classes, i
       }
     }
     if (highest < release) armed = true;
+    double veto = 0;  // the last label, in the frames before those of the mean
+    for (int k = std::max(0, t - smoothing - veto_frames + 1); k <= t - smoothing; ++k)
+      veto += posteriors[static_cast<std::size_t>(k)].back() / veto_frames;
+    if (veto_frames > 0 && veto >= veto_threshold) continue;
     if (highest >= threshold && (armed || best != last_label) && t - last >= refractory) {
       events.push_back({best, t});
       armed = false;
@@ -309,8 +338,9 @@ std::vector<Expected> reference(const std::vector<float>& logits, int classes, i
   return events;
 }
 
-TEST(Detect, EqualsTheDefinitionOnRandomLogitsWhateverTheTick) {
-  std::mt19937 random(3);
+// Bursts of five labels.
+std::vector<float> bursts(unsigned seed) {
+  std::mt19937 random(seed);
   std::vector<float> logits;
   int burst = 0, label = 0;
   for (int t = 0; t < 3000; ++t) {
@@ -321,6 +351,11 @@ TEST(Detect, EqualsTheDefinitionOnRandomLogitsWhateverTheTick) {
     for (int c = 0; c < 5; ++c)
       logits.push_back(static_cast<float>(random() % 1000) / 300 + (c == label ? 3.5f : 0.0f));
   }
+  return logits;
+}
+
+TEST(Detect, EqualsTheDefinitionOnRandomLogitsWhateverTheTick) {
+  const std::vector<float> logits = bursts(3);
   const auto expected = reference(logits, 5, 4, 9, 0.6, 0.4, 6);
   ASSERT_GT(expected.size(), 30u);
   for (const std::int64_t tick : {1, 3, 160, 5000}) {
@@ -330,6 +365,28 @@ TEST(Detect, EqualsTheDefinitionOnRandomLogitsWhateverTheTick) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(Keep::events[i].frame, expected[i].frame);
       EXPECT_EQ(Keep::labels[i], std::string(1, "abcdx"[expected[i].label]));
+    }
+  }
+}
+
+TEST(Detect, AVetoEqualsTheDefinition) {
+  const std::vector<float> logits = bursts(5);
+  const auto free = reference(logits, 5, 4, 9, 0.6, 0.4, 6);
+  for (const int frames : {1, 4, 20, 200}) {
+    for (const double threshold : {0.1, 0.31}) {
+      const auto expected = reference(logits, 5, 4, 9, 0.6, 0.4, 6, frames, threshold);
+      const std::string settings =
+          "labels=a,b,c,d,x ignore=x smoothing_frames=9 threshold=0.6 release=0.4 refractory_frames=6 veto=x "
+          "veto_frames=" +
+          std::to_string(frames) + " veto_threshold=" + std::to_string(threshold);
+      SCOPED_TRACE(settings);
+      ASSERT_GT(expected.size(), 0u);
+      ASSERT_NE(expected.size(), free.size());
+      for (const std::int64_t tick : {1, 7, 5000}) {
+        detect(settings, 5, logits, tick);
+        ASSERT_EQ(Keep::events.size(), expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(Keep::events[i].frame, expected[i].frame);
+      }
     }
   }
 }
