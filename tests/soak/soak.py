@@ -87,7 +87,7 @@ class Soak:
         common = ["--decision", sound.DECISION]
         self.serve = programs.Program(
             "serve", [self.given.program, "serve", self.given.model, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--wyoming", "127.0.0.1:0",
-                      "--threads", "2", "--greeting", "2", "--idle", "5", "--most-load", "0", *common], f"{self.folder}/serve.log", self.serve_says)
+                      "--threads", "2", "--greeting", "10", "--idle", "30", "--most-load", "0", *common], f"{self.folder}/serve.log", self.serve_says)
         mqtt = [] if self.broker is None else ["--mqtt", "soak/{label}", "--broker", f"127.0.0.1:{self.broker.port}"]
         self.listen = programs.Program(
             "listen", [self.given.program, "listen", self.given.model, "--stdin", "--http", "127.0.0.1:0", *mqtt, *common],
