@@ -1,4 +1,4 @@
-"""soak.py PROGRAM MODEL RECORDING [--minutes N] [--warm-up S] [--streams N] [--speed X] [--markdown]: hours of work in less time (docs/security.md).
+"""soak.py PROGRAM MODEL RECORDING [--minutes N] [--warm-up S] [--streams N] [--speed X] [--late X] [--growth MIB] [--markdown]: hours of work in less time (docs/security.md).
 
 `serve` has streams at several times the speed of sound, whose clients come and go, connections of every bad kind, and visitors of its page;
 `listen` hears a stream at that speed too, publishes its events to a broker that is killed again and again, and has a page with readers that come
@@ -376,6 +376,7 @@ def main():
     parser.add_argument("--streams", type=int, default=10)
     parser.add_argument("--speed", type=float, default=6)
     parser.add_argument("--late", type=float, default=1.0, help="factor for the floors of lateness, for machines that are busy otherwise")
+    parser.add_argument("--growth", type=float, default=4.0, help="MiB by which resident memory may grow")
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     if given.warm_up is None:
@@ -387,6 +388,7 @@ def main():
     bounds = figures.Bounds()
     bounds.median_floor *= given.late
     bounds.tail_floor *= given.late
+    bounds.growth_bytes = given.growth * 2**20
     with tempfile.TemporaryDirectory(prefix="soak_") as folder:
         async def go():
             soak = Soak(given, folder)
