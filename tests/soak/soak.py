@@ -181,6 +181,7 @@ class Soak:
                 self.wrong.append(f"a visitor of {host}{way}: {error}")
                 await asyncio.sleep(1)
             self.visits += 1
+            await asyncio.sleep(0.05)
 
     def fleet_says(self, line):
         record = json.loads(line)
