@@ -4,7 +4,7 @@
 # come later and later, and must be those of the same sound offline. Prints a table; exit code 1 when something was not so. Default: 60 minutes.
 #
 # RUNNEL_BUILD: the folder of the build (default: build, which is built if it is not there). OPTIONS are those of tests/soak/soak.py:
-# --warm-up S, --streams N, --speed X, --late X (for machines that are busy otherwise), --markdown.
+# --warm-up S, --streams N, --speed X, --late X (factor, for machines that are busy otherwise), --growth MIB, --markdown.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 case ${1:-} in
   -h | --help)

@@ -1,4 +1,4 @@
-"""soak.py PROGRAM MODEL RECORDING [--minutes N] [--warm-up S] [--streams N] [--speed X] [--markdown]: hours of work in less time (docs/security.md).
+"""soak.py PROGRAM MODEL RECORDING [--minutes N] [--warm-up S] [--streams N] [--speed X] [--late X] [--growth MIB] [--markdown]: hours of work in less time (docs/security.md).
 
 `serve` has streams at several times the speed of sound, whose clients come and go, connections of every bad kind, and visitors of its page;
 `listen` hears a stream at that speed too, publishes its events to a broker that is killed again and again, and has a page with readers that come
@@ -87,7 +87,7 @@ class Soak:
         common = ["--decision", sound.DECISION]
         self.serve = programs.Program(
             "serve", [self.given.program, "serve", self.given.model, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--wyoming", "127.0.0.1:0",
-                      "--threads", "2", "--greeting", "2", "--idle", "5", "--most-load", "0", *common], f"{self.folder}/serve.log", self.serve_says)
+                      "--threads", "2", "--greeting", "10", "--idle", "30", "--most-load", "0", *common], f"{self.folder}/serve.log", self.serve_says)
         mqtt = [] if self.broker is None else ["--mqtt", "soak/{label}", "--broker", f"127.0.0.1:{self.broker.port}"]
         self.listen = programs.Program(
             "listen", [self.given.program, "listen", self.given.model, "--stdin", "--http", "127.0.0.1:0", *mqtt, *common],
@@ -181,6 +181,7 @@ class Soak:
                 self.wrong.append(f"a visitor of {host}{way}: {error}")
                 await asyncio.sleep(1)
             self.visits += 1
+            await asyncio.sleep(0.05)
 
     def fleet_says(self, line):
         record = json.loads(line)
@@ -376,6 +377,7 @@ def main():
     parser.add_argument("--streams", type=int, default=10)
     parser.add_argument("--speed", type=float, default=6)
     parser.add_argument("--late", type=float, default=1.0, help="factor for the floors of lateness, for machines that are busy otherwise")
+    parser.add_argument("--growth", type=float, default=4.0, help="MiB by which resident memory may grow")
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     if given.warm_up is None:
@@ -387,6 +389,7 @@ def main():
     bounds = figures.Bounds()
     bounds.median_floor *= given.late
     bounds.tail_floor *= given.late
+    bounds.growth_bytes = given.growth * 2**20
     with tempfile.TemporaryDirectory(prefix="soak_") as folder:
         async def go():
             soak = Soak(given, folder)
