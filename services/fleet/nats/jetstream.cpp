@@ -432,9 +432,8 @@ bool JetStream::read_answer(std::uint64_t number, WireMessage& message, Happenin
         auto data = from_base64(text_at(found, "data"));
         if (headers.ok() && data.ok()) {
           answer.outcome = Answer::Outcome::done;
-          answer.message =
-              Message{text_at(found, "subject"), number_at(found, "seq"),
-                      headers_in(text_of(*headers)), *std::move(data)};
+          answer.message = Message{text_at(found, "subject"), number_at(found, "seq"),
+                                   headers_in(text_of(*headers)), *std::move(data)};
         }
       }
       break;

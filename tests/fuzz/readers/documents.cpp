@@ -54,8 +54,7 @@ Status feed_calibration_table(std::span<const std::byte> bytes) {
 Status feed_statistics(std::span<const std::byte> bytes) {
   const char* const section = !bytes.empty() && bytes.front() == std::byte{'s'} ? "a" : "";
   if (!bytes.empty()) bytes = bytes.subspan(1);
-  RUNNEL_ASSIGN(const pipeline::TrainingStatistics read,
-                pipeline::read_statistics(text_of(bytes), section));
+  RUNNEL_ASSIGN(const pipeline::TrainingStatistics read, pipeline::read_statistics(text_of(bytes), section));
   insist(!read.mean.empty() && read.mean.size() == read.deviation.size(), "means without deviations");
   for (const double deviation : read.deviation) insist(deviation > 0, "a deviation that is not above 0");
   return {};
@@ -81,7 +80,8 @@ std::vector<Reader> document_readers() {
       {"catalogue",
        feed_catalogue,
        {R"([{"name":"a","about":"b","licence":"MIT","files":[{"address":"https://a/b.onnx?x","sha256":")" +
-            sum + R"(","bytes":7}],"import":{"usage":"step","step":512,"context":64,"states":{"o":"s"},)"
+            sum +
+            R"(","bytes":7}],"import":{"usage":"step","step":512,"context":64,"states":{"o":"s"},)"
             R"("decision":"detect","labels":["voice"],"sample_rate":16000}}])",
         R"([{"name":"s","key":")" + sum + R"(","files":[{"address":"https://a/b","sha256":")" + sum +
             R"(","signature":"https://a/b.sig"}]}])"}},

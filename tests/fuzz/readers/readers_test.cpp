@@ -1,5 +1,5 @@
-// A short run of every reader of one group (RUNNEL_FUZZ_GROUP): its seeds are taken, damaged ones are taken or
-// refused with a sentence, and so is what the fuzzers found (tests/corpus).
+// A short run of every reader of one group (RUNNEL_FUZZ_GROUP): its seeds are taken, damaged ones are taken
+// or refused with a sentence, and so is what the fuzzers found (tests/corpus).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +71,8 @@ TEST_F(Readers, TakeOrRefuseWhatIsDamaged) {
         refused += feed(reader, bytes_of(changed)) ? 1 : 0;
       }
     }
-    // Whoever refuses nothing looks at nothing. What a broker or a server says is never an error of the reader.
+    // Whoever refuses nothing looks at nothing. What a broker or a server says is never an error of the
+    // reader.
     const std::set<std::string_view> silent = {"mqtt", "jetstream", "queue"};
     if (!silent.contains(reader.kind)) {
       EXPECT_GT(refused, 0) << reader.kind;
@@ -89,7 +90,8 @@ TEST_F(Readers, OfBracketsAlone) {
       feed(reader, bytes_of(deep));
       feed(reader, bytes_of(seed.substr(0, colon + 1) + deep));
       const std::string closed = deep + std::string(200000, ']');
-      feed(reader, bytes_of(seed.substr(0, colon + 1) + closed + seed.substr(std::min(seed.find(',', colon), seed.size()))));
+      feed(reader, bytes_of(seed.substr(0, colon + 1) + closed +
+                            seed.substr(std::min(seed.find(',', colon), seed.size()))));
       break;
     }
   }

@@ -36,7 +36,8 @@ Status feed_profile(std::span<const std::byte> bytes) {
   RUNNEL_ASSIGN(const embedding::Profile profile, embedding::read_profile(file.with(bytes)));
   const std::string text = embedding::text_of(profile);
   const auto again = embedding::read_profile(written.with(bytes_of(text)));
-  insist(again.ok() && embedding::text_of(*again) == text, "a profile that is another one when it was written");
+  insist(again.ok() && embedding::text_of(*again) == text,
+         "a profile that is another one when it was written");
   return {};
 }
 

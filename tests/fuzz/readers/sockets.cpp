@@ -1,5 +1,5 @@
-// What strangers say over sockets besides what tests/services/net/feed.h has: pages with microphones, names and
-// addresses in requests, and a broker of MQTT.
+// What strangers say over sockets besides what tests/services/net/feed.h has: pages with microphones, names
+// and addresses in requests, and a broker of MQTT.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -41,8 +41,8 @@ class Out final : public net::SocketOut {
   std::string why_;
 };
 
-// Messages of a page, each with its length (tests/fuzz/frames.h): the first byte of a message says whether it is
-// text. What is heard of the microphone is read, as the graph does.
+// Messages of a page, each with its length (tests/fuzz/frames.h): the first byte of a message says whether it
+// is text. What is heard of the microphone is read, as the graph does.
 Status feed_page_socket(std::span<const std::byte> bytes) {
   page::MessageLog log(std::size_t{1} << 16);
   page::Recordings recordings;
@@ -81,7 +81,8 @@ Status feed_address(std::span<const std::byte> bytes) {
   static_cast<void>(net::is_own_host(text, all, names));
   static_cast<void>(net::is_own_origin(text, true, "machine"));
   if (net::is_own_host(text, own, {}))
-    insist(text.find("127.0.0.1") != std::string_view::npos || net::same_without_case(net::without_port(text), "localhost"),
+    insist(text.find("127.0.0.1") != std::string_view::npos ||
+               net::same_without_case(net::without_port(text), "localhost"),
            "another's host");
   const std::string value(text);
   insist(net::from_cookie(net::to_cookie(value)) == value, "a token that is another one as a cookie");

@@ -154,8 +154,13 @@ std::vector<Reader> table_readers() {
        feed_csv,
        {std::string("\0", 1) + "a,b\n1,2\n3,-4.5e1\n", "\1a;b\n1,5;2\n3;4\n", "\2t,a\n0,1\n0.1,2\n0.2,3\n",
         "\3time,a\n2024-05-01T12:00:00.250Z,1\n2024-05-01T12:00:00.350Z,2\n", "\4t,a\n0,1\n100,2\n200,3\n",
-        "\5# x\n\na\tb\n\"1\"\t\n2\t3\n", "\6" "1 2\n3 4\n"}},
-      {"labels", feed_labels, {std::string("\0", 1) + "1\n0\n2\n", "\1id,label_id\na,3\nb,0\n", std::string("\2\1\0\0\0\2\0\0\0", 9)}},
+        "\5# x\n\na\tb\n\"1\"\t\n2\t3\n",
+        "\6"
+        "1 2\n3 4\n"}},
+      {"labels",
+       feed_labels,
+       {std::string("\0", 1) + "1\n0\n2\n", "\1id,label_id\na,3\nb,0\n",
+        std::string("\2\1\0\0\0\2\0\0\0", 9)}},
       {"number_table", feed_number_table, {std::string("\0", 1) + "1,2\n3,4\n", "\1a,b,c\n1,2,3\n4;5;6\n"}},
       {"records",
        feed_records,
@@ -173,7 +178,10 @@ std::vector<Reader> table_readers() {
        feed_recording_list,
        {std::string("\0", 1) + R"({"path":"file:///a/b%20c.wav","id":7,"offset":1.5,"duration":2,"x":[1]})",
         std::string("\0", 1) + R"({"path":"a.wav"})", "\1" + listed.substr(0, listed.find('\n'))}},
-      {"journal", feed_journal, {"\1" + bare(batch::to_line(head)) + bare(listed) + bare(batch::to_line(entry)) + bare(batch::end_line(10))}},
+      {"journal",
+       feed_journal,
+       {"\1" + bare(batch::to_line(head)) + bare(listed) + bare(batch::to_line(entry)) +
+        bare(batch::end_line(10))}},
   };
 }
 
