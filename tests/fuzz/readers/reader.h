@@ -23,13 +23,9 @@ struct Reader {
 std::vector<Reader> speech_readers();
 std::vector<Reader> settings_readers();
 std::vector<Reader> trust_readers();
-std::vector<Reader> document_readers();
-std::vector<Reader> table_readers();
 std::vector<Reader> fleet_readers();
-std::vector<Reader> socket_readers();
 std::vector<Reader> device_readers();
 std::vector<Reader> npu_readers();
-std::vector<Reader> report_readers();
 
 // A file below tests/corpus; ends the program where there is none.
 std::string corpus_file(const std::string& name);
