@@ -73,7 +73,8 @@ Status agree_on_call(fleet::WorkQueue& queue, const std::string& name, const std
       if (set != 0) return {};
       continue;  // another worker was first
     }
-    const Json first = Json::parse(note.text, nullptr, false);
+    // Anybody may have written it, and an ordered object would copy what it has for each further key.
+    const auto first = nlohmann::json::parse(note.text, nullptr, false);
     const bool known = first.is_object() && first.contains("call") && first["call"].is_number_unsigned() &&
                        first.contains("worker") && first["worker"].is_string();
     if (known && first["call"].get<std::uint64_t>() == checksum) return {};

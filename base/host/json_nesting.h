@@ -1,5 +1,6 @@
-// How deep JSON nests, found before it is read: what copies, compares or prints a value calls itself once for
-// each level, and a message of brackets alone would use up the stack.
+// How deep JSON nests, found before it is read: what copies or prints a value calls itself once for each
+// level, and a message of brackets alone would use up the stack. An ordered object copies its values even
+// while it is read, whenever another key comes.
 #pragma once
 
 #include <string_view>

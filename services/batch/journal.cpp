@@ -39,9 +39,9 @@ bool take(const Json& object, const char* key, T& value) {
     if (!found->is_string()) return false;
   } else if constexpr (std::is_integral_v<T>) {
     // One beyond its type says something else.
-    if (!found->is_number_integer() || (found->is_number_unsigned()
-                                            ? !std::in_range<T>(found->template get<std::uint64_t>())
-                                            : !std::in_range<T>(found->template get<std::int64_t>())))
+    if (!found->is_number_integer() ||
+        (found->is_number_unsigned() ? !std::in_range<T>(found->template get<std::uint64_t>())
+                                     : !std::in_range<T>(found->template get<std::int64_t>())))
       return false;
   } else if (!found->is_number()) {
     return false;

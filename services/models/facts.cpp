@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
 #include "base/host/output_file.h"
 #include "base/host/small_file.h"
+#include "base/limits.h"
 #include "inference/host/engine.h"
 
 namespace runnel::models {
@@ -27,6 +29,8 @@ std::string card_of(const FoundModel& model) {
 
 Result<ModelCard> read_card(const std::string& path) {
   RUNNEL_ASSIGN(const std::string text, read_small_file(path));
+  if (nests_deeper(text))
+    return Status(Code::invalid_data) << path << ": brackets more than " << limits::kJsonNesting << " deep";
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return Status(Code::invalid_data) << path << ": expected a JSON object";
   ModelCard card;

@@ -119,10 +119,11 @@ std::string make_wyoming(std::string_view old, std::string_view content) {
   return line + '\n' + std::string(content);
 }
 
-constexpr FrameFormat kFormats[] = {
-    {"page_socket", 0, look_short, make_short}, {"hello", 1, look_long, make_long},
-    {"web_socket", 1, look_web_socket, make_web_socket}, {"wyoming", 1, look_wyoming, make_wyoming},
-    {"mqtt", 1, look_mqtt, make_mqtt}};
+constexpr FrameFormat kFormats[] = {{"page_socket", 0, look_short, make_short},
+                                    {"hello", 1, look_long, make_long},
+                                    {"web_socket", 1, look_web_socket, make_web_socket},
+                                    {"wyoming", 1, look_wyoming, make_wyoming},
+                                    {"mqtt", 1, look_mqtt, make_mqtt}};
 
 std::vector<std::string> messages_of(std::string_view text, const FrameFormat& format, std::string& rest) {
   std::vector<std::string> out;
@@ -147,8 +148,8 @@ std::string frame(std::string_view message) {
 
 std::span<const std::byte> next_frame(std::span<const std::byte>& bytes) noexcept {
   while (bytes.size() > 2) {
-    const std::size_t said =
-        std::to_integer<std::size_t>(bytes[0]) | std::to_integer<std::size_t>(bytes[1]) << 8;
+    const std::size_t said = std::to_integer<std::size_t>(bytes[0]) | std::to_integer<std::size_t>(bytes[1])
+                                                                          << 8;
     bytes = bytes.subspan(2);
     const std::span<const std::byte> out = bytes.first(std::min(said, bytes.size()));
     bytes = bytes.subspan(out.size());
@@ -164,8 +165,8 @@ std::size_t mqtt_packet_bytes(std::span<const std::byte> bytes) noexcept {
 }
 
 const FrameFormat* frame_format(std::string_view kind) noexcept {
-  const auto* const found =
-      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& one) { return one.kind == kind; });
+  const auto* const found = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                         [&](const auto& one) { return one.kind == kind; });
   return found == std::end(kFormats) ? nullptr : found;
 }
 

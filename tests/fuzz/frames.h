@@ -1,6 +1,6 @@
-// Messages with their lengths, in one input: what protocols have in common. A mutator that knows where messages
-// begin repeats, drops, swaps and changes whole ones, and lies about their lengths on purpose; bytes changed
-// anywhere would mostly break the first length and never reach what is said after it.
+// Messages with their lengths, in one input: what protocols have in common. A mutator that knows where
+// messages begin repeats, drops, swaps and changes whole ones, and lies about their lengths on purpose; bytes
+// changed anywhere would mostly break the first length and never reach what is said after it.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace runnel::fuzz {
 
-// A message as the readers of this folder have several of them: two bytes of length, little-endian, and itself.
+// A message as the readers of this folder have several of them: two bytes of length, little-endian, and
+// itself.
 std::string frame(std::string_view message);
-// Takes the next one from the front; what is cut off is shorter. Empty: there are no more. A message of no bytes
-// is left out.
+// Takes the next one from the front; what is cut off is shorter. Empty: there are no more. A message of no
+// bytes is left out.
 std::span<const std::byte> next_frame(std::span<const std::byte>& bytes) noexcept;
 
 // Bytes of the packet of MQTT at the front, at most all; at least 1 unless there are none.

@@ -1,5 +1,5 @@
-// reader_corpus FOLDER: writes the seeds of the readers (tests/fuzz/readers/reader.h) into FOLDER/KIND, a file each.
-// RUNNEL_FUZZ_GROUPS: the groups, with commas.
+// reader_corpus FOLDER: writes the seeds of the readers (tests/fuzz/readers/reader.h) into FOLDER/KIND, a
+// file each. RUNNEL_FUZZ_GROUPS: the groups, with commas.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "base/crc32c.h"
+#include "base/host/json_nesting.h"
+#include "base/limits.h"
 #include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/train/random.h"
 #include "kernels/elementwise/affine.h"
@@ -251,6 +253,9 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   if (text.size() > kMaxBytes)
     return Status(Code::invalid_data)
            << "calibration table: " << text.size() << " bytes, expected " << kMaxBytes << " or fewer";
+  if (nests_deeper(text))
+    return Status(Code::invalid_data)
+           << "calibration table: brackets more than " << limits::kJsonNesting << " deep";
   const Json json = Json::parse(text, nullptr, false);
   const Reader root(json, "/");
   if (json.is_discarded()) return root.wrong("JSON");

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
+#include "base/limits.h"
 #include "base/sha256.h"
 #include "embed/partition/image_header.h"
 #include "services/fleet/entry.h"
@@ -43,6 +45,8 @@ std::string text_of(const GraphRecord& record) {
 }
 
 Result<GraphRecord> read_graph_record(std::string_view text) {
+  if (nests_deeper(text))
+    return Status(Code::invalid_data) << "a graph: brackets more than " << limits::kJsonNesting << " deep";
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!json.is_object()) return Status(Code::invalid_data, "a graph: expected a JSON object");
   GraphRecord out;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
+#include "base/limits.h"
 #include "base/state_archive.h"
 #include "services/fleet/entry.h"
 #include "services/fleet/exchange.h"
@@ -96,6 +98,8 @@ std::string text_of(const Rules& rules) {
 }
 
 Result<Rules> read_rules(std::string_view text) {
+  if (nests_deeper(text))
+    return Status(Code::invalid_data) << "rules: brackets more than " << limits::kJsonNesting << " deep";
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   const auto now = json.is_object() ? json.find("now") : json.end();
   const auto before = json.is_object() ? json.find("before") : json.end();

@@ -3,6 +3,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/host/json_nesting.h"
+#include "base/limits.h"
+
 namespace runnel::fleet {
 namespace {
 
@@ -26,6 +29,8 @@ std::string text_of(const Trial& trial) {
 }
 
 Result<Trial> parse_trial(std::string_view text) {
+  if (nests_deeper(text))
+    return Status(Code::invalid_data) << "a trial: brackets more than " << limits::kJsonNesting << " deep";
   const Json object = Json::parse(text, nullptr, false);
   const auto is = [&](const char* key, auto right) {
     return object.is_object() && object.contains(key) && right(object[key]);

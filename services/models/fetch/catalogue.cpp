@@ -6,7 +6,9 @@
 #include <optional>
 #include <system_error>
 
+#include "base/host/json_nesting.h"
 #include "base/host/small_file.h"
+#include "base/limits.h"
 #include "base/suggest.h"
 
 namespace runnel::models {
@@ -168,6 +170,8 @@ std::string file_name_of(std::string_view address) {
 }
 
 Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text) {
+  if (nests_deeper(text))
+    return Status(Code::invalid_data) << "brackets more than " << limits::kJsonNesting << " deep";
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_array()) return Status(Code::invalid_data) << "expected a JSON array of models";
   std::vector<CatalogueEntry> catalogue;

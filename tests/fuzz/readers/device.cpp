@@ -1,18 +1,14 @@
-// What firmware reads: model files, saved sessions, command streams of an Ethos-U, images of models in
-// partitions and slots. It needs device libraries alone, so that it can be built for 32 bits, too
+// What firmware reads: model files, saved sessions, images of models in partitions and slots. It needs device
+// libraries alone, so that it can be built for 32 bits, too
 // (scripts/fuzz_device32.sh).
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <new>
 #include <optional>
 
 #include "base/crc32c.h"
-#include "base/memory.h"
 #include "base/sha256.h"
 #include "embed/partition/image_header.h"
 #include "embed/partition/profile.h"
@@ -23,45 +19,14 @@
 #include "inference/operator_table.h"
 #include "inference/prepared.h"
 #include "inference/session.h"
-#include "npu/decoder.h"
-#include "npu/payload.h"
-#include "npu/validate.h"
 #include "pipeline/nodes/model/infer.h"
+#include "tests/fuzz/readers/blocks.h"
 #include "tests/fuzz/readers/reader.h"
 
 namespace runnel::fuzz {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// Blocks of their own, so that AddressSanitizer sees what goes beyond one.
-class Blocks final : public Memory {
- public:
-  explicit Blocks(std::size_t most) : left_(most) {}
-  void* allocate(std::size_t bytes, std::size_t) noexcept override {
-    if (bytes > left_) return nullptr;
-    left_ -= bytes;
-    blocks_.emplace_back(static_cast<std::byte*>(
-        ::operator new[](std::max<std::size_t>(bytes, 1), std::align_val_t{64})));
-    return blocks_.back().get();
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t{64}); }
-  };
-  std::size_t left_;
-  std::vector<std::unique_ptr<std::byte[], Free>> blocks_;
-};
-
-constexpr std::size_t kMost = std::size_t{64} << 20;
-
-// At a multiple of 64, as models lie in flash.
-std::span<std::byte> copied(Blocks& memory, std::span<const std::byte> bytes) {
-  auto* const to = static_cast<std::byte*>(memory.allocate(bytes.size(), 64));
-  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-  return {to, bytes.size()};
-}
 
 void fill(std::span<std::byte> bytes) {
   unsigned value = 1;
@@ -124,26 +89,25 @@ Status feed_device_model(std::span<const std::byte> bytes) {
   return streamed;
 }
 
-Bytes file_of_corpus(const char* name) {
-  std::ifstream in(std::string(RUNNEL_CORPUS) + "/" + name, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  insist(!text.empty(), "the corpus of models is not where it was");
+Bytes bytes_in(const std::string& text) {
   const auto bytes = bytes_of(text);
   return {bytes.begin(), bytes.end()};
 }
 const Bytes& tiny_file() {
-  static const Bytes bytes = file_of_corpus("model/tiny.rnl");
+  static const Bytes bytes = bytes_in(corpus_file("model/tiny.rnl"));
   return bytes;
 }
 
+const Model& tiny_model() {
+  static Blocks memory(kMost);
+  static const auto model = Model::open(copied(memory, tiny_file()));
+  insist(model.ok(), "a model that does not open");
+  return *model;
+}
+
 struct Kept {
-  Blocks memory{kMost};
   Running running;
-  Kept() {
-    // As long-lived as the session.
-    static const auto model = Model::open(copied(memory, tiny_file()));
-    insist(model.ok() && running.start(*model, RunMode::stream).ok(), "a model that does not run");
-  }
+  Kept() { insist(running.start(tiny_model(), RunMode::stream).ok(), "a model that does not run"); }
 };
 
 constexpr std::size_t kSessionHeader = 24, kSessionSum = 12;
@@ -171,35 +135,6 @@ std::string session_seed() {
   Bytes saved(kept.running.session->saved_bytes());
   insist(kept.running.session->save(saved).ok(), "a session that is not saved");
   return std::string(text_of(saved));
-}
-
-class Counter final : public npu::ViolationSink {
- public:
-  void report(const npu::Operation&, std::string_view, std::string_view what) noexcept override {
-    letters_ += what.size();
-  }
-
- private:
-  std::size_t letters_ = 0;
-};
-
-// The payload of a driver for an Ethos-U55, U65 or U85, as a device reads and judges it before it starts it.
-Status feed_npu_stream(std::span<const std::byte> bytes) {
-  Blocks memory(bytes.size() + 64);
-  RUNNEL_ASSIGN(const npu::Payload payload, npu::read_payload(copied(memory, bytes)));
-  RUNNEL_ASSIGN(const npu::Accelerator* const accelerator, npu::find_accelerator(payload.config));
-  Counter counter;
-  npu::ValidatorLimits limits;
-  constexpr std::array<std::size_t, 8> kRegions = {4096, 4096, 4096};
-  limits.regions = kRegions;
-  limits.work = 1 << 18;
-  npu::Validator validator(*accelerator, limits, counter);
-  npu::Decoder decoder(payload.commands, *accelerator);
-  for (npu::Operation op;;) {
-    RUNNEL_ASSIGN(const bool more, decoder.next(op));
-    if (!more) return {};
-    validator.check(op);
-  }
 }
 
 // A program that runs the model of a partition on pushed samples of two channels.
@@ -279,7 +214,8 @@ struct Card {
   }
 };
 
-// An image in a partition, read from a card or in place. Bits of the first byte: from a card; sums as they are.
+// An image in a partition, read from a card or in place. Bits of the first byte: from a card; sums as they
+// are.
 Status feed_image(std::span<const std::byte> bytes) {
   if (bytes.empty()) return Status(Code::invalid_data, "nothing");
   const auto how = std::to_integer<unsigned>(bytes.front());
@@ -367,20 +303,12 @@ std::string slots_seed(char how) {
   return how + flash + image_seed(2);
 }
 
-std::vector<std::string> files_of_corpus(std::initializer_list<const char*> names) {
-  std::vector<std::string> all;
-  for (const char* name : names) all.emplace_back(text_of(file_of_corpus(name)));
-  return all;
-}
-
 }  // namespace
 
 std::vector<Reader> device_readers() {
   return {
-      {"device_model", feed_device_model, files_of_corpus({"model/tiny.rnl"})},
+      {"device_model", feed_device_model, {corpus_file("model/tiny.rnl")}},
       {"session", feed_session, {session_seed()}},
-      {"npu_stream", feed_npu_stream,
-       files_of_corpus({"npu/several_operations", "npu_stream/u85_elementwise", "npu_stream/u85_pool"})},
       {"image", feed_image, {std::string("\0", 1) + image_seed(), "\1" + image_seed()}},
       {"slots", feed_slots, {slots_seed('\x08'), slots_seed('\x4D'), slots_seed('\x02')}},
   };

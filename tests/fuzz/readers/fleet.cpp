@@ -1,5 +1,6 @@
-// What a worker and a sender of a fleet read besides messages with sound (tests/services/fleet/feed.h): records
-// of graphs, rules, trials, notes and changes; the answers of servers, in any order; the spool of a sender.
+// What a worker and a sender of a fleet read besides messages with sound (tests/services/fleet/feed.h):
+// records of graphs, rules, trials, notes and changes; the answers of servers, in any order; the spool of a
+// sender.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -38,11 +39,14 @@ Status feed_fleet_record(std::span<const std::byte> bytes) {
   const std::string_view text = text_of(bytes.subspan(1));
   switch (std::to_integer<char>(bytes.front())) {
     case 'g':
-      return there_and_back(read_graph_record, [](const GraphRecord& one) { return fleet::text_of(one); }, text);
+      return there_and_back(
+          read_graph_record, [](const GraphRecord& one) { return fleet::text_of(one); }, text);
     case 'r':
-      return there_and_back(read_rules, [](const Rules& one) { return fleet::text_of(one); }, text);
+      return there_and_back(
+          read_rules, [](const Rules& one) { return fleet::text_of(one); }, text);
     case 'c':
-      return there_and_back(read_change, [](const Change& one) { return fleet::text_of(one); }, text);
+      return there_and_back(
+          read_change, [](const Change& one) { return fleet::text_of(one); }, text);
     case 't': {
       RUNNEL_ASSIGN(const Trial trial, parse_trial(text));
       insist(parse_trial(fleet::text_of(trial)).ok(), "a trial that cannot be read when it was written");
@@ -87,7 +91,8 @@ class Server final : public Wire {
   }
   void flush(int) override {}
 
-  // From here on whoever asks gets the next message as the answer, an empty one behind the last: nobody waits.
+  // From here on whoever asks gets the next message as the answer, an empty one behind the last: nobody
+  // waits.
   void answers(std::string_view text) {
     rest_ = text;
     answers_ = true;
@@ -266,7 +271,8 @@ std::vector<Reader> fleet_readers() {
         "audio.a $JS.ACK.AUDIO.runnel_x-6-1.1.3.1.1764212430.0\nRunnel-First: 0\n\nabcd\n.\n"
         "_I.x.f.6.1 r 100\nNats-Last-Consumer: 9\n\n\n.\n",
         "a\n\n{\"error\":{\"code\":404,\"err_code\":10059,\"description\":\"stream not found\"}}\n.\n"
-        "a\n\n{\"config\":{}}\n.\n_I.x.a.3\n\n{\"error\":{\"err_code\":10071,\"description\":\"wrong\"}}\n.\n"}},
+        "a\n\n{\"config\":{}}\n.\n_I.x.a.3\n\n{\"error\":{\"err_code\":10071,\"description\":\"wrong\"}}\n."
+        "\n"}},
       {"queue",
        feed_queue,
        {"a\n\n{\"created\":\"2026-11-27\"}\n.\na\n\n{\"created\":\"2026-11-27\"}\n.\n"

@@ -1,5 +1,5 @@
-// The mutator of messages with lengths: most of what it makes has whole messages, and it is the same for the same
-// seed.
+// The mutator of messages with lengths: most of what it makes has whole messages, and it is the same for the
+// same seed.
 #include "tests/fuzz/frames.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ std::vector<Case> cases() {
   return {{"page_socket", frame("tone") + frame("b\1\2") + frame(std::string(300, 'x'))},
           {"hello", "\3" + std::string("\5\0\0\0hello\2\0\0\0{}", 15)},
           {"mqtt", "\1" + std::string("\x20\x02\0\0\x40\x02\0\1\x30\x81\1", 11) + std::string(129, 'p')},
-          {"web_socket", "\1" + std::string("\x81\x83\1\2\3\4abc\x82\xfe\0\x80\1\2\3\4", 17) + std::string(128, 'y')},
+          {"web_socket",
+           "\1" + std::string("\x81\x83\1\2\3\4abc\x82\xfe\0\x80\1\2\3\4", 17) + std::string(128, 'y')},
           {"wyoming", "\2{\"type\":\"a\",\"data_length\":2,\"payload_length\":3}\n{}abc{\"type\":\"b\"}\n"}};
 }
 

@@ -1,5 +1,5 @@
-// What a decoder of speech is told by files: tokens, words, commands, hotwords. What is taken is searched with,
-// which finds every index that does not fit.
+// What a decoder of speech is told by files: tokens, words, commands, hotwords. What is taken is searched
+// with, which finds every index that does not fit.
 #include <random>
 
 #include "base/host/heap_memory.h"

@@ -1,27 +1,16 @@
-// What says whom to trust and how to run: settings, lists of keys, signatures beside files.
+// What says whom to trust: lists of keys, signatures beside files.
+#include "services/trust/trust.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "embed/partition/image_header.h"
-#include "services/settings/settings.h"
 #include "services/trust/signature_file.h"
-#include "services/trust/trust.h"
 #include "tests/fuzz/readers/reader.h"
 
 namespace runnel::fuzz {
 namespace {
-
-Status feed_settings(std::span<const std::byte> bytes) {
-  RUNNEL_ASSIGN(const std::vector<settings::Setting> all, settings::parse_settings(text_of(bytes)));
-  int line = 0;
-  for (const settings::Setting& one : all) {
-    insist(!one.key.empty() && one.line > line, "a setting without a key or out of order");
-    line = one.line;
-    static_cast<void>(settings::variable_of(one.section, one.key));
-  }
-  return {};
-}
 
 Status feed_key_list(std::span<const std::byte> bytes) {
   RUNNEL_ASSIGN(const trust::TrustedKeys keys, trust::parse_key_list(text_of(bytes)));
@@ -73,10 +62,10 @@ Status feed_signature(std::span<const std::byte> bytes) {
     }
   }
   RUNNEL_TRY(trust.check(bytes.subspan(head), bytes.first(head), "digits.rnl").status());
-  insist(text_of(bytes.subspan(head)) == content() &&
-             text_of(bytes.first(embed::kSignedBytes)) ==
-                 std::string_view(whole).substr(0, embed::kSignedBytes),
-         "something was taken that nobody signed");
+  insist(
+      text_of(bytes.subspan(head)) == content() &&
+          text_of(bytes.first(embed::kSignedBytes)) == std::string_view(whole).substr(0, embed::kSignedBytes),
+      "something was taken that nobody signed");
   return {};
 }
 
@@ -85,10 +74,6 @@ Status feed_signature(std::span<const std::byte> bytes) {
 std::vector<Reader> trust_readers() {
   const std::string key(64, 'a');
   std::vector<Reader> all = {
-      {"settings",
-       feed_settings,
-       {"# mine\nmodel = \"digits\"   # the default\r\n\n[listen]\ndevice = 'plughw:1,0'\nthreads=2\ntail = 0.5\n"
-        "rate = 48_000\nno-json = true\nsend = [\"tcp:a:1\", \"say \\\"x\\\"\", ]\n[npu.compile]\nblock = -1"}},
       {"key_list",
        feed_key_list,
        {"[key.maker]\npublic = \"" + key + "\"\nlowest_version = 3\n\n[key.lost]\npublic = \"" + key +

@@ -43,6 +43,27 @@ TEST(NetworkInputs, DamagedOnesAreReadOrRefused) {
   }
 }
 
+// What copies or prints JSON calls itself for each level, and would use up the stack.
+TEST(NetworkInputs, OfBracketsAloneAreRefused) {
+  const std::string deep = std::string(30000, '[') + std::string(30000, ']');
+  const auto expect_refused = [&](std::string_view kind, const std::string& input) {
+    for (const Reader& reader : network_readers()) {
+      if (reader.kind != kind) continue;
+      const Status status = reader.feed(bytes_of(input));
+      EXPECT_FALSE(status.ok()) << kind;
+      EXPECT_NE(std::string(status.text()).find(" 64 deep"), std::string::npos) << status.text();
+    }
+  };
+  expect_refused("wyoming", "\x7f{\"type\":\"ping\",\"data_length\":" + std::to_string(deep.size() + 10) +
+                                "}\n{\"text\": " + deep + "}");
+  const std::string shallow = std::string(2000, '[') + std::string(2000, ']');
+  expect_refused("wyoming", "\x7f{\"type\":\"ping\",\"data_length\":" + shallow + "}\n");
+  const std::string greeting = "{\"rate\":" + std::string(1500, '[') + std::string(1500, ']') + "}";
+  std::string framed = "\x7f";
+  for (std::size_t i = 0; i < 4; ++i) framed += static_cast<char>(greeting.size() >> (8 * i) & 255);
+  expect_refused("hello", framed + greeting);
+}
+
 TEST(NetworkInputs, OfTheCorpus) {
   for (const Reader& reader : network_readers()) {
     int count = 0;

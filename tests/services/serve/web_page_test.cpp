@@ -137,6 +137,12 @@ TEST_F(ServeWeb, TellsWhyAStreamIsRefused) {
               client.text("stop");
             }),
             net::kNotAccepted);
+  // Whoever copies it calls itself for each bracket.
+  EXPECT_EQ(code_after([](SocketClient& client) {
+              client.text("{}");
+              client.text("{\"type\":" + std::string(120000, '[') + std::string(120000, ']') + "}");
+            }),
+            net::kNotAccepted);
   EXPECT_EQ(code_after([](SocketClient& client) {
               client.text("{}");
               client.binary(std::string((1 << 18) + 2, '\0'));
