@@ -218,8 +218,7 @@ Status Spool::write_ring(std::uint64_t position, const void* from, std::size_t c
   while (count > 0) {
     const std::uint64_t place = position % bytes_;
     const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_ - place));
-    if (!write_all(file_, bytes, now, static_cast<off_t>(kRing + place)))
-      return failed("cannot be written");
+    if (!write_all(file_, bytes, now, static_cast<off_t>(kRing + place))) return failed("cannot be written");
     bytes += now;
     position += now;
     count -= now;
@@ -232,8 +231,7 @@ Status Spool::read_ring(std::uint64_t position, void* to, std::size_t count) con
   while (count > 0) {
     const std::uint64_t place = position % bytes_;
     const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_ - place));
-    if (!read_all(file_, bytes, now, static_cast<off_t>(kRing + place)))
-      return failed("cannot be read");
+    if (!read_all(file_, bytes, now, static_cast<off_t>(kRing + place))) return failed("cannot be read");
     bytes += now;
     position += now;
     count -= now;
