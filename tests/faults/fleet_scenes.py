@@ -124,6 +124,7 @@ class Send(Fleet):
 
     name, writes_files = "send", True
     may_leave = ("spool",)
+    disk_pages = 260  # of a spool of 1 MiB
 
     def prepare(self, folder):
         self.name_run()

@@ -244,7 +244,9 @@ TEST_F(Tcp, CallsTheSenderWhenToldTo) {
 TEST_F(Tcp, TakesSendersOfThisMachineAlone) {
   EXPECT_THAT(failure_of("tcp address=tcp:0.0.0.0:0 ! keep", with_keep()),
               HasSubstr("tcp:0.0.0.0:0: other machines can reach this address: expected allow="));
-  EXPECT_THAT(failure_of("tcp address=tcp:[::]:0 ! keep", with_keep()), HasSubstr("expected allow="));
+  // Not every machine has addresses of version 6.
+  EXPECT_THAT(failure_of("tcp address=tcp:[::]:0 ! keep", with_keep()),
+              AnyOf(HasSubstr("expected allow="), HasSubstr("cannot listen")));
   auto any = Graph::build("tcp address=tcp:0.0.0.0:0 allow=any ! keep", with_keep());
   EXPECT_TRUE(any.ok()) << any.status().text();
   ASSERT_TRUE(send(messages(bytes_of(samples_), 640), false, "allow=192.0.2.7,127.0.0.1").ok());

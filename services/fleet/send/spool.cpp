@@ -56,7 +56,33 @@ std::uint32_t crc_of(const Head& head) {
   return crc32c(bytes.subspan(offsetof(Head, name)), crc32c(bytes.first(offsetof(Head, crc))));
 }
 
-bool all(ssize_t count, std::size_t expected) { return count == static_cast<ssize_t>(expected); }
+// All of it, also where the system moves a part or is interrupted. False with errno.
+bool write_all(int file, const void* from, std::size_t size, off_t at) noexcept {
+  const auto* bytes = static_cast<const std::byte*>(from);
+  while (size > 0) {
+    const ssize_t done = ::pwrite(file, bytes, size, at);
+    if (done < 0 && errno == EINTR) continue;
+    if (done == 0) errno = ENOSPC;
+    if (done <= 0) return false;
+    bytes += done;
+    at += done;
+    size -= static_cast<std::size_t>(done);
+  }
+  return true;
+}
+bool read_all(int file, void* to, std::size_t size, off_t at) noexcept {
+  auto* bytes = static_cast<std::byte*>(to);
+  while (size > 0) {
+    const ssize_t done = ::pread(file, bytes, size, at);
+    if (done < 0 && errno == EINTR) continue;
+    if (done == 0) errno = EIO;  // the file is shorter than it was
+    if (done <= 0) return false;
+    bytes += done;
+    at += done;
+    size -= static_cast<std::size_t>(done);
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -105,13 +131,13 @@ Status Spool::make(std::string_view stream) {
   }
   RUNNEL_TRY(write_state());
   // The head last: a file without it was never used.
-  if (!all(::pwrite(file_, &head, sizeof head, 0), sizeof head)) return failed("cannot be written");
+  if (!write_all(file_, &head, sizeof head, 0)) return failed("cannot be written");
   return {};
 }
 
 Status Spool::load(std::string_view stream) {
   Head head;
-  if (!all(::pread(file_, &head, sizeof head, 0), sizeof head))
+  if (!read_all(file_, &head, sizeof head, 0))
     return Status(Code::invalid_data) << path_.string() << ": a file of a few bytes, expected a spool";
   if (std::all_of(std::begin(head.magic), std::end(head.magic), [](char one) { return one == 0; }) &&
       head.ring == 0)
@@ -201,8 +227,7 @@ Status Spool::write_ring(std::uint64_t position, const void* from, std::size_t c
   while (count > 0) {
     const std::uint64_t place = position % bytes_;
     const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_ - place));
-    if (!all(::pwrite(file_, bytes, now, static_cast<off_t>(kRing + place)), now))
-      return failed("cannot be written");
+    if (!write_all(file_, bytes, now, static_cast<off_t>(kRing + place))) return failed("cannot be written");
     bytes += now;
     position += now;
     count -= now;
@@ -215,8 +240,7 @@ Status Spool::read_ring(std::uint64_t position, void* to, std::size_t count) con
   while (count > 0) {
     const std::uint64_t place = position % bytes_;
     const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(count, bytes_ - place));
-    if (!all(::pread(file_, bytes, now, static_cast<off_t>(kRing + place)), now))
-      return failed("cannot be read");
+    if (!read_all(file_, bytes, now, static_cast<off_t>(kRing + place))) return failed("cannot be read");
     bytes += now;
     position += now;
     count -= now;
@@ -234,15 +258,14 @@ Status Spool::write_state() {
   const std::uint32_t crc = crc32c(std::span(block).first(sizeof state_));
   std::memcpy(block.data() + sizeof state_, &crc, sizeof crc);
   const std::uint64_t place = kStates + kStateBytes * (state_.generation % 2);
-  if (!all(::pwrite(file_, block.data(), block.size(), static_cast<off_t>(place)), block.size()))
+  if (!write_all(file_, block.data(), block.size(), static_cast<off_t>(place)))
     return failed("cannot be written");
   return {};
 }
 
 bool Spool::read_state(std::size_t slot, State& to) const {
   std::array<std::byte, sizeof(State) + 4> block = {};
-  if (!all(::pread(file_, block.data(), block.size(), static_cast<off_t>(kStates + kStateBytes * slot)),
-           block.size()))
+  if (!read_all(file_, block.data(), block.size(), static_cast<off_t>(kStates + kStateBytes * slot)))
     return false;
   std::uint32_t crc = 0;
   std::memcpy(&to, block.data(), sizeof to);
