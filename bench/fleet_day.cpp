@@ -385,6 +385,7 @@ void Simulation::start() {
   options.id = member->id;
   options.save = std::chrono::milliseconds(static_cast<Tick>(1000 * day_.save));
   options.most_streams = 65536;
+  if (day_.claims > 0) options.most_claims = day_.claims;
   member->worker = std::make_unique<Worker>(*member->exchange, *member->runner, options);
   member->next = now_ + static_cast<Tick>(random_() % kTurn);
   members_.push_back(std::move(member));

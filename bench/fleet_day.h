@@ -17,6 +17,7 @@ struct FleetDay {
   double replaced_after = 30;                // s
   double chunk = 1, save = 5;                // s
   std::int64_t travels = 2;                  // ms, of a message in one direction
+  std::size_t claims = 0;                    // of a worker under way at a time; 0: as workers have it
   double quiet = 8;                          // s that are computed of an hour in which nothing happens
   unsigned seed = 1;
 };

@@ -27,6 +27,8 @@ int main(int count, char** words) {
       day.chunk = value;
     else if (name == "--save")
       day.save = value;
+    else if (name == "--claims")
+      day.claims = static_cast<std::size_t>(value);
     else if (name == "--quiet")
       day.quiet = value;
     else if (name == "--seed")
