@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +134,21 @@ TEST_F(DenoiseModel, GivesTheSameBytesForBlocksOfAnySize) {
                         " ! log_power ! infer model=denoise ! mask ! istft" + settings + " ! wav path='" +
                         file("graph.wav") + "'"});
   EXPECT_EQ(read_text(file("graph.wav")), expected);
+}
+
+TEST_F(DenoiseModel, CleansALiveStreamAsItCleansTheRecording) {
+  const auto [clean, mixed] = mixture(5, true);
+  const std::vector<double> expected = cleaned(mixed);
+  const std::vector<std::int16_t> samples = integers(mixed);
+  std::ofstream(file("in.s16"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(samples.data()),
+             static_cast<std::streamsize>(samples.size() * sizeof(samples[0])));
+  // Through a pipe, as from a program that records.
+  const std::string line = R"(cat "$1" | "$0" run denoise in="stdin format=s16" out="$2")";
+  const auto output = runnel::test::run_program(
+      {"/bin/sh", "-c", line, runnel::test::program(), file("in.s16"), file("live.wav")});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_EQ(samples_of(file("live.wav")), expected);
 }
 
 TEST_F(DenoiseModel, TakesSoundOfOtherFormats) {
