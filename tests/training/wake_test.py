@@ -111,6 +111,35 @@ class Speakers(unittest.TestCase):
         self.assertEqual(list(spoken.joined(small_model(), said[:1], np.random.default_rng(1), 20)), [])
 
 
+class Streams(unittest.TestCase):
+    def material(self, seconds):
+        """Everything that a stream may need, `seconds` long; no recorded noise."""
+        found, random = streams.Material.__new__(streams.Material), np.random.default_rng(1)
+        found.model, found.random = small_model(), random
+        tone = 0.3 * np.sin(0.2 * np.arange(int(16000 * seconds), dtype=np.float32))
+        found.by_kind = {kind: {'espeak': [spoken.Said('espeak', 'en-us+m1', kind, kind, tone)]} for kind in (spoken.PHRASE, spoken.NEAR, spoken.OTHER, spoken.WORD, spoken.SPEECH)}
+        found.bank = streams.material.Noises({}, random)
+        found.kinds = ['wind']
+        return found
+
+    def test_the_phrase_is_in_as_many_streams_as_are_wanted(self):
+        found = self.material(0.9)
+        drawn = [found.stream(3.2, 1.0) for _ in range(60)]
+        self.assertEqual({len(p) for _, p in drawn}, {1})
+        for x, [(_, last)] in drawn:
+            self.assertEqual(len(x), int(3.2 * 16000))
+            self.assertLessEqual(last, len(x) - 0.3 * 16000)
+        self.assertGreater(max(first for _, [(first, _)] in drawn), 12000)  # something was said before it
+
+    def test_a_word_that_is_the_phrase_is_nothing_else(self):
+        model = small_model()
+        said = [spoken.Said('fsdd', 'a', spoken.WORD, word, np.zeros(1600, np.float32)) for word in ('happy', 'zero')]
+        self.assertFalse([u for u in said if spoken.is_phrase(model, u)])
+        with tempfile.TemporaryDirectory() as folder:
+            model.phrase = phrases.Phrase('zero', small_book(folder))
+        self.assertEqual([u.text for u in said if spoken.is_phrase(model, u)], ['zero'])
+
+
 class Labels(unittest.TestCase):
     def test_the_phrase_counts_from_its_end(self):
         frames = streams.frames_of(3 * 16000)

@@ -113,7 +113,7 @@ def sets(model, work, part):
         (folder / 'phrases' / f'{stem}.json').write_text(json.dumps(truth))
     groups = {}
     for u in said:
-        if u.kind in (SPEECH, WORD):
+        if u.kind in (SPEECH, WORD) and not spoken.is_phrase(model, u):
             groups.setdefault(('recorded', f'{u.source}_{"words" if u.kind == WORD else u.speaker if u.source == "prompts" else "sentences"}'), []).append(u)
         elif u.kind == OTHER:
             groups.setdefault(('synthetic', f'{u.source}'), []).append(u)

@@ -165,6 +165,11 @@ def recorded(model, part):
                     yield Said('prompts', folder.name, SPEECH, path.stem, audio.trim(x, -40, 0.05))
 
 
+def is_phrase(model, u):
+    """Whether a single word of people is the phrase itself, which has one word then: it is neither something else nor a false alarm."""
+    return u.kind == WORD and model.phrase.within(u.text)
+
+
 def joined(model, said, random, count):
     """The phrase in recorded words, with 0 to 0.15 s between them: where one speaker says them all, that speaker alone in half of the cases."""
     by_word = [[u for u in said if u.kind == WORD and u.text == w] for w in model.phrase.words]

@@ -20,6 +20,7 @@ import material  # of the voice detector: its noises
 
 HOP, WINDOW, FRAME = 160, 400, 320  # samples: of a feature, and of a frame of the network
 EARLY, LATE, AFTER = 0.06, 0.30, 0.70  # seconds: the label begins so early before the end of the phrase, ends so late after it, and is not asked for until then
+PAUSE = 0.7  # seconds at most between what is said
 BANDLIMITED = {'fsdd', 'prompts', 'people'}  # recorded at 8 kHz, or perhaps
 PEOPLE = {'an4', 'speech_commands', 'fsdd', 'prompts', 'people'}
 ENGINES = {'espeak': 3.0, 'flite': 2.0, 'rhvoice': 3.0, 'pico': 2.0, 'festival': 1.0, 'people': 3.0}  # how often a source says the phrase
@@ -61,7 +62,8 @@ class Material:
         said = spoken.of(model, part, work)
         self.by_kind = {}
         for u in said + list(spoken.joined(model, said, random, 600)):
-            self.by_kind.setdefault(u.kind, {}).setdefault(u.source, []).append(u)
+            if not spoken.is_phrase(model, u):
+                self.by_kind.setdefault(u.kind, {}).setdefault(u.source, []).append(u)
         noise = spoken.kept(work / f'noise_{part}.pickle', lambda: recorded_noise(model, part))
         self.bank = material.Noises(dict(noise), random)
         talkers = [u for some in self.by_kind.get(SPEECH, {}).values() for u in some if len(u.samples) > 16000] or \
@@ -137,12 +139,12 @@ class Material:
             nonlocal at
             y[at:at + len(x)] += x
             on[at:at + len(x)] = True
-            at += len(x) + int((random.uniform(0, 0.08) if random.random() < 0.35 else random.uniform(0.08, 0.7)) * audio.RATE)
+            at += len(x) + int((random.uniform(0, 0.08) if random.random() < 0.35 else random.uniform(0.08, PAUSE)) * audio.RATE)
         if kind < with_phrase:
             x = self.phrase()
             room = n - len(x) - at - int(0.3 * audio.RATE)
-            while room > 4000 and random.random() < 0.55:
-                put(self.else_(room))
+            while room > 4000 + PAUSE * audio.RATE and random.random() < 0.65:  # a pause follows, and the phrase must still have room
+                put(self.else_(room - int(PAUSE * audio.RATE)))
                 room = n - len(x) - at - int(0.3 * audio.RATE)
             if room >= 0:
                 phrases.append((at, at + len(x)))
