@@ -17,7 +17,6 @@ import spoken
 
 import evaluate
 import export
-import mined
 import streams
 import train
 
@@ -49,13 +48,12 @@ def scaled(settings, speech, passes, streams_of_a_pass, steps, engines=None):
 def sized(model, size):
     """The settings of a size: full as in the configuration, fast, tiny."""
     if size == 'fast':
-        scaled(model.settings, 0.4, 1, 2000, 1000)
+        scaled(model.settings, 0.4, 1, 2500, 1000)
     elif size == 'tiny':
         scaled(model.settings, 0.08, 1, 400, 300, ('espeak',))
         model.settings['training'] |= {'batch': 32, 'average': 0.98}
         model.settings['decision'] |= {'per_hour': 60}
         model.settings['quantize'] |= {'clips': 8, 'methods': 'equalize,round,bias,sums'}
-        model.settings['mined'] |= {'made': 1}
         model.settings['speech'] = {}
         model.settings['test'] = {}
         model.settings |= {'noise': False, 'of_test': 0.25}
@@ -90,9 +88,6 @@ def main():
     for number in range(model.settings['training']['passes']):
         streams.render(model, work, number)
     if not (work / 'wake.pt').exists():
-        if not (work / 'mined.npz').exists():
-            train.train(model, work, until=model.settings['mined']['at'])
-            mined.render(model, work)
         train.train(model, work)
     export.write(model, work, wanted.out)
     evaluate.choose(model, work, wanted.out)

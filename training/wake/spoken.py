@@ -27,7 +27,6 @@ from phrases import Phrase
 CHUNK = 200
 PHRASE, NEAR, OTHER, WORD, SPEECH = 'phrase', 'near', 'other', 'word', 'speech'
 ENGINES = {'espeak': 'espeak-ng', 'flite': 'flite', 'festival': 'text2wave', 'pico': 'pico2wave', 'rhvoice': 'RHVoice-test'}
-LONGEST = 0.75  # seconds, of a single word
 OF_VALIDATION, OF_TEST = 0.15, 60  # of the counts of training; and phrases of each voice of the test, 2 for each of espeak's
 
 
@@ -166,91 +165,31 @@ def recorded(model, part):
                     yield Said('prompts', folder.name, SPEECH, path.stem, audio.trim(x, -40, 0.05))
 
 
-def tight(x, random):
-    """A single word without what is before and after it: its ends are drawn 24 to 32 dB below its loudest 10 ms, and nearer to it where what is left
-    is then longer than a word, because the recording is noisy."""
-    if len(x) < 1600:
-        return x
-    total = np.concatenate([[0.0], np.cumsum(x.astype(np.float64) ** 2)])
-    power = np.sqrt(np.maximum(total[160:] - total[:-160], 0))
-    for decibels in np.arange(-random.uniform(24, 32), -11.9, 3):
-        loud = np.flatnonzero(power > power.max() * 10 ** (decibels / 20))
-        first, last = max(0, loud[0] - 240), loud[-1] + 400
-        if last - first <= LONGEST * audio.RATE:
-            break
-    return x[first:last]
-
-
-def beside(parts, random):
-    """Words behind each other with 0 to 0.12 s between them."""
-    sound = []
-    for u in parts:
-        x = tight(u.samples, random)
-        sound += [x / (np.abs(x).max() + 1e-6) * 10 ** (random.uniform(-4, 0) / 20), np.zeros(int(random.uniform(0, 0.12) * audio.RATE))]
-    return np.concatenate(sound[:-1]).astype(np.float32)
-
-
-class Words:
-    """Recorded single words: by speaker, by word and source."""
-
-    def __init__(self, said):
-        self.by_speaker, self.by_word = {}, {}
-        for u in said:
-            if u.kind == WORD:
-                self.by_speaker.setdefault((u.source, u.speaker), {}).setdefault(u.text, []).append(u)
-                self.by_word.setdefault(u.text, {}).setdefault(u.source, []).append(u)
-        self.texts = sorted(self.by_word)
-
-    def pick(self, text, random, who=None):
-        """A recording of a word: of speaker `who` if that one says it, else of anybody, sources equally often."""
-        mine = self.by_speaker.get(who, {}).get(text)
-        if not mine:
-            of_word = self.by_word[text]
-            names = sorted(of_word)
-            mine = of_word[names[int(random.integers(len(names)))]]
-        return mine[int(random.integers(len(mine)))]
-
-
-def of_people(kind, text, parts, random):
-    names = '+'.join(dict.fromkeys(f'{u.source}/{u.speaker}' for u in parts))
-    return Said('people', names, kind, text, beside(parts, random))
+def is_phrase(model, u):
+    """Whether a single word of people is the phrase itself, which has one word then: it is neither something else nor a false alarm."""
+    return u.kind == WORD and model.phrase.within(u.text)
 
 
 def joined(model, said, random, count):
-    """The phrase in recorded words: where one speaker says them all, that speaker alone in three of four cases."""
-    words, phrase = Words(said), model.phrase.words
-    if not all(w in words.by_word for w in phrase):
+    """The phrase in recorded words, with 0 to 0.15 s between them: where one speaker says them all, that speaker alone in half of the cases."""
+    by_word = [[u for u in said if u.kind == WORD and u.text == w] for w in model.phrase.words]
+    if not all(by_word):
         return
-    everybody = sorted(who for who, of in words.by_speaker.items() if all(w in of for w in phrase))
+    everybody = set.intersection(*({(u.source, u.speaker) for u in some} for some in by_word))
     for _ in range(count):
-        who = everybody[int(random.integers(len(everybody)))] if everybody and random.random() < 0.75 else None
-        yield of_people(PHRASE, model.phrase.text, [words.pick(w, random, who) for w in phrase], random)
-
-
-def nearly_joined(model, said, random, count):
-    """What is not the phrase, in recorded words that are joined as those of the phrase are: in another order, one of them left out, doubled or another
-    word; so that nothing is learned from the joints."""
-    words, phrase = Words(said), model.phrase.words
-    if not all(w in words.by_word for w in phrase):
-        return
-    speakers = sorted(words.by_speaker)
-    for _ in range(count):
-        kind, texts, at = random.random(), list(phrase), int(random.integers(len(phrase)))
-        other = words.texts[int(random.integers(len(words.texts)))]
-        if kind < 0.2:
-            texts = [texts[i] for i in random.permutation(len(texts))]
-        elif kind < 0.4 and len(texts) > 1:
-            del texts[at]
-        elif kind < 0.75:
-            texts[at] = other
-        elif kind < 0.85:
-            texts[at:at + 1] = [texts[at]] * 2 if random.random() < 0.5 else [texts[at], other]
+        if everybody and random.random() < 0.5:
+            who = sorted(everybody)[int(random.integers(len(everybody)))]
+            chosen = [[u for u in some if (u.source, u.speaker) == who] for some in by_word]
         else:
-            texts = [words.texts[int(random.integers(len(words.texts)))] for _ in texts]
-        if model.phrase.within(' '.join(texts)):
-            continue
-        who = speakers[int(random.integers(len(speakers)))] if random.random() < 0.75 else None
-        yield of_people(NEAR, ' '.join(texts), [words.pick(w, random, who) for w in texts], random)
+            source = [sorted({u.source for u in some}) for some in by_word]
+            chosen = [[u for u in some if u.source == names[int(random.integers(len(names)))]] for some, names in zip(by_word, source)]
+        parts = [c[int(random.integers(len(c)))] for c in chosen]
+        sound = []
+        for u in parts:
+            x = audio.trim(u.samples, -32, 0.02)
+            sound += [x / (np.abs(x).max() + 1e-6) * 10 ** (random.uniform(-4, 0) / 20), np.zeros(int(random.uniform(0, 0.15) * audio.RATE))]
+        names = '+'.join(dict.fromkeys(f'{u.source}/{u.speaker}' for u in parts))
+        yield Said('people', names, PHRASE, model.phrase.text, np.concatenate(sound[:-1]).astype(np.float32))
 
 
 def of(model, part, work):

@@ -23,7 +23,7 @@ EARLY, LATE, AFTER = 0.06, 0.30, 0.70  # seconds: the label begins so early befo
 PAUSE = 0.7  # seconds at most between what is said
 BANDLIMITED = {'fsdd', 'prompts', 'people'}  # recorded at 8 kHz, or perhaps
 PEOPLE = {'an4', 'speech_commands', 'fsdd', 'prompts', 'people'}
-ENGINES = {'espeak': 3.0, 'flite': 2.0, 'rhvoice': 3.0, 'pico': 2.0, 'festival': 1.0, 'people': 6.0}  # how often a source says the phrase
+ENGINES = {'espeak': 3.0, 'flite': 2.0, 'rhvoice': 3.0, 'pico': 2.0, 'festival': 1.0, 'people': 3.0}  # how often a source says the phrase
 
 
 def frames_of(samples):
@@ -61,8 +61,8 @@ class Material:
         self.model, self.random = model, random
         said = spoken.of(model, part, work)
         self.by_kind = {}
-        for u in [*said, *spoken.joined(model, said, random, 1000), *spoken.nearly_joined(model, said, random, 1000)]:
-            if not (u.kind == WORD and model.phrase.within(u.text)):  # a phrase of one word
+        for u in said + list(spoken.joined(model, said, random, 600)):
+            if not spoken.is_phrase(model, u):
                 self.by_kind.setdefault(u.kind, {}).setdefault(u.source, []).append(u)
         noise = spoken.kept(work / f'noise_{part}.pickle', lambda: recorded_noise(model, part))
         self.bank = material.Noises(dict(noise), random)
@@ -85,11 +85,9 @@ class Material:
         return self.one(there[names[int(self.random.choice(len(names), p=share / share.sum()))]])
 
     def dressed(self, u, x=None):
-        """Another voice, more often for synthesizers, another speed, sometimes another line."""
+        """Another voice for synthesizers, another speed, sometimes another line."""
         random, x = self.random, u.samples if x is None else x
-        if u.source == 'people' and random.random() < 0.5:  # words that are said alone are slow
-            x = augment.tempo(x, random.uniform(1.0, 1.45))
-        if random.random() < (0.35 if u.source in PEOPLE else 0.65):
+        if u.source not in PEOPLE and random.random() < 0.65:
             x = augment.voice(x, random)
         elif random.random() < 0.7:
             x = augment.speed(x, random)
@@ -145,7 +143,7 @@ class Material:
         if kind < with_phrase:
             x = self.phrase()
             room = n - len(x) - at - int(0.3 * audio.RATE)
-            while room > 4000 + PAUSE * audio.RATE and random.random() < 0.65:
+            while room > 4000 + PAUSE * audio.RATE and random.random() < 0.65:  # a pause follows, and the phrase must still have room
                 put(self.else_(room - int(PAUSE * audio.RATE)))
                 room = n - len(x) - at - int(0.3 * audio.RATE)
             if room >= 0:

@@ -1,11 +1,9 @@
 """Trains the network on the passes of streams.py.
 
-usage: train.py WORK_FOLDER [SECONDS [UNTIL]]
+usage: train.py WORK_FOLDER [SECONDS]
 
-SECONDS of processor time at most; without it, or with 0, the steps of the configuration. The rate rises for a twentieth of the training and falls to
-zero by a cosine. Writes WORK_FOLDER/wake.pt, the averaged weights, and from time to time WORK_FOLDER/part.pt, from which a training that was cut off
-goes on. With UNTIL, a part of the training, it ends there with part.pt, for mined.py; what that has written is taken, too."""
-import os
+SECONDS of processor time at most; without it the steps of the configuration. The rate rises for a twentieth of the training and falls to zero by a
+cosine. Writes WORK_FOLDER/wake.pt, the averaged weights, and from time to time WORK_FOLDER/part.pt, from which a training that was cut off goes on."""
 import sys
 import time
 from pathlib import Path
@@ -31,19 +29,6 @@ def masks(clips, frames, bins, random):
             first = int(random.integers(0, frames - width))
             clip[first:first + width] = 0
     return torch.from_numpy(keep)
-
-
-def colours(x, random):
-    """Features [clips, frames, bands] of other throats and microphones: bands moved by up to 8 %, energies tilted by up to 1 (4 dB) at either end, and
-    another level."""
-    clips, _, bands = x.shape
-    wanted = np.clip(np.arange(bands) * random.uniform(0.92, 1.08, (clips, 1)), 0, bands - 1)
-    low = np.minimum(wanted.astype(int), bands - 2)
-    mix, clip, band = np.zeros((clips, bands, bands), np.float32), np.arange(clips)[:, None], np.arange(bands)
-    mix[clip, low, band] = 1 - (wanted - low)
-    mix[clip, low + 1, band] = wanted - low
-    offset = random.uniform(-2, 2, (clips, 1, 1)) + random.uniform(-1, 1, (clips, 1, 1)) * np.linspace(-1, 1, bands)
-    return torch.bmm(x, torch.from_numpy(mix)) + torch.from_numpy(offset.astype(np.float32))
 
 
 def loss_of(z, labels, smoothing):
@@ -75,11 +60,11 @@ class Rows:
         return out
 
 
-def train(model, work, seconds=None, until=1.0):
+def train(model, work, seconds=None):
     settings = model.settings['training']
     torch.set_num_threads(1)
     torch.manual_seed(model.settings['seed'])
-    passes = [np.load(work / f'pass_{i}.npz') for i in range(settings['passes'])] + [np.load(f) for f in [work / 'mined.npz'] if f.exists()]
+    passes = [np.load(work / f'pass_{i}.npz') for i in range(settings['passes'])]
     values, labels = np.concatenate([p['values'] for p in passes]), np.concatenate([p['labels'] for p in passes])
     kept_out = np.arange(len(values)) % 20 == 0  # to watch the training
     held, held_labels = torch.from_numpy(values[kept_out].astype(np.float32)), torch.from_numpy(labels[kept_out])
@@ -100,20 +85,16 @@ def train(model, work, seconds=None, until=1.0):
     rows, bins = Rows(len(values), random), values.shape[2]
     print(f'{len(values)} streams, {sum(p.numel() for p in net.parameters())} parameters, from step {step}', flush=True)
     smoothing, began, total = model.settings['decision']['smoothing'], time.process_time(), 0.0
-
-    def save():
-        torch.save({'net': net.state_dict(), 'optimizer': optimizer.state_dict(), 'average': average, 'step': step, 'spent': spent}, f'{work}/part.pt.part')
-        os.replace(f'{work}/part.pt.part', work / 'part.pt')
     while True:
         spent = before + time.process_time() - began
         part = max(step / settings['steps'], spent / seconds if seconds else 0)
-        if part >= until:
+        if part >= 1:
             break
         for group in optimizer.param_groups:
             group['lr'] = settings['peak_rate'] * (part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))) + 1e-6
         net.train()
         chosen = rows.take(settings['batch'])
-        x = colours(torch.from_numpy(values[chosen].astype(np.float32)), random)
+        x = torch.from_numpy(values[chosen].astype(np.float32) + random.uniform(-2, 2, (len(chosen), 1, 1)).astype(np.float32))  # another level
         z = net(x, masks(len(chosen), x.shape[1], bins, random))
         loss, _, _ = loss_of(z, torch.from_numpy(labels[chosen]), smoothing)
         optimizer.zero_grad()
@@ -136,15 +117,12 @@ def train(model, work, seconds=None, until=1.0):
             print(f'step {step} loss {total / 250:.3f}; kept out: hits {100 * (best > 0.5).float().mean():.1f} % {100 * (best > 0.9).float().mean():.1f} %, '
                   f'false {100 * (worst > 0.5).float().mean():.2f} % {100 * (worst > 0.9).float().mean():.2f} % at 0.5 and 0.9; processor {spent:.0f} s', flush=True)
             total = 0.0
-            save()
-    if until < 1:
-        save()
-    else:
-        torch.save(average, work / 'wake.pt')
+            torch.save({'net': net.state_dict(), 'optimizer': optimizer.state_dict(), 'average': average, 'step': step, 'spent': spent}, work / 'part.pt')
+    torch.save(average, work / 'wake.pt')
     print(f'{step} steps, {spent:.0f} s of processor time', flush=True)
 
 
 if __name__ == '__main__':
-    if len(sys.argv) not in (2, 3, 4):
+    if len(sys.argv) not in (2, 3):
         raise SystemExit(__doc__)
-    train(spoken.Model(), Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else None, float(sys.argv[3]) if len(sys.argv) > 3 else 1.0)
+    train(spoken.Model(), Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) == 3 else None)
