@@ -48,8 +48,9 @@ def from_gcov(build):
     for notes in folder.rglob("*.gcno"):
         result = subprocess.run(["gcov", "--json-format", "--stdout", str(notes)], capture_output=True, cwd=folder, check=False)
         for text in result.stdout.splitlines():
-            for file in json.loads(text)["files"]:
-                path = pathlib.Path(folder / file["file"]).resolve()
+            unit = json.loads(text)
+            for file in unit["files"]:
+                path = (pathlib.Path(unit["current_working_directory"]) / file["file"]).resolve()
                 if not path.is_relative_to(ROOT):
                     continue
                 for line in file["lines"]:
