@@ -75,7 +75,8 @@ TEST(Corpus, EveryFuzzerIsBuilt) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     const std::size_t end = name.find("_fuzzer.cpp");
-    if (end == std::string::npos) continue;
+    // The program of all readers/, which have lists of their own.
+    if (end == std::string::npos || name == "reader_fuzzer.cpp") continue;
     ++fuzzers;
     // As a word of a list, or a target of its own.
     bool named = text.find(name.substr(0, end) + "_fuzzer") != std::string::npos;

@@ -183,7 +183,9 @@ void MemoryExchange::answer(Request& request) {
 
 void MemoryExchange::deliver() {
   std::uniform_real_distribution<double> share(0, 1);
-  for (auto& [number, feed] : feeds_) {
+  for (auto& entry : feeds_) {
+    const std::uint64_t number = entry.first;
+    Feed& feed = entry.second;
     if (feed.silent_until > logs_.now_) continue;
     if (feed.silent_until != 0) {
       feed.silent_until = 0;

@@ -1,4 +1,4 @@
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 
 #include <cstddef>
 
