@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/limits.h"
 
 namespace runnel::compiler {

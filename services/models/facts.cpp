@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/host/output_file.h"
 #include "base/host/small_file.h"
 #include "base/limits.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 
 namespace runnel::wyoming {
 namespace {

@@ -1,8 +1,8 @@
-#include "base/host/json/nesting.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "base/host/json/nesting.h"
 
 namespace runnel {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/crc32c.h"
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/limits.h"
 #include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/train/random.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/limits.h"
 #include "pipeline/host/json.h"
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "embed/partition/image_header.h"

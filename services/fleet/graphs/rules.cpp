@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/limits.h"
 #include "base/state_archive.h"
 #include "services/fleet/entry.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <system_error>
 
-#include "base/host/json_nesting.h"
+#include "base/host/json/nesting.h"
 #include "base/host/small_file.h"
 #include "base/limits.h"
 #include "base/suggest.h"
