@@ -176,7 +176,7 @@ fuzz() {
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
 }
 # Reports of libraries that are not built with ThreadSanitizer are left out by the list, each with its reason.
-under_tsan() { TSAN_OPTIONS="suppressions=$root/tests/threads.supp history_size=4${TSAN_OPTIONS:+ $TSAN_OPTIONS}" run_tests tsan -L '^threads$'; }
+under_tsan() { TSAN_OPTIONS="suppressions=$root/tests/threads.supp history_size=4${TSAN_OPTIONS:+ $TSAN_OPTIONS}" run_tests tsan -L '^threads$' -LE '^native$'; }
 many_mutations() { RUNNEL_MUTATION_SECONDS="${RUNNEL_MUTATION_SECONDS:-60}" run_tests "$@"; }
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
 

@@ -71,6 +71,7 @@ TEST_F(Serve, GivesWhatTheRecordingGivesOffline) {
       ServerOptions with = options();
       with.around = digits_.around("fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600", chunk);
       with.threads = threads;
+      with.most_load = 0;  // a busy machine has less capacity
       with.receive_together = (threads == 1) == (chunk == 0);
       Running running(with);
       std::vector<std::vector<std::string>> lines(kClients);
@@ -150,6 +151,7 @@ TEST_F(Serve, ReceivesFromMoreThanItHasBuffersFor) {
     SCOPED_TRACE(together);
     ServerOptions with = options();
     with.max_streams = static_cast<int>(kClients);  // 32 buffers
+    with.most_load = 0;                             // a busy machine has less capacity
     with.receive_together = together;
     with.gather = std::chrono::milliseconds(60);
     Running running(with);
