@@ -212,8 +212,8 @@ if [[ $all -eq 1 ]]; then
   fi
 fi
 
-if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
-  build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
+if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz &&
+  stage "making valid inputs for the fuzzers" build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus; then
   # All that the build has (tests/fuzz/CMakeLists.txt writes the list).
   mapfile -t kinds <build-fuzz/tests/fuzz/kinds.txt
   fuzz_share=$((90 / ${#kinds[@]} > 0 ? 90 / ${#kinds[@]} : 1))
