@@ -247,6 +247,10 @@ TEST_F(Tcp, TakesSendersOfThisMachineAlone) {
   // Not every machine has addresses of version 6.
   EXPECT_THAT(failure_of("tcp address=tcp:[::]:0 ! keep", with_keep()),
               AnyOf(HasSubstr("expected allow="), HasSubstr("cannot listen")));
+  EXPECT_THAT(failure_of("tcp address=tcp:127.0.0.1:0 allow=127.0.0.1,nobody ! keep", with_keep()),
+              HasSubstr("allow: \"nobody\": expected an address in numbers, or any"));
+  EXPECT_THAT(failure_of("tcp address=tcp:127.0.0.1:0 allow=2001:DB8:0::1 ! keep", with_keep()),
+              HasSubstr("expected 2001:db8::1"));
   auto any = Graph::build("tcp address=tcp:0.0.0.0:0 allow=any ! keep", with_keep());
   EXPECT_TRUE(any.ok()) << any.status().text();
   ASSERT_TRUE(send(messages(bytes_of(samples_), 640), false, "allow=192.0.2.7,127.0.0.1").ok());

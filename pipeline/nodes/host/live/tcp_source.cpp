@@ -1,5 +1,6 @@
 #include "pipeline/nodes/host/live/tcp_source.h"
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,6 +31,41 @@ constexpr auto kParameters = make_parameters();
 
 constexpr int kConnectMilliseconds = 10000;
 
+// Calls `use` with each address of a list with commas between them, until it returns false.
+template <class Use>
+void for_each_address(std::string_view list, const Use& use) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (!use(list.substr(0, end))) return;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+}
+
+// As senders are named once they are here; "" for what is no address.
+std::string numbers_of(const std::string& host) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  for (const int family : {AF_INET, AF_INET6}) {
+    std::array<std::byte, sizeof(in6_addr)> bytes{};
+    if (inet_pton(family, host.c_str(), bytes.data()) == 1)
+      return inet_ntop(family, bytes.data(), text.data(), text.size());
+  }
+  return {};
+}
+
+// Names and other ways to write an address would never be those of a sender.
+Status check_allowed(std::string_view list) {
+  Status status;
+  if (list == "any") return status;
+  for_each_address(list, [&](std::string_view one) {
+    const std::string numbers = numbers_of(std::string(one));
+    if (numbers == one) return true;
+    status = Status(Code::invalid_argument) << "allow: \"" << one << "\": expected "
+                                            << (numbers.empty() ? "an address in numbers, or any" : numbers);
+    return false;
+  });
+  return status;
+}
+
 }  // namespace
 
 const NodeType TcpSource::type = {
@@ -47,6 +83,7 @@ Status TcpSource::open(NodeContext& context) noexcept {
   context.output.source = address;
   RUNNEL_ASSIGN(where_, SocketAddress::parse(address));
   if (mode == "connect") return {};
+  RUNNEL_TRY(check_allowed(allow));
   RUNNEL_ASSIGN(listener_, listen_at(where_));
   if (!allow.empty() || is_own_machine(listener_)) return {};
   listener_.close();
@@ -58,12 +95,9 @@ Status TcpSource::open(NodeContext& context) noexcept {
 
 bool TcpSource::may_send(const std::string& host) const {
   if (allow.empty() || allow == "any" || where_.is_unix) return true;
-  for (std::string_view rest = allow; !rest.empty();) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    if (rest.substr(0, end) == host) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
+  bool found = false;
+  for_each_address(allow, [&](std::string_view one) { return !(found = one == host); });
+  return found;
 }
 
 Status TcpSource::connect() noexcept {
