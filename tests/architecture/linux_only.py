@@ -8,6 +8,8 @@ import re
 import sys
 import tempfile
 
+from sources import uses_of
+
 FOLDERS = ("apps", "base", "bridges", "compiler", "decoding", "embed", "features", "inference", "kernels", "library", "npu", "pipeline", "python",
            "services", "streaming")
 # Not what POSIX has, and not what macOS or Windows have, too.
@@ -17,36 +19,19 @@ NAMES = re.compile(r"\b(epoll_\w+|eventfd\w*|timerfd_\w+|signalfd|inotify_\w+|io
 PAGE = "docs/building.md"
 
 
-def code(text):
-    """The text without its comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
-
-
 def faults(root):
     page = (root / PAGE).read_text(encoding="utf-8")
     table = re.search(r"^\|[^\n]*only Linux has it[^\n]*\n\|[-|]*\n((?:\|[^\n]*\n)*)", page, re.M)
     if table is None:
         return [f"{PAGE} has no table \"only Linux has it\""]
-    places = {}
+    places = []
     for line in table[1].splitlines():
         for place in re.findall(r"`([^`]+)`", line.split("|")[3]):
             if "/" in place:
-                places[place] = 0
-    found = []
-    for folder in FOLDERS:
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix not in (".cpp", ".h"):
-                continue
-            name = NAMES.search(code(file.read_text(encoding="utf-8", errors="replace")))
-            if name is None:
-                continue
-            path = file.relative_to(root).as_posix()
-            holders = [place for place in places if path == place or (place.endswith("/") and path.startswith(place))]
-            for place in holders:
-                places[place] += 1
-            if not holders:
-                found.append(f"{path} uses {name[0]}, which only Linux has: add it to the table of {PAGE}, or use what other systems have")
-    found += [f"{PAGE} lists {place}, where nothing is that only Linux has" for place, uses in places.items() if uses == 0]
+                places.append(place)
+    uses, alone = uses_of(root, FOLDERS, NAMES, places)
+    found = [f"{path} uses {name}, which only Linux has: add it to the table of {PAGE}, or use what other systems have" for path, name in alone]
+    found += [f"{PAGE} lists {place}, where nothing is that only Linux has" for place, number in uses.items() if number == 0]
     return found
 
 

@@ -9,6 +9,8 @@ import re
 import sys
 import tempfile
 
+from sources import uses_of
+
 FOLDERS = ("apps", "base", "bridges", "compiler", "decoding", "embed", "examples", "features", "inference", "kernels", "library", "npu", "pipeline",
            "python", "services", "streaming")
 NAMES = re.compile(r"\bstd::(?:j?thread|async|(?:shared_|recursive_|timed_)*mutex|condition_variable\w*|atomic\w*|once_flag|call_once|latch|barrier|"
@@ -17,11 +19,6 @@ NAMES = re.compile(r"\bstd::(?:j?thread|async|(?:shared_|recursive_|timed_)*mute
 TABLE = "tests/architecture/threads.txt"
 # Of a test program: its name and its labels, however the call is broken into lines.
 PROGRAM = re.compile(r"\brunnel_(?:apps_)?test\((\w+)\s([^()]*(?:\([^()]*\)[^()]*)*)\)")
-
-
-def code(text):
-    """The text without its comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
 
 
 def labelled(root):
@@ -55,21 +52,9 @@ def read_table(root):
 
 def faults(root):
     places, found = read_table(root)
-    uses = dict.fromkeys(places, 0)
     programs = labelled(root)
-    for folder in FOLDERS:
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix not in (".cpp", ".h") or not file.is_file():
-                continue
-            name = NAMES.search(code(file.read_text(encoding="utf-8", errors="replace")))
-            if name is None:
-                continue
-            path = file.relative_to(root).as_posix()
-            holders = [place for place in places if path == place or (place.endswith("/") and path.startswith(place))]
-            for place in holders:
-                uses[place] += 1
-            if not holders:
-                found.append(f"{path} has {name[0]}: add it to {TABLE} with a test program that has the label threads and runs it")
+    uses, alone = uses_of(root, FOLDERS, NAMES, places)
+    found += [f"{path} has {name}: add it to {TABLE} with a test program that has the label threads and runs it" for path, name in alone]
     for place, (number, wanted) in places.items():
         if uses[place] == 0:
             found.append(f"{TABLE}:{number} lists {place}, where nothing has threads")
