@@ -9,7 +9,6 @@ Needs Debian's python3-websocket.
 import base64
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -85,6 +84,16 @@ def lines_of(events):
     return [[one["label"], f"{one['score']:.4f}", seconds(int(one["begin"])), seconds(int(one["end"])), str(int(one["frame"]))] for one in events]
 
 
+def labels_of(page):
+    return json.loads(page.value("JSON.stringify((heard?.events ?? []).map((one) => one.label))"))
+
+
+def follows(labels, wanted, words=3):
+    """Whether so many labels in a row are in the recording, which is played over and over."""
+    played = " ".join(wanted + wanted)
+    return any(" ".join(labels[at:at + words]) in played for at in range(len(labels) - words + 1))
+
+
 def check(condition, sentence):
     if not condition:
         sys.exit(f"browser.py: {sentence}")
@@ -135,21 +144,24 @@ def compare(program, page_file, recording, desk, profile, picture=None):
         check(page.value("measure(new Uint8Array(0), 1).catch((error) => error.message)").startswith("readWav: expected a RIFF WAVE file, found 0 bytes"), "an empty file")
         page.socket.close()
 
+    wanted = [one[0] for one in expected]
     flags = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", f"--use-file-for-fake-audio-capture={os.path.abspath(recording)}"]
     with Browser(program, page_file, profile + "_microphone", *flags):
         page = opened(profile + "_microphone")
         page.value("speak()")
-        wait_for(lambda: page.state() == "failed" or int(page.value("document.body.dataset.events")) >= 2, 60)
-        columns, events, error = (page.value(f"document.body.dataset.{name} || ''") for name in ("columns", "events", "error"))
+        # The first word may have begun before the page listened, and a busy machine loses sound: half a word is another one, or none.
+        end = time.monotonic() + 60
+        while page.state() != "failed" and not follows(labels_of(page), wanted) and time.monotonic() < end:
+            time.sleep(0.1)
+        columns, error = (page.value(f"document.body.dataset.{name} || ''") for name in ("columns", "error"))
+        labels = labels_of(page)
         check(not error, f"the microphone: {error}")
-        check(int(columns) > 100 and int(events) >= 2, f"the microphone gave {columns} frames and {events} events within a minute")
+        check(follows(labels, wanted), f"the microphone gave {columns} frames within a minute and heard {labels}, the recording has {wanted}")
+        check(int(columns) > 100, f"the microphone gave {columns} frames")
         check(page.value(DRAWN) == [True, True], "the features or the outputs of the microphone are not drawn")
-        labels = json.loads(page.value("JSON.stringify(heard.events.map((one) => one.label))"))
         page.value("speak()")
         page.socket.close()
-    wanted = [one[0] for one in expected]
-    check(re.search(" ".join(labels[:2]), " ".join(wanted + wanted)), f"the microphone heard {labels}, the recording has {wanted}")
-    print(f"the bytes of the desk in Chromium: {len(expected)} events of a recording; {events} events from the microphone: {' '.join(labels)}; "
+    print(f"the bytes of the desk in Chromium: {len(expected)} events of a recording; from the microphone {' '.join(labels)}; "
           f"{fast:.0f} times real time of processor time, and no growth of memory")
 
 
