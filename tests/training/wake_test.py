@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 TRAINING = Path(sys.argv.pop(1) if len(sys.argv) > 1 else 'training').resolve()
 WHOLE = len(sys.argv) > 1 and sys.argv.pop(1) == 'make'
@@ -219,6 +220,34 @@ class Figures(unittest.TestCase):
         rate, low, high = evaluate.poisson(0, 2.0)
         self.assertEqual((rate, low), (0, 0))
         self.assertAlmostEqual(high, 3.689 / 2, delta=0.01)
+
+
+class Choice(unittest.TestCase):
+    """The choice of a decision, from what a made-up model hears: alarms an hour and phrases missed of 100, by frames averaged and threshold."""
+
+    def chosen(self, alarms, missed):
+        model, out = spoken.Model(), []
+        model.settings['decision'] |= {'smoothing': [5, 8, 20], 'per_hour': 0.5, 'noise_part': 0.0}
+
+        def measured(_, __, decision):
+            at = int(evaluate.setting_of(decision, 'smoothing_frames')), float(evaluate.setting_of(decision, 'threshold'))
+            heard = [('voice', i >= missed(*at)) for i in range(100)]
+            return {'phrases': {'clean': heard}, 'recorded': {'a': [alarms(*at), 36000.0]}, 'synthetic': {}, 'noise': {'b': [0, 3600.0]}, 'near': {}}
+        with mock.patch.multiple(evaluate, sets=mock.DEFAULT, measured=measured), mock.patch.object(evaluate.export, 'assemble', lambda *a: out.append(a[2])), \
+                contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(evaluate.choose(model, None, None), (int(evaluate.setting_of(out[-1], 'smoothing_frames')), float(evaluate.setting_of(out[-1], 'threshold'))))
+        return out[-1]
+
+    def test_the_lowest_threshold_with_so_few_alarms_of_the_average_that_misses_least(self):
+        def alarms(smoothing, threshold):
+            return round(100 * (1 - threshold) ** 2 * {5: 1.0, 8: 0.5, 20: 0.4}[smoothing])  # in 10 hours: at most 5 are wanted
+
+        def missed(smoothing, threshold):
+            return round(threshold * 20) + {5: 0, 8: 0, 20: 9}[smoothing]
+        self.assertIn('smoothing_frames=8 threshold=0.7 ', self.chosen(alarms, missed))
+
+    def test_the_fewest_alarms_where_none_has_so_few(self):
+        self.assertIn('smoothing_frames=20 threshold=0.99 ', self.chosen(lambda s, t: round(1000 * (1 - t)) + 100 - s, lambda s, t: 10))
 
 
 class Recipe(unittest.TestCase):

@@ -1,9 +1,9 @@
 """Trains the network on the shards of render.py, from nothing or from the weights of an earlier call.
 
-usage: train.py WORK_FOLDER SECONDS
-The rate rises for a twentieth of the steps of vad.toml, or of SECONDS if these end sooner, and falls to zero by a cosine. Writes
+usage: train.py WORK_FOLDER [--steps N] [--seconds S]
+N steps, those of vad.toml by default, or S seconds by the clock if these end sooner. The rate rises for a twentieth of the training and falls to zero by a cosine. Writes
 WORK_FOLDER/vad.pt with the averaged weights, and prints the area under the curve on the clips that were kept out."""
-import sys
+import argparse
 import time
 from pathlib import Path
 
@@ -41,8 +41,8 @@ def masks(clips, count, bins, random):
     return torch.from_numpy(keep)
 
 
-def main(work, seconds):
-    model, work, seconds = material.Model(), Path(work), float(seconds)
+def main(work, steps=None, seconds=float('inf')):
+    model, work = material.Model(), Path(work)
     settings, delay = model.settings['training'], model.settings['labels']['delay']
     torch.set_num_threads(1)
     torch.manual_seed(model.settings['seed'])
@@ -65,7 +65,7 @@ def main(work, seconds):
     groups = [{'params': [p for p in net.parameters() if p.dim() > 1], 'weight_decay': 0.01}, {'params': [p for p in net.parameters() if p.dim() <= 1], 'weight_decay': 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=peak)
     average = {k: v.clone() for k, v in net.state_dict().items()}
-    total, began, loss_sum, rows = settings['steps'], time.monotonic(), 0.0, []
+    total, began, loss_sum, rows = steps or settings['steps'], time.monotonic(), 0.0, []
 
     def judged():
         judge = Vad(model.settings['bins'], **model.settings['model'])
@@ -108,6 +108,9 @@ def main(work, seconds):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 3:
-        raise SystemExit(__doc__)
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
+    parser.add_argument('work')
+    parser.add_argument('--steps', type=int)
+    parser.add_argument('--seconds', type=float, default=float('inf'))
+    wanted = parser.parse_args()
+    main(wanted.work, wanted.steps, wanted.seconds)

@@ -1,11 +1,12 @@
-"""Measures a wake word by the program runnel on voices, people and noises that its training never heard, and chooses its threshold.
+"""Measures a wake word by the program runnel on voices, people and noises that its training never heard, and chooses its decision.
 
-usage: evaluate.py choose WORK_FOLDER OUT_FOLDER                                   the threshold, on validation; writes OUT_FOLDER/wake.rnlg
+usage: evaluate.py choose WORK_FOLDER OUT_FOLDER                                   the decision, on validation; writes OUT_FOLDER/wake.rnlg
        evaluate.py test WORK_FOLDER MODEL.rnl RESULTS.json [--float FLOAT.rnl]     the tables of docs/accuracy.md
        evaluate.py show RESULTS.json                                               the tables again
 
 A phrase is missed if no event ends between its beginning and 0.75 s after it. False alarms are events where nobody says the phrase. Everything is
 counted from what `runnel batch` writes with a decision; intervals are 95 %, of parts by drawing voices anew, of rates by Poisson's distribution."""
+import bisect
 import json
 import subprocess
 import sys
@@ -24,7 +25,8 @@ import augment
 import features
 import material
 
-THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+THRESHOLDS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+CURVE = (0.2, 0.3, 0.4, 0.55, 0.7, 0.85)  # thresholds of the last table
 CONDITIONS = {'clean': {}, 'noise, 20 dB': {'decibels': 20}, 'noise, 10 dB': {'decibels': 10}, 'noise, 5 dB': {'decibels': 5}, 'room': {'room': True},
               'room, noise, 15 dB': {'room': True, 'decibels': 15}, 'telephone': {'line': True}, 'quiet, -40 dB': {'level': -40}}
 SPAN, HEARD = 4.0, 0.75  # seconds: of one phrase in a recording of the test, and within which an event after its end is a hit
@@ -219,22 +221,25 @@ def rate_on(found, noise_part):
 
 
 def choose(model, work, out):
-    """The lowest threshold with at most `per_hour` false alarms an hour on validation, or the one with the fewest."""
+    """The decision with the fewest phrases missed of those with at most `per_hour` false alarms an hour on validation: for each number of frames that
+    may be averaged, the lowest threshold of this kind. If there is none, the decision with the fewest false alarms."""
     folder, wanted = sets(model, work, 'validation'), model.settings['decision']
-    model_file = export.assemble(model, out, 0.9)
-    best = None
-    for threshold in THRESHOLDS:
-        found = measured(folder, model_file, export.decision_of(model, threshold))
+    model_file, tried = export.assemble(model, out, export.decision_of(wanted['smoothing'][0], 0.9)), []
+
+    def rate_of(smoothing, threshold):
+        found = measured(folder, model_file, export.decision_of(smoothing, threshold))
         rows = [r for some in found['phrases'].values() for r in some]
         rate, false = rate_on(found, wanted['noise_part']), {kind: int(false_of(found, (kind,))[0]) for kind in ('recorded', 'synthetic', 'noise', 'near')}
-        print(f'threshold {threshold}: {100 * np.mean([y for _, y in rows]):.1f} % of {len(rows)} phrases heard, false alarms {false}, {rate:.2f} an hour', flush=True)
-        if best is None or rate < best[0]:
-            best = (rate, threshold)
-        if rate <= wanted['per_hour']:
-            break
-    export.assemble(model, out, best[1])
-    print(f'chosen: {best[1]}')
-    return best[1]
+        missed = float(np.mean([not y for _, y in rows]))
+        print(f'{smoothing} frames, threshold {threshold}: {100 * missed:.1f} % of {len(rows)} phrases missed, false alarms {false}, {rate:.2f} an hour', flush=True)
+        tried.append((max(rate, wanted['per_hour']), missed, smoothing, threshold))
+        return rate
+    for smoothing in wanted['smoothing']:  # halving, because a higher threshold has fewer alarms
+        bisect.bisect_left(THRESHOLDS, -wanted['per_hour'], key=lambda threshold: -rate_of(smoothing, threshold))
+    _, _, smoothing, threshold = min(tried)
+    export.assemble(model, out, export.decision_of(smoothing, threshold))
+    print(f'chosen: {smoothing} frames, threshold {threshold}')
+    return smoothing, threshold
 
 
 def decision_of(model_file):
@@ -243,15 +248,19 @@ def decision_of(model_file):
     return next(line.split('decision', 1)[1].strip() for line in said.splitlines() if line.strip().startswith('decision'))
 
 
+def setting_of(decision, name):
+    return next(word.split('=', 1)[1] for word in decision.split() if word.startswith(f'{name}='))
+
+
 def test(model, work, model_file, out, floats=None):
     folder, decision = sets(model, work, 'test'), decision_of(model_file)
     results = {'decision': decision, 'int8': measured(folder, model_file, decision)}
     if floats:
         results['float'] = measured(folder, floats, decision)
-    stored = float(decision.split('threshold=')[1].split()[0])
+    smoothing, stored = int(setting_of(decision, 'smoothing_frames')), float(setting_of(decision, 'threshold'))
     results['curve'] = {}
-    for threshold in sorted({*THRESHOLDS[::3], stored}):
-        found = measured(folder, model_file, export.decision_of(model, threshold))
+    for threshold in sorted({*CURVE, stored}):
+        found = measured(folder, model_file, export.decision_of(smoothing, threshold))
         rows = [r for some in found['phrases'].values() for r in some]
         count, seconds = false_of(found, ('recorded', 'noise'))
         results['curve'][threshold] = [float(np.mean([not y for v, y in rows if not v.startswith('people/')])),

@@ -70,15 +70,14 @@ def calibration(model, work):
     return folder
 
 
-def decision_of(model, threshold):
-    smoothing = model.settings['decision']['smoothing']
+def decision_of(smoothing, threshold):
     return f'detect smoothing_frames={smoothing} threshold={threshold} release={round(0.5 * threshold, 2)} refractory_frames=50 ignore=other'
 
 
-def write_graph(model, out, threshold):
+def write_graph(model, out, decision):
     """The text graph, whose parts before and after `infer` are stored in a model file."""
-    (out / 'wake.rnlg').write_text(f'# Graph of the wake word "{model.phrase.text}": the front end it was trained with, the model, and the decision, whose threshold was chosen\n'
-                                   f'# on recordings of validation (training/wake).\n{model.settings["front_end"]}\n! infer model=wake.rnl\n! {decision_of(model, threshold)}\n')
+    (out / 'wake.rnlg').write_text(f'# Graph of the wake word "{model.phrase.text}": the front end it was trained with, the model, and the decision, which was chosen\n'
+                                   f'# on recordings of validation (training/wake).\n{model.settings["front_end"]}\n! infer model=wake.rnl\n! {decision}\n')
 
 
 def write(model, work, out):
@@ -103,11 +102,11 @@ def write(model, work, out):
             *model.settings['quantize']['flags'])
 
 
-def assemble(model, out, threshold, name='wake.rnl'):
+def assemble(model, out, decision, name='wake.rnl'):
     """The model file with its decision, as the build makes it from the files of OUT_FOLDER."""
-    write_graph(model, out, threshold)
+    write_graph(model, out, decision)
     run('quantize', out / 'wake.onnx', '--table', out / 'wake.table.json', '--layout', 'frames-first', '--front-end', model.settings['front_end'], '--classes', out / 'labels.txt',
-        '--name', 'wake', '--quiet', '-o', out / name, '--decision', decision_of(model, threshold))
+        '--name', 'wake', '--quiet', '-o', out / name, '--decision', decision)
     return out / name
 
 

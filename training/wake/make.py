@@ -1,4 +1,4 @@
-"""Makes a wake word of any phrase: speaks it, mixes it with everything else, trains, quantizes, chooses the threshold, and measures.
+"""Makes a wake word of any phrase: speaks it, mixes it with everything else, trains, quantizes, chooses the decision, and measures.
 
 usage: make.py "hey something" OUT_FOLDER [--work FOLDER] [--fast | --tiny]
 

@@ -84,7 +84,7 @@ def train(model, work, seconds=None):
     random = np.random.default_rng([model.settings['seed'], step])
     rows, bins = Rows(len(values), random), values.shape[2]
     print(f'{len(values)} streams, {sum(p.numel() for p in net.parameters())} parameters, from step {step}', flush=True)
-    smoothing, began, total = model.settings['decision']['smoothing'], time.process_time(), 0.0
+    smoothing, began, total = settings['smoothing'], time.process_time(), 0.0
     while True:
         spent = before + time.process_time() - began
         part = max(step / settings['steps'], spent / seconds if seconds else 0)
