@@ -255,7 +255,7 @@ std::uint64_t DayExchange::follow(std::string_view subject, std::uint64_t from) 
   input.reader = this;
   input.feed = feed;
   for (std::uint64_t at = std::max<std::uint64_t>(1, from); at <= input.chunks; ++at)
-    come(Delivery{feed, day_.chunk_of(stream, at)});
+    come(Delivery{feed, day_.chunk_of(stream, at), 0});
   return feed;
 }
 
@@ -268,12 +268,14 @@ std::uint64_t DayExchange::watch(std::string_view filter) {
     if (subject.starts_with(beginning)) kept.push_back(&message);
   std::sort(kept.begin(), kept.end(),
             [](const Message* a, const Message* b) { return a->sequence < b->sequence; });
+  std::uint64_t waiting = kept.size();
   for (const Message* const message : kept)
-    come(Delivery{feed, {message->subject, message->sequence, message->headers, {}}});
+    come(Delivery{feed, {message->subject, message->sequence, message->headers, {}}, --waiting});
   return feed;
 }
 
 void DayExchange::leave(std::uint64_t feed) {
+  std::erase_if(watches_, [&](const auto& one) { return one.second == feed; });
   const auto at = follows_.find(feed);
   if (at == follows_.end()) return;
   Simulation::Input& input = day_.inputs_[at->second];
@@ -366,11 +368,11 @@ std::uint64_t Simulation::put(DayExchange::Request& request) {
   if (!subject.starts_with(kBucket)) return sequence_;
   const char kind = subject[kBucket.size()];
   ++(kind == 's' ? result_.saves : kind == 'o' ? result_.notes : result_.beats);
-  if (kind == 's') return sequence_;  // nobody watches them
+  if (kind == 's') return sequence_;  // who looks at them has seen enough by then
   for (DayExchange* const client : clients_)
     for (const auto& [beginning, feed] : client->watches_)
       if (subject.starts_with(beginning))
-        client->come(Delivery{feed, {last.subject, last.sequence, last.headers, {}}});
+        client->come(Delivery{feed, {last.subject, last.sequence, last.headers, {}}, 0});
   return sequence_;
 }
 
@@ -401,7 +403,7 @@ void Simulation::send_chunks() {
   for (const std::size_t stream : phases_[static_cast<std::size_t>(now_ % period_)]) {
     Input& input = inputs_[stream];
     ++input.chunks;
-    if (input.reader != nullptr) input.reader->come(Delivery{input.feed, chunk_of(stream, input.chunks)});
+    if (input.reader != nullptr) input.reader->come(Delivery{input.feed, chunk_of(stream, input.chunks), 0});
   }
 }
 

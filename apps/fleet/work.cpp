@@ -54,6 +54,7 @@ Json facts_of(const fleet::WorkerFacts& facts) {
           {"lost", facts.lost},
           {"refused", facts.refused},
           {"changed", facts.changed},
+          {"corrected", facts.corrected},
           {"graphs_here", facts.graphs_here},
           {"repeated_events", facts.chunks.repeated_events},
           {"chunks",

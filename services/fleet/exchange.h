@@ -56,6 +56,7 @@ struct Answer {
 struct Delivery {
   std::uint64_t feed = 0;
   Message message;
+  std::uint64_t waiting = 0;  // of a watch: messages behind it that are there already, as far as is known
 };
 
 using Happening = std::variant<Answer, Delivery>;

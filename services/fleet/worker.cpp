@@ -84,8 +84,9 @@ struct Worker::Stream {
   explicit Stream(const std::string& its) : name(its) {}
   const std::string& name;
   Id id = 0;
-  std::uint64_t version =
-      0;  // of the newest entry known: that of its owner, who writes others, or a newer one
+  // Of the entry or note that said whose it is. Owners write newer entries all the time.
+  std::uint64_t version = 0;
+  std::uint64_t tried = 0;  // the version of an entry that was refused
   std::uint64_t sharing = 0, list = 0;
   Time not_before{0}, tell_at{0};
   Older older;              // answers about the entry
@@ -105,6 +106,7 @@ Worker::Worker(Exchange& exchange, Runner& runner, WorkerOptions options, MakeRu
       options_(std::move(options)),
       library_(exchange, runner, options_.bucket, std::move(make)),
       beats_(options_.id, options_.missed),
+      look_(exchange, options_.bucket + ".s.>", options_.look, hash_of(options_.id, options_.bucket)),
       shares_(options_.id) {
   watch_rules_ = exchange_.watch(rules_subject(options_.bucket));
   watch_notes_ = exchange_.watch(options_.bucket + ".o.>");
@@ -166,10 +168,12 @@ void Worker::happened(Happening happening) {
   if (auto* const answer = std::get_if<Answer>(&happening); answer != nullptr)
     answered(*answer);
   else if (auto* const delivery = std::get_if<Delivery>(&happening); delivery != nullptr)
-    delivered(std::move(delivery->message), delivery->feed);
+    delivered(*std::move(delivery));
 }
 
-void Worker::delivered(Message message, std::uint64_t feed) {
+void Worker::delivered(Delivery delivery) {
+  Message& message = delivery.message;
+  const std::uint64_t feed = delivery.feed;
   if (const auto its = feeds_.find(feed); its != feeds_.end()) {
     Stream& it = at(its->second);
     take_chunk(it, std::move(message), feed);
@@ -196,6 +200,9 @@ void Worker::delivered(Message message, std::uint64_t feed) {
     if (!joined && beats_.joined()) next_beat_ = now_;
   } else if (feed == watch_notes_) {
     note_seen(subject.substr(before), message);
+  } else if (feed == look_.feed()) {
+    look_.delivered(delivery.waiting, now_);
+    entry_seen(subject.substr(before), message);
   }
 }
 
@@ -231,12 +238,10 @@ void Worker::note_seen(std::string_view name, const Message& message) {
   if (note->version < it.version ||
       (owned && note->owner != options_.id && note->version <= it.holding->version)) {
     if (repeated) return;  // newer ones follow
-    // Somebody was overtaken: this note is now the last one, and those who start later believe it.
+    // Somebody was overtaken: this note is now the last one, and those who start later believe it. What is
+    // to be told stays so, whatever owner it names: others may know of one between the two.
     const std::string& owner = shares_.owner(it.id);
-    if (note->owner == owner && owner != options_.id && it.tell_due)
-      it.tell_due = false, --tells_;
-    else if (note->owner != owner && (owner == options_.id || finds()))
-      tell(it, now_);
+    if (note->owner != owner && (owner == options_.id || finds())) tell(it, now_);
     return;
   }
   if (it.tell_due) it.tell_due = false, --tells_;
@@ -246,6 +251,29 @@ void Worker::note_seen(std::string_view name, const Message& message) {
   if (!owned || note->owner == options_.id) return;
   ++facts_.lost;
   drop(it);
+}
+
+// Entries decide. Streams that are not known are found by lists.
+void Worker::entry_seen(std::string_view name, const Message& message) {
+  const auto at = streams_.find(name);
+  if (at == streams_.end() || at->second->gone) return;
+  Stream& it = *at->second;
+  const auto entry = read_entry(message.headers);
+  if (!entry.ok() || entry->version == 0) return;
+  if (it.holding != nullptr) {
+    // A copy is behind, or this entry went back: that is told when it is saved, which nothing else asks for
+    // where nothing new is heard.
+    Holding& holding = *it.holding;
+    if (entry->version >= holding.version || holding.place != Holding::Place::here || holding.saving) return;
+    holding.saved_covered = ~std::uint64_t{0};
+    return touch(it);
+  }
+  if (entry->owner == shares_.owner(it.id)) return;
+  // A copy may be behind.
+  if (entry->version < it.version) return;
+  ++facts_.corrected;
+  owned_by(it, entry->owner, entry->version);
+  tell(it, now_ + kTellForOthers);
 }
 
 // Others hear who owns it.
@@ -423,6 +451,8 @@ void Worker::share(Time now) {
   shares_changed_ = false;
   next_share_ = now + kShareEach * static_cast<std::int64_t>(streams_.size());
   std::vector<Id> mine = shares_.share(living_);
+  homeless_ = streams_.size();
+  for (const std::string& worker : living_) homeless_ -= shares_.streams_of(worker);
   ++sharings_;
   for (const Id id : mine) at(id).sharing = sharings_;
   for (const Id id : mine_) {
@@ -486,12 +516,12 @@ void Worker::read(Stream& it, const Answer& answer) {
     holding.data = answer.message->data;
   }
   if (it.older.distrusted(entry.version, it.version, now_)) return again();
-  it.version = holding.version = entry.version;
   holding.sequence = answer.message ? answer.message->sequence : 0;
+  // Versions go on from the highest that is known, also where entries have gone back.
+  owned_by(it, entry.owner, std::max(entry.version, it.version));
   const bool another = !entry.owner.empty() && entry.owner != options_.id && beats_.lives(entry.owner);
   if (another || (entry.owner.empty() && !it.mine)) {
     // Its note is on its way, or was lost.
-    owned_by(it, entry.owner, it.version);
     tell(it, now_ + kTellForOthers);
     return back();
   }
@@ -515,7 +545,9 @@ void Worker::read(Stream& it, const Answer& answer) {
     return back();
   }
   entry.owner = options_.id;
-  ++entry.version;
+  // One that was refused, and is not there either: servers know its name from an entry that they have lost,
+  // and store no other one under it for two minutes.
+  entry.version = std::max(it.version, entry.version < it.tried ? it.tried : 0) + 1;
   holding.entry = entry;
   holding.place = Holding::Place::claiming;
   ask(write(it, entry, holding.data), Kind::claim, it);
@@ -542,7 +574,12 @@ void Worker::claimed(Stream& it, const Answer& answer) {
   const bool passed = answer.outcome == Answer::Outcome::done && it.version > holding.entry.version;
   if (answer.outcome != Answer::Outcome::done || passed) {
     // What counts comes with the next reading.
-    it.not_before = now_ + (answer.outcome == Answer::Outcome::failed ? kPauseAfterFailure : Time(0));
+    bool pause = answer.outcome == Answer::Outcome::failed;
+    if (answer.outcome == Answer::Outcome::outdated) {
+      pause = it.tried + 1 == holding.entry.version;
+      it.tried = holding.entry.version;
+    }
+    it.not_before = now_ + (pause ? kPauseAfterFailure : Time(0));
     return back();
   }
   holding.sequence = answer.sequence;
@@ -847,6 +884,7 @@ bool Worker::work(Time now) {
   for (std::string& line : library_.take_news()) news_.push_back(std::move(line));
   share(now);
   find_streams(now);
+  if (!living_.empty()) look_.work(now, streams_.size(), homeless_ > 0 || mine_.size() != owned_);
   remove_old_beats();
   for (; !due_.empty() && due_.top().first <= now; due_.pop())
     if (Stream* const it = by_id_[due_.top().second]; it != nullptr) touch(*it);
@@ -874,6 +912,7 @@ bool Worker::work(Time now) {
 
 void Worker::leave() {
   leaving_ = true;
+  look_.end();
   for (Stream* const it : by_id_)
     if (it != nullptr && it->holding != nullptr) touch(*it);
 }

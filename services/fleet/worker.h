@@ -28,6 +28,7 @@
 #include "services/fleet/exchange.h"
 #include "services/fleet/graphs/library.h"
 #include "services/fleet/graphs/rules.h"
+#include "services/fleet/look.h"
 #include "services/fleet/older.h"
 #include "services/fleet/owned_stream.h"
 #include "services/fleet/runner.h"
@@ -47,7 +48,8 @@ struct WorkerOptions {
   Time beat = std::chrono::milliseconds(400);
   std::uint64_t missed = 4;  // beats
   Time save = std::chrono::seconds(5);
-  Time list = std::chrono::seconds(1);  // between two looks for new streams; longer where there are many
+  Time list = std::chrono::seconds(1);   // between two looks for new streams; longer where there are many
+  Time look = std::chrono::seconds(30);  // between two looks at all entries; longer where there are many
   // Under way at a time: each is three questions and a state.
   std::size_t most_claims = 1024;
   // Of chunks of one stream that wait: then no more are taken from its log for a while.
@@ -67,6 +69,7 @@ struct WorkerFacts {
   std::uint64_t taken = 0, handed_over = 0, lost = 0;  // streams
   std::uint64_t refused = 0;                           // streams of another graph
   std::uint64_t changed = 0;                           // graphs of streams
+  std::uint64_t corrected = 0;  // streams of which their entry said whose they are before a note did
   // Chunks that were in the log when their stream was taken: heard again, or by nobody yet.
   std::uint64_t behind = 0;
   std::size_t graphs_here = 0;                  // that it can run, its own included
@@ -139,8 +142,9 @@ class Worker {
   void ask(std::uint64_t request, Kind kind);
   void ask(std::uint64_t request, Kind kind, const Stream& it);
   void answered(const Answer& answer);
-  void delivered(Message message, std::uint64_t feed);
+  void delivered(Delivery delivery);
   void note_seen(std::string_view name, const Message& message);
+  void entry_seen(std::string_view name, const Message& message);
   void rules_read(const Answer& answer);
   void apply_rules(Stream& it) const;
   void remove_old_beats();
@@ -189,6 +193,7 @@ class Worker {
   std::uint64_t rules_sequence_ = 0;  // of the newest that are known of, read or not
   Older older_rules_;                 // answers about them
   Beats beats_;
+  Look look_;
   Time now_{0}, next_beat_{0}, next_list_{0}, next_rules_{0}, first_since_{0};
   bool beating_ = false, listing_ = false, leaving_ = false, said_goodbye_ = false;
   bool living_changed_ = true, shares_changed_ = true;
@@ -196,7 +201,8 @@ class Worker {
   std::uint64_t watch_beats_ = 0, watch_notes_ = 0, watch_rules_ = 0;  // feeds
   std::uint64_t seen_beats_ = 0, seen_notes_ = 0;                      // the last sequences that they gave
   std::size_t claims_ = 0, owned_ = 0, held_ = 0;
-  std::size_t tells_ = 0;                                  // notes that are due or under way
+  std::size_t homeless_ = 0;  // streams whose owner does not live, by the last sharing
+  std::size_t tells_ = 0;     // notes that are due or under way
   std::uint64_t holdings_ = 0, sharings_ = 0, lists_ = 0;  // so far
   std::vector<std::string> living_;
   Shares shares_;

@@ -95,6 +95,8 @@ std::string prometheus_of(const WorkerReport& report) {
   out.count("streams_handed_over", "Streams that it gave to another one.", facts.handed_over);
   out.count("streams_lost", "Streams that another one took from it, or went further with.", facts.lost);
   out.count("streams_refused", "Streams whose graph or model is not here.", facts.refused);
+  out.count("owners_corrected", "Streams of which their entry said whose they are before a note did.",
+            facts.corrected);
   out.count("graphs_changed", "Changes of graphs of its streams.", facts.changed);
   out.count("events", "Events that it stored.", facts.events);
   out.count("events_repeated", "Events computed again, which were stored already.", chunks.repeated_events);

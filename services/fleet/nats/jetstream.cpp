@@ -19,6 +19,9 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kCondition = "Nats-Expected-Last-Subject-Sequence";
 constexpr std::uint64_t kWrongLastSequence = 10071, kNoMessage = 10037, kNoStream = 10059;
+// Where a watch begins anew: servers may number the same messages differently, this many at most. Older ones
+// than that come by another look at all of them (look.h).
+constexpr std::uint64_t kBack = 1024;
 constexpr milliseconds kHeartbeat{2000}, kSilence{5000}, kFirstCheck{3000}, kRarestCheck{60000}, kAgain{1000};
 
 std::uint64_t number_in(std::string_view text) {
@@ -285,7 +288,8 @@ void JetStream::start(std::uint64_t number, Feed& feed) {
     config["deliver_policy"] = "last_per_subject";
   } else {
     config["deliver_policy"] = "by_start_sequence";
-    config["opt_start_seq"] = std::max<std::uint64_t>(feed.next, 1);
+    const std::uint64_t back = feed.watch ? kBack : 0;
+    config["opt_start_seq"] = feed.next > back + 1 ? feed.next - back : 1;
   }
   const Json body = {{"stream_name", feed.stream}, {"config", config}};
   if (!wire_->listen(tokens_of(number, feed.generation)).ok()) return;  // look_after() tries again
@@ -431,9 +435,12 @@ bool JetStream::read_delivery(std::uint64_t number, std::uint64_t generation, Wi
   feed.checked = feed.heard;
   feed.patience = kFirstCheck;
   Delivery delivery{
-      number, {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}};
+      number, {std::move(message.subject), sequence, std::move(message.headers), std::move(message.data)}, 0};
   unpack(delivery.message);
-  if (!feed.watch) feed.newest = name_of(delivery.message.headers);
+  if (feed.watch)
+    delivery.waiting = number_in(token(message.reply, 8 + shift));
+  else
+    feed.newest = name_of(delivery.message.headers);
   out = std::move(delivery);
   return true;
 }

@@ -10,7 +10,10 @@
 //             2.9). When a message is stored, the same on every server, they compare its Nats-Msg-Id. So a
 //             message with a condition has an id, that of its caller or one made of subject and condition:
 //             only one can follow a message. "Duplicate" then means that another one was there before:
-//             outdated. Ids are kept for two minutes; no message is under way for so long. Copies of 2.9 were
+//             outdated. Ids are kept for two minutes; no message is under way for so long. Where only the
+//             last message of a subject is kept, a server that starts again knows the ids of those alone, and
+//             may read the end of its log twice: then a message is the last one again that was overwritten,
+//             and the id of the one that came after it is taken. Copies of 2.9 were
 //             seen to number the same messages differently after servers had been killed, which by their
 //             source comes of messages that are refused when they are stored: callers ask first where that is
 //             likely, and compare numbers of their own (Runnel-Version, Runnel-Event), not sequences.
@@ -24,7 +27,8 @@
 //   wait until many
 //             lists say so.
 //   follow, watch   A consumer is on one server, gives what this one has, in order, and goes on when that
-//             catches up, but is not always woken up then: look_after() compares with the log.
+//             catches up, but is not always woken up then: look_after() compares with the log. A watch that
+//             begins anew repeats some, because the next server may number lower.
 #pragma once
 
 #include <chrono>

@@ -5,11 +5,23 @@
 #include <utility>
 
 namespace runnel::fleet::test {
+namespace {
+
+constexpr std::int64_t kNames = 120000;  // ticks for which they are known
+constexpr std::string_view kEntries = "$KV.runnel.s.", kNotes = "$KV.runnel.o.";
+
+}  // namespace
 
 std::uint64_t MemoryLogs::put(std::string_view subject, std::uint64_t after, Headers headers,
                               std::string_view data) {
   std::vector<Message>& log = logs_[std::string(subject)];
   if (after != Exchange::kAnyway && after != (log.empty() ? 0 : log.back().sequence)) return 0;
+  if (const std::string* const name = find(headers, kMessageId); name != nullptr) {
+    const auto known = names_.find(*name);
+    if (known != names_.end() && now_ - known->second < kNames)
+      return after == Exchange::kAnyway && !log.empty() ? log.back().sequence : 0;
+    names_[*name] = now_;
+  }
   const auto bytes = std::as_bytes(std::span(data));
   log.push_back({std::string(subject), ++sequence_, std::move(headers), {bytes.begin(), bytes.end()}});
   ticks_[std::string(subject)].push_back(now_);
@@ -24,6 +36,17 @@ void MemoryLogs::remove(const std::string& subject, std::uint64_t last) {
       std::find_if(log.begin(), log.end(), [&](const Message& one) { return one.sequence > last; });
   ticks.erase(ticks.begin(), ticks.begin() + (stay - log.begin()));
   log.erase(log.begin(), stay);
+}
+
+void MemoryLogs::revert_one() {
+  if (std::uniform_real_distribution<double>(0, 1)(random_) >= faults_.reverted) return;
+  std::vector<std::string> entries;
+  for (const auto& [subject, log] : logs_)
+    if (subject.starts_with(kEntries) && log.size() > 1) entries.push_back(subject);
+  if (entries.empty()) return;
+  const std::string& one = entries[random_() % entries.size()];
+  logs_[one].pop_back();
+  ticks_[one].pop_back();
 }
 
 const std::vector<Message>& MemoryLogs::log(std::string_view subject) const {
@@ -78,6 +101,7 @@ std::size_t MemoryLogs::holes(std::string_view subject) const {
 
 void MemoryLogs::tick() {
   ++now_;
+  if (faults_.reverted > 0) revert_one();
   if (down_) return;
   for (MemoryExchange* const client : clients_) client->tick();
 }
@@ -200,7 +224,7 @@ void MemoryExchange::deliver() {
     };
     if (!feed.watch) {
       while (const Message* const found = logs_.first(feed.copy, feed.filter, feed.next)) {
-        Delivery delivery{number, *found};
+        Delivery delivery{number, *found, 0};
         delivery.message.sequence = logs_.number(feed.copy, *found);
         feed.next = delivery.message.sequence + 1;
         feed.last = found->sequence;
@@ -219,10 +243,16 @@ void MemoryExchange::deliver() {
     }
     std::sort(fresh.begin(), fresh.end(),
               [](const Message* a, const Message* b) { return a->sequence < b->sequence; });
+    std::uint64_t waiting = fresh.size();
     for (const Message* const message : fresh) {
-      come(Delivery{number, {message->subject, message->sequence + feed.drift, message->headers, {}}},
-           feed.newest_due);
+      --waiting;
       feed.next = message->sequence + 1;
+      if (logs_.faults_.missed > 0 && message->subject.starts_with(kNotes) &&
+          share(logs_.random_) < logs_.faults_.missed)
+        continue;
+      come(
+          Delivery{number, {message->subject, message->sequence + feed.drift, message->headers, {}}, waiting},
+          feed.newest_due);
       if (falls_silent()) break;
     }
   }

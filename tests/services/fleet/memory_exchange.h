@@ -36,10 +36,17 @@ class MemoryLogs {
     // after a silence, its own or a long one of its copy; the leader is each for a while.
     double holes = 0;
     std::uint64_t shift = 0;
+    // A copy that lacks notes: the share that a watch never gives.
+    double missed = 0;
+    // A server that was killed and comes back as the leader has read the end of its log twice: the share of
+    // ticks at which the entry of some stream is the one before again, while the names of messages that came
+    // since are still known.
+    double reverted = 0;
   };
   explicit MemoryLogs(unsigned seed, Faults faults) : random_(seed), faults_(faults) {}
 
-  // Appends at once, for those who send chunks. Returns the sequence; 0: a condition was not met.
+  // Appends at once, for those who send chunks. Returns the sequence; 0: a condition was not met, or another
+  // message with this condition had the same name.
   std::uint64_t put(std::string_view subject, std::uint64_t after, Headers headers, std::string_view data);
   [[nodiscard]] const std::vector<Message>& log(std::string_view subject) const;
   [[nodiscard]] std::vector<std::string> subjects(std::string_view filter) const;
@@ -50,10 +57,14 @@ class MemoryLogs {
   [[nodiscard]] std::uint64_t stored() const noexcept { return stored_; }
   // How many messages of a subject one copy lacks.
   [[nodiscard]] std::size_t holes(std::string_view subject) const;
+  // No more entries become older ones.
+  void settle() { faults_.reverted = 0; }
+  void miss(double share) { faults_.missed = share; }
 
  private:
   friend class MemoryExchange;
   void remove(const std::string& subject, std::uint64_t last);
+  void revert_one();
   [[nodiscard]] std::size_t copies(std::string_view subject) const {
     return faults_.holes > 0 && subject.starts_with("audio.") ? 3 : 1;
   }
@@ -71,6 +82,7 @@ class MemoryLogs {
 
   std::map<std::string, std::vector<Message>, std::less<>> logs_;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> ticks_;  // when each was stored
+  std::map<std::string, std::int64_t, std::less<>> names_;               // of messages: when they were stored
   std::vector<class MemoryExchange*> clients_;
   std::mt19937 random_;
   Faults faults_;

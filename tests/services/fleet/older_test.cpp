@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -134,8 +135,14 @@ class OlderTest : public testing::Test {
     out.sequence = sequence;
     worker_.happened(std::move(out));
   }
-  void noted(Message message) { worker_.happened(Delivery{notes_feed_, std::move(message)}); }
-  void heard(Message message) { worker_.happened(Delivery{beats_feed_, std::move(message)}); }
+  void refuse(const Scripted::Request& request, Answer::Outcome outcome) {
+    Answer out;
+    out.request = request.number;
+    out.outcome = outcome;
+    worker_.happened(std::move(out));
+  }
+  void noted(Message message) { worker_.happened(Delivery{notes_feed_, std::move(message), 0}); }
+  void heard(Message message) { worker_.happened(Delivery{beats_feed_, std::move(message), 0}); }
   void beat(const std::string& id) { heard({"$KV.runnel.w." + id, ++beats_, {}, {}}); }
   // Takes the stream with an entry of this version, which the server has as `sequence`.
   void own(std::uint64_t version, std::uint64_t sequence) {
@@ -204,6 +211,98 @@ TEST_F(OlderTest, AClaimThatWasPassedIsNone) {
   EXPECT_TRUE(worker_.streams().empty());
   EXPECT_EQ(exchange_.take("last", events_).number, 0U)
       << "it goes on with the other one's entry and its own data";
+}
+
+// A leader that has read the end of its log twice has the entry before the last one, and stores no other one
+// under the name of the last.
+TEST_F(OlderTest, AClaimWhoseNameIsTakenIsTriedUnderTheNextOne) {
+  work(10);
+  std::set<std::string> names;
+  std::uint64_t newest = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto question = exchange_.take("last", entry_);
+    if (question.number == 0) GTEST_FAIL() << "the stream is not claimed again";
+    answer(question, entry("", 10, 4));
+    const auto claim = exchange_.take("append", entry_);
+    ASSERT_NE(claim.number, 0U);
+    EXPECT_EQ(claim.after, 10U);
+    names.insert(*find(claim.headers, kMessageId));
+    EXPECT_GT(read_entry(claim.headers)->version, newest);
+    newest = read_entry(claim.headers)->version;
+    if (i == 3) {
+      answer(claim, {}, {}, 11);
+      continue;
+    }
+    refuse(claim, Answer::Outcome::outdated);
+    work(500);
+  }
+  EXPECT_EQ(names.size(), 4U);
+  answer(exchange_.take("last", events_));
+  EXPECT_EQ(worker_.streams(), std::vector<std::string>{kStream});
+}
+
+// What others know of it has a higher version than what is there now: they would not believe a lower one.
+TEST_F(OlderTest, AnEntryThatWentBackGoesOnFromTheHighestVersionKnown) {
+  noted(note("", 90, 80));
+  work(10);
+  for (int i = 0; i < 200; ++i) {
+    const auto question = exchange_.take("last", entry_);
+    if (question.number != 0) answer(question, entry("", 10, 14));
+    work(200);
+    const auto claim = exchange_.take("append", entry_);
+    if (claim.number == 0) continue;
+    EXPECT_GE(i, 140) << "30 s are not over";
+    EXPECT_EQ(claim.after, 10U);
+    EXPECT_EQ(read_entry(claim.headers)->version, 81U);
+    return;
+  }
+  ADD_FAILURE() << "the stream is not claimed";
+}
+
+// An older note with the same owner comes between a note that was lost and its repetition: those who know of
+// an owner between the two must hear the newer one.
+TEST_F(OlderTest, WhatIsToBeToldIsToldAlthoughAnOlderNoteSaysTheSame) {
+  own(5, 20);
+  worker_.leave();
+  work(10);
+  answer(exchange_.take("append", entry_), {}, {}, 22);
+  work(10);
+  const auto first = exchange_.take("append", note_);
+  EXPECT_EQ(*read_note(first.headers), (Note{"", 7, false}));
+  refuse(first, Answer::Outcome::failed);
+  work(10);
+  noted(note("", 23, 5));
+  work(500);
+  EXPECT_FALSE(worker_.left());
+  const auto second = exchange_.take("append", note_);
+  ASSERT_NE(second.number, 0U);
+  EXPECT_EQ(*read_note(second.headers), (Note{"", 7, false}));
+}
+
+// The note of an owner never comes: the entries say so.
+TEST_F(OlderTest, ALookAtTheEntriesTellsWhatNoNoteHasSaid) {
+  beat("other");
+  noted(note("other", 15, 4));
+  work(10);
+  answer(exchange_.take("last", entry_), entry("other", 10, 4));
+  work(10);
+  const auto entries = "$KV.runnel.s.>";
+  std::uint64_t look = 0;
+  for (int i = 0; i < 31 && look == 0; ++i) work(1000), look = exchange_.take("watch", entries).number;
+  ASSERT_NE(look, 0U);
+  const auto seen = [&](Message message) { worker_.happened(Delivery{look, std::move(message), 1}); };
+  seen(entry("", 12, 3));  // of a copy that is behind
+  work(10);
+  EXPECT_EQ(exchange_.take("last", entry_).number, 0U);
+  seen(entry("other", 40, 22));  // its owner saves states
+  work(10);
+  EXPECT_EQ(exchange_.take("last", entry_).number, 0U);
+  EXPECT_EQ(worker_.facts().corrected, 0U);
+  seen(entry("", 41, 23));
+  work(10);
+  EXPECT_EQ(worker_.facts().corrected, 1U);
+  answer(exchange_.take("last", entry_), entry("", 41, 23));
+  EXPECT_EQ(exchange_.take("append", entry_).after, 41U);
 }
 
 // A server that was left behind gives old notes again: the stream stays where it is, and nobody is told.
@@ -301,7 +400,7 @@ TEST_F(OlderTest, RulesThatAreOlderAreAskedForAgain) {
     const auto bytes = std::as_bytes(std::span(text));
     return Message{subject, sequence, {}, {bytes.begin(), bytes.end()}};
   };
-  worker_.happened(Delivery{rules_feed_, {subject, 30, {}, {}}});
+  worker_.happened(Delivery{rules_feed_, {subject, 30, {}, {}}, 0});
   work(10);
   answer(exchange_.take("last", subject), rules(2, 25));
   work(1000);
@@ -311,7 +410,7 @@ TEST_F(OlderTest, RulesThatAreOlderAreAskedForAgain) {
   work(10);
   answer(exchange_.take("last", entry_), entry("", 31, 1));
   EXPECT_NE(exchange_.take("append", entry_).number, 0U);
-  worker_.happened(Delivery{rules_feed_, {subject, 30, {}, {}}});
+  worker_.happened(Delivery{rules_feed_, {subject, 30, {}, {}}, 0});
   work(10);
   EXPECT_EQ(exchange_.take("last", subject).number, 0U)
       << "they are as new as the watch: nothing more is asked";

@@ -138,10 +138,11 @@ std::uint64_t course(unsigned seed, const MemoryLogs::Faults& faults) {
     fleet.tick();
   }
   fleet.logs.down(false);
+  fleet.logs.settle();
   EXPECT_GT(killed + paused, 0);
   fleet.add(1, quick);
   for (Fleet::Member& member : fleet.members) member.paused_until = 0;
-  const bool heard = fleet.until([&] { return all_heard(fleet, senders); }, 60000);
+  const bool heard = fleet.until([&] { return all_heard(fleet, senders); }, 120000);
   EXPECT_TRUE(heard) << state_of(fleet, senders);
   if (!heard) return 0;
   for (const Sender& sender : senders)
@@ -185,6 +186,35 @@ TEST(Worker, EveryEventOnceWhileCopiesHaveHoles) {
                             .behind = 4000,
                             .holes = seed % 4 < 2 ? 0.05 : 0.5});
   EXPECT_GT(mended, 100U);
+}
+
+// A worker comes, and the others give it streams; none of their notes says so.
+TEST(Worker, AStreamIsTakenAlthoughNoNoteSaysThatItIsFree) {
+  Fleet fleet(8, {});
+  for (int i = 0; i < 30; ++i)
+    fleet.logs.put(name_of(i), Exchange::kAnyway, headers_of(chunk_at(0, 10)), bytes_at(0, 10));
+  for (int i = 0; i < 2; ++i) fleet.add();
+  ASSERT_TRUE(fleet.until([&] { return all_owned(fleet, 30); }, 5000));
+  fleet.run(6000);
+  const Fleet::Member& third = fleet.add();
+  // It hears who has the streams, and that it has a share.
+  ASSERT_TRUE(fleet.until([&] { return third.worker->facts().workers == 3; }, 3000));
+  fleet.logs.miss(1);
+  ASSERT_TRUE(fleet.until([&] { return !all_owned(fleet, 30); }, 3000));
+  EXPECT_TRUE(fleet.until([&] { return all_owned(fleet, 30); }, 10000)) << state_of(fleet, {});
+  EXPECT_GT(third.worker->facts().corrected, 0U);
+}
+
+// What workers hear of streams that others have is incomplete for good: a copy lacks it.
+TEST(Worker, NoStreamIsLostWhileNotesAre) {
+  for (unsigned seed = 301; seed <= 304; ++seed)
+    course(seed, {.lost_request = 0.02, .lost_answer = 0.02, .slowest = 30, .missed = 0.3});
+}
+
+// Entries become older ones again, whose next version cannot be stored, for its name is taken.
+TEST(Worker, NoStreamIsLostWhileEntriesGoBack) {
+  for (unsigned seed = 401; seed <= 402; ++seed)
+    course(seed, {.lost_request = 0.02, .lost_answer = 0.02, .slowest = 30, .reverted = 0.003});
 }
 
 // The time without an owner after a kill: four beats and what claiming takes.
