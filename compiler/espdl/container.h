@@ -45,6 +45,7 @@ class EspdlPayload {
 
   // Lives as long as the payload; moving the payload keeps it valid.
   [[nodiscard]] const espdl::Model& model() const;
+  [[nodiscard]] std::size_t bytes() const { return blocks_.size() * sizeof(Block); }
 
  private:
   struct alignas(16) Block {

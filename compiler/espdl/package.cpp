@@ -94,6 +94,7 @@ Result<EspdlPackage> read_espdl_package(std::span<const std::byte> file) {
   }
   const std::size_t entries_end = entries_at + count * kEntryBytes;
   std::vector<Range> ranges;
+  std::size_t names = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = entries_at + i * kEntryBytes;
     const std::size_t data = read_u32(file, at), name = read_u32(file, at + 4),
@@ -105,6 +106,11 @@ Result<EspdlPackage> read_espdl_package(std::span<const std::byte> file) {
       return bad(at + 4) << "the name of member " << i << " at " << name << " of " << name_bytes
                          << " bytes, expected it between " << entries_end << " and " << file.size();
     }
+    // Before they are copied: thousands may be the same bytes.
+    names += name_bytes;
+    if (names > file.size())
+      return bad(at + 8) << "the names of " << i + 1 << " members have more bytes than the file, "
+                         << file.size() << ": they lie in each other";
     if (data < entries_end || data >= file.size())
       return bad(at) << "member " << i << " at " << data << ", expected it between " << entries_end << " and "
                      << file.size();

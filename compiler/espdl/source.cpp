@@ -5,26 +5,30 @@
 #include <set>
 
 #include "base/checked.h"
+#include "base/host/copy_budget.h"
 #include "compiler/espdl/espdl_generated.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {
 
-std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+std::string text_of(const flatbuffers::String* text, CopyBudget& budget) {
+  return text == nullptr || !budget.spend(text->size()) ? std::string() : text->str();
+}
 
-std::vector<std::string> texts_of(
-    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {
+std::vector<std::string> texts_of(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts,
+                                  CopyBudget& budget) {
   std::vector<std::string> result;
-  for (flatbuffers::uoffset_t i = 0; texts != nullptr && i < texts->size(); ++i)
-    result.push_back(texts->Get(i)->str());
+  if (texts == nullptr || !budget.spend(texts->size() * sizeof(flatbuffers::uoffset_t))) return result;
+  for (const flatbuffers::String* text : *texts) result.push_back(text_of(text, budget));
   return result;
 }
 
 // The numbers of a vector. FlatBuffers' verifier checks the position of the vector's length, not that
 // eight-byte elements after it are aligned: they are copied instead of read in place.
 template <class T>
-std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
-  std::vector<T> numbers(from == nullptr ? 0 : from->size());
+std::vector<T> numbers_in(const flatbuffers::Vector<T>* from, CopyBudget& budget) {
+  const std::size_t size = from == nullptr ? 0 : from->size();
+  std::vector<T> numbers(budget.spend(size * sizeof(T)) ? size : 0);
   if (!numbers.empty()) std::memcpy(numbers.data(), from->Data(), numbers.size() * sizeof(T));
   return numbers;
 }
@@ -56,10 +60,10 @@ DType dtype_of(espdl::TensorDataType type) {
 
 // Exponents have a meaning for quantized integers only; files carry [0] on everything else.
 Status read_exponents(const std::string& name, DType dtype, const flatbuffers::Vector<std::int64_t>* from,
-                      std::vector<std::int8_t>& to) {
+                      std::vector<std::int8_t>& to, CopyBudget& budget) {
   if (from == nullptr || dtype == DType::float32 || dtype == DType::float64 || dtype == DType::boolean)
     return {};
-  for (const std::int64_t exponent : numbers_in(from)) {
+  for (const std::int64_t exponent : numbers_in(from, budget)) {
     if (exponent < -100 || exponent > 100) {
       return Status(Code::invalid_data)
              << "tensor \"" << name << "\": exponent " << exponent << ", expected -100 to 100";
@@ -107,21 +111,22 @@ void append_integers(const Vector& from, DType dtype, std::vector<std::byte>& to
 }
 
 // Data without raw bytes: ONNX's typed fields.
-void append_typed(const espdl::Tensor& from, DType dtype, std::vector<std::byte>& to) {
+void append_typed(const espdl::Tensor& from, DType dtype, std::vector<std::byte>& to, CopyBudget& budget) {
   if (dtype == DType::float32) {
-    for (const float value : numbers_in(from.float_data())) append(to, value);
+    for (const float value : numbers_in(from.float_data(), budget)) append(to, value);
   } else if (dtype == DType::float64) {
-    for (const double value : numbers_in(from.double_data())) append(to, value);
+    for (const double value : numbers_in(from.double_data(), budget)) append(to, value);
   } else if (from.int32_data() != nullptr && from.int32_data()->size() > 0) {
-    append_integers(numbers_in(from.int32_data()), dtype, to);
+    append_integers(numbers_in(from.int32_data(), budget), dtype, to);
   } else {
-    append_integers(numbers_in(from.int64_data()), dtype, to);
+    append_integers(numbers_in(from.int64_data(), budget), dtype, to);
   }
 }
 
-Result<Constant> read_tensor(const espdl::Tensor& from) {
+Result<Constant> read_tensor(const espdl::Tensor& from, CopyBudget& budget) {
+  budget.spend(sizeof(Constant));
   Constant tensor;
-  tensor.name = text_of(from.name());
+  tensor.name = text_of(from.name(), budget);
   const auto fail = [&] { return Status(Code::invalid_data) << "tensor \"" << tensor.name << "\": "; };
   tensor.dtype = dtype_of(from.data_type());
   if (tensor.dtype == DType::none)
@@ -129,7 +134,7 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
   if (from.data_location() != espdl::DataLocation::DEFAULT)
     return fail() << "its data is in another file, expected it inside";
   tensor.count = 1;
-  for (const std::int64_t dim : numbers_in(from.dims())) {
+  for (const std::int64_t dim : numbers_in(from.dims(), budget)) {
     if (dim < 0) return fail() << "dimension " << tensor.dims.size() << " is " << dim;
     if (!checked_mul(tensor.count, dim, tensor.count) || tensor.count > kMaxElements) {
       return fail() << "more than " << kMaxElements << " elements";
@@ -137,7 +142,7 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
     tensor.dims.push_back(dim);
   }
   if (tensor.dims.size() > 8) return fail() << "rank " << tensor.dims.size() << ", expected at most 8";
-  RUNNEL_TRY(read_exponents(tensor.name, tensor.dtype, from.exponents(), tensor.exponents));
+  RUNNEL_TRY(read_exponents(tensor.name, tensor.dtype, from.exponents(), tensor.exponents, budget));
 
   // kMaxElements * 8 bytes fits easily.
   const std::size_t bytes = static_cast<std::size_t>(tensor.count) * size_of(tensor.dtype);
@@ -147,15 +152,15 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
       return fail() << stored << " bytes of data, expected " << bytes << " for " << tensor.count << " x "
                     << name_of(tensor.dtype);
     const auto* first = reinterpret_cast<const std::byte*>(raw->Data());
-    tensor.data.assign(first, first + bytes);
+    if (budget.spend(bytes)) tensor.data.assign(first, first + bytes);
   } else {
-    append_typed(from, tensor.dtype, tensor.data);
+    append_typed(from, tensor.dtype, tensor.data, budget);
     if (tensor.data.size() != bytes)
       return fail() << tensor.data.size() << " bytes of data, expected " << bytes;
   }
 
   constexpr std::string_view mark = "layout ==> ";
-  const std::string doc = text_of(from.doc_string());
+  const std::string doc = text_of(from.doc_string(), budget);
   if (const std::size_t at = doc.find(mark); at != std::string::npos) {
     const std::size_t start = at + mark.size();
     tensor.layout = doc.substr(start, doc.find_first_of(" \t\r\n", start) - start);
@@ -165,7 +170,7 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
   return tensor;
 }
 
-Result<Value> read_value(const std::string& name, const espdl::ValueInfo& from) {
+Result<Value> read_value(const std::string& name, const espdl::ValueInfo& from, CopyBudget& budget) {
   Value value;
   const espdl::TypeInfo* type = from.value_info_type();
   const espdl::TensorTypeAndShape* tensor = type == nullptr ? nullptr : type->value_as_TensorTypeAndShape();
@@ -183,11 +188,11 @@ Result<Value> read_value(const std::string& name, const espdl::ValueInfo& from) 
       value.shape->push_back(dim == nullptr ? 0 : dim->dim_value());
     }
   }
-  RUNNEL_TRY(read_exponents(name, value.dtype, from.exponents(), value.exponents));
+  RUNNEL_TRY(read_exponents(name, value.dtype, from.exponents(), value.exponents, budget));
   return value;
 }
 
-Attribute read_attribute(const espdl::Attribute& from) {
+Attribute read_attribute(const espdl::Attribute& from, CopyBudget& budget) {
   switch (from.attr_type()) {
     case espdl::AttributeType::FLOAT:
       return from.f() == nullptr ? Attribute() : Attribute(from.f()->f());
@@ -195,34 +200,38 @@ Attribute read_attribute(const espdl::Attribute& from) {
       return from.i() == nullptr ? Attribute() : Attribute(static_cast<std::int64_t>(from.i()->i()));
     case espdl::AttributeType::STRING: {
       std::string text;
-      if (from.s() != nullptr) text.assign(reinterpret_cast<const char*>(from.s()->Data()), from.s()->size());
+      if (from.s() != nullptr && budget.spend(from.s()->size()))
+        text.assign(reinterpret_cast<const char*>(from.s()->Data()), from.s()->size());
       return text;
     }
     case espdl::AttributeType::FLOATS:
-      return numbers_in(from.floats());
+      return numbers_in(from.floats(), budget);
     case espdl::AttributeType::INTS:
-      return numbers_in(from.ints());
+      return numbers_in(from.ints(), budget);
     default:
       return {};
   }
 }
 
 Status read_values(const flatbuffers::Vector<flatbuffers::Offset<espdl::ValueInfo>>* from, Model& model,
-                   std::vector<std::string>* names) {
+                   std::vector<std::string>* names, CopyBudget& budget) {
   for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
-    const std::string name = text_of(from->Get(i)->name());
+    const std::string name = text_of(from->Get(i)->name(), budget);
+    RUNNEL_TRY(budget.status());
     if (name.empty()) {  // absent optional operands leave such entries after
       if (names == nullptr) continue;
       return Status(Code::invalid_data) << "a graph input or output without name (number " << i << ")";
     }
     if (names != nullptr) names->push_back(name);
-    RUNNEL_ASSIGN(Value value, read_value(name, *from->Get(i)));
-    model.values.insert_or_assign(name, std::move(value));
+    auto value = read_value(name, *from->Get(i), budget);
+    RUNNEL_TRY(budget.status());
+    if (!value.ok()) return value.status();
+    model.values.insert_or_assign(name, std::move(value).value());
   }
   return {};
 }
 
-Status read_nodes(const espdl::Graph& graph, Model& model) {
+Status read_nodes(const espdl::Graph& graph, Model& model, CopyBudget& budget) {
   std::set<std::string, std::less<>> known(model.inputs.begin(), model.inputs.end());
   const auto* nodes = graph.node();
   if (nodes == nullptr || nodes->size() == 0) return Status(Code::invalid_data, "the graph has no nodes");
@@ -230,12 +239,14 @@ Status read_nodes(const espdl::Graph& graph, Model& model) {
     return Status(Code::invalid_data) << nodes->size() << " nodes, expected at most " << kMaxNodes;
   for (flatbuffers::uoffset_t i = 0; i < nodes->size(); ++i) {
     const espdl::Node& from = *nodes->Get(i);
+    budget.spend(sizeof(Node));
     Node node;
-    node.op = text_of(from.op_type());
-    node.name = text_of(from.name());
+    node.op = text_of(from.op_type(), budget);
+    node.name = text_of(from.name(), budget);
     if (node.name.empty()) node.name = node.op + " #" + std::to_string(i);
-    node.inputs = texts_of(from.input());
-    node.outputs = texts_of(from.output());
+    node.inputs = texts_of(from.input(), budget);
+    node.outputs = texts_of(from.output(), budget);
+    RUNNEL_TRY(budget.status());
     const auto fail = [&] {
       return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << node.op << "): ";
     };
@@ -256,8 +267,9 @@ Status read_nodes(const espdl::Graph& graph, Model& model) {
     }
     for (flatbuffers::uoffset_t k = 0; from.attribute() != nullptr && k < from.attribute()->size(); ++k) {
       const espdl::Attribute& attribute = *from.attribute()->Get(k);
-      node.attributes.insert_or_assign(text_of(attribute.name()), read_attribute(attribute));
+      node.attributes.insert_or_assign(text_of(attribute.name(), budget), read_attribute(attribute, budget));
     }
+    RUNNEL_TRY(budget.status());
     model.nodes.push_back(std::move(node));
   }
   for (const std::string& output : model.outputs) {
@@ -268,10 +280,12 @@ Status read_nodes(const espdl::Graph& graph, Model& model) {
 }
 
 Status read_tensors(const flatbuffers::Vector<flatbuffers::Offset<espdl::Tensor>>* from,
-                    std::vector<Constant>& to) {
+                    std::vector<Constant>& to, CopyBudget& budget) {
   for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
-    RUNNEL_ASSIGN(Constant tensor, read_tensor(*from->Get(i)));
-    to.push_back(std::move(tensor));
+    auto tensor = read_tensor(*from->Get(i), budget);
+    RUNNEL_TRY(budget.status());
+    if (!tensor.ok()) return tensor.status();
+    to.push_back(std::move(tensor).value());
   }
   return {};
 }
@@ -294,13 +308,14 @@ Result<Model> read_model(const EspdlPayload& payload) {
   const espdl::Model& file = payload.model();
   if (file.graph() == nullptr) return Status(Code::invalid_data, "the file has no graph");
   const espdl::Graph& graph = *file.graph();
+  CopyBudget budget(payload.bytes());
   Model model;
-  model.name = text_of(graph.name());
-  RUNNEL_TRY(read_values(graph.value_info(), model, nullptr));
-  RUNNEL_TRY(read_values(graph.input(), model, &model.inputs));
-  RUNNEL_TRY(read_values(graph.output(), model, &model.outputs));
+  model.name = text_of(graph.name(), budget);
+  RUNNEL_TRY(read_values(graph.value_info(), model, nullptr, budget));
+  RUNNEL_TRY(read_values(graph.input(), model, &model.inputs, budget));
+  RUNNEL_TRY(read_values(graph.output(), model, &model.outputs, budget));
   std::vector<Constant> constants;
-  RUNNEL_TRY(read_tensors(graph.initializer(), constants));
+  RUNNEL_TRY(read_tensors(graph.initializer(), constants, budget));
   for (Constant& constant : constants) {
     const std::string name = constant.name;
     if (name.empty()) return Status(Code::invalid_data, "a constant without name");
@@ -312,14 +327,15 @@ Result<Model> read_model(const EspdlPayload& payload) {
   std::erase_if(model.inputs, [&](const std::string& name) { return model.constant(name) != nullptr; });
   if (model.inputs.empty()) return Status(Code::invalid_data, "the graph has no inputs");
   if (model.outputs.empty()) return Status(Code::invalid_data, "the graph has no outputs");
-  RUNNEL_TRY(read_nodes(graph, model));
-  RUNNEL_TRY(read_tensors(graph.test_inputs_value(), model.test_inputs));
-  RUNNEL_TRY(read_tensors(graph.test_outputs_value(), model.test_outputs));
+  RUNNEL_TRY(read_nodes(graph, model, budget));
+  RUNNEL_TRY(read_tensors(graph.test_inputs_value(), model.test_inputs, budget));
+  RUNNEL_TRY(read_tensors(graph.test_outputs_value(), model.test_outputs, budget));
   for (flatbuffers::uoffset_t i = 0; file.metadata_props() != nullptr && i < file.metadata_props()->size();
        ++i) {
     const auto* entry = file.metadata_props()->Get(i);
-    model.metadata.emplace_back(text_of(entry->key()), text_of(entry->value()));
+    model.metadata.emplace_back(text_of(entry->key(), budget), text_of(entry->value(), budget));
   }
+  RUNNEL_TRY(budget.status());
   return model;
 }
 

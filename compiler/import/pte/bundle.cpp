@@ -1,5 +1,6 @@
 #include "compiler/import/pte/bundle.h"
 
+#include "base/host/copy_budget.h"
 #include "compiler/import/pte/constant.h"
 #include "compiler/import/pte/pte_generated.h"
 #include "compiler/import/pte/source.h"
@@ -23,7 +24,7 @@ std::vector<T> numbers_in(const flatbuffers::Vector<T>* list) {
 
 // One value in the graph's order of axes. Errors: unsupported when it does not fit the tensor.
 Result<VectorTensor> read_value(const pte::BundledValue& value, const Graph& graph, TensorId id,
-                                const std::string& place) {
+                                CopyBudget& budget, const std::string& place) {
   const auto* const from = value.val_as_Tensor();
   if (from == nullptr) return Status(Code::unsupported) << place << ": no tensor";
   const compiler::Tensor& tensor = graph.tensors[static_cast<std::size_t>(id)];
@@ -40,6 +41,8 @@ Result<VectorTensor> read_value(const pte::BundledValue& value, const Graph& gra
            << place << ": " << count_of(from->data()) << " bytes for a shape of " << bytes;
   if (dims != tensor.shape && !(dims.empty() && tensor.shape == Dims{1}))
     return Status(Code::unsupported) << place << ": another shape than the model's";
+  // Many cases may share one tensor.
+  if (!budget.spend(bytes)) return budget.status().at(place);
   const Perm perm(order.begin(), order.end());
   const auto data = std::as_bytes(std::span(from->data()->data(), bytes));
   const Constant stored{tensor.dtype, permuted(dims, perm), {data.begin(), data.end()}};
@@ -48,23 +51,25 @@ Result<VectorTensor> read_value(const pte::BundledValue& value, const Graph& gra
 
 Result<std::vector<VectorTensor>> read_values(
     const flatbuffers::Vector<flatbuffers::Offset<pte::BundledValue>>* values, const Graph& graph,
-    const std::vector<TensorId>& ids, const std::string& place) {
+    const std::vector<TensorId>& ids, CopyBudget& budget, const std::string& place) {
   if (count_of(values) != ids.size())
     return Status(Code::unsupported) << place << ": " << count_of(values) << " values for " << ids.size()
                                      << " tensors";
   std::vector<VectorTensor> out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     RUNNEL_ASSIGN(VectorTensor value, read_value(*values->Get(static_cast<flatbuffers::uoffset_t>(i)), graph,
-                                                 ids[i], place + ", value " + std::to_string(i)));
+                                                 ids[i], budget, place + ", value " + std::to_string(i)));
     out.push_back(std::move(value));
   }
   return out;
 }
 
-Result<VectorCase> read_case(const pte::TestCase& from, const Graph& graph, const std::string& place) {
+Result<VectorCase> read_case(const pte::TestCase& from, const Graph& graph, CopyBudget& budget,
+                             const std::string& place) {
   VectorCase out;
-  RUNNEL_ASSIGN(out.inputs, read_values(from.inputs(), graph, graph.inputs, place + " inputs"));
-  RUNNEL_ASSIGN(out.outputs, read_values(from.expected_outputs(), graph, graph.outputs, place + " outputs"));
+  RUNNEL_ASSIGN(out.inputs, read_values(from.inputs(), graph, graph.inputs, budget, place + " inputs"));
+  RUNNEL_ASSIGN(out.outputs,
+                read_values(from.expected_outputs(), graph, graph.outputs, budget, place + " outputs"));
   return out;
 }
 
@@ -84,28 +89,20 @@ Result<std::span<const std::byte>> bundled_program(std::span<const std::byte> fi
 Status add_test_cases(std::span<const std::byte> file, const std::string& method, Graph& graph,
                       std::vector<std::string>& notes) {
   const auto* const suites = flatbuffers::GetRoot<pte::BundledProgram>(file.data())->method_test_suites();
-  // Many cases may share one tensor: what they make together is bounded by the file.
-  std::size_t budget = 4 * file.size();
+  CopyBudget budget(file.size());
   int left_out = 0;
   std::string why;
   for (flatbuffers::uoffset_t s = 0; s < count_of(suites); ++s) {
     const pte::TestSuite& suite = *suites->Get(s);
     if (suite.method_name() == nullptr || suite.method_name()->str() != method) continue;
     for (flatbuffers::uoffset_t i = 0; i < count_of(suite.test_cases()); ++i) {
-      auto read = read_case(*suite.test_cases()->Get(i), graph, "test case " + std::to_string(i));
+      auto read = read_case(*suite.test_cases()->Get(i), graph, budget, "test case " + std::to_string(i));
       if (read.status().code() == Code::unsupported) {
         ++left_out;
         why = read.status().text();
         continue;
       }
       if (!read.ok()) return read.status();
-      std::size_t bytes = 0;
-      for (const auto* list : {&read->inputs, &read->outputs}) {
-        for (const VectorTensor& value : *list) bytes += value.data.size();
-      }
-      if (bytes > budget)
-        return Status(Code::invalid_data) << "test case " << i << ": more data in all than the file can hold";
-      budget -= bytes;
       graph.vectors.push_back(std::move(read).value());
     }
   }

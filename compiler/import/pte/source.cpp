@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/host/copy_budget.h"
 #include "base/limits.h"
 #include "compiler/import/pte/header.h"
 #include "compiler/import/pte/pte_generated.h"
@@ -16,7 +17,6 @@ constexpr std::size_t kMaxBytes =
 constexpr std::size_t kMaxValues = limits::kProgramValues, kMaxInstructions = limits::kProgramInstructions;
 constexpr std::uint32_t kMemories = 16;
 
-std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
 template <class T>
 std::size_t size_of(const flatbuffers::Vector<T>* list) {
   return list == nullptr ? 0 : list->size();
@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_in(const flatbuffers::Vector<std::uint8_t>* lis
 class Reader {
  public:
   Reader(std::span<const std::byte> file, const Layout& layout, const pte::Program& program)
-      : file_(file), layout_(layout), program_(program), budget_(4 * file.size() + (std::size_t{1} << 16)) {}
+      : file_(file), layout_(layout), program_(program), budget_(file.size()) {}
 
   Result<Program> read() {
     if (program_.version() != 0)
@@ -39,28 +39,25 @@ class Reader {
     RUNNEL_TRY(read_named_data(out));
     for (flatbuffers::uoffset_t i = 1; i < program_.execution_plan()->size(); ++i)
       out.other_methods.push_back(text_of(program_.execution_plan()->Get(i)->name()));
+    RUNNEL_TRY(budget_.status());
     auto method = read_method(*program_.execution_plan()->Get(0));
+    RUNNEL_TRY(budget_.status());
     if (!method.ok()) return method.status();
     out.method = std::move(method).value();
     return out;
   }
 
  private:
-  // Copied, because the verifier does not promise that eight-byte elements are aligned. Vectors that many
-  // tables share must not make more of a file than it is.
+  // Copied, because the verifier does not promise that eight-byte elements are aligned.
   template <class T>
   Result<std::vector<T>> numbers(const flatbuffers::Vector<T>* from, const std::string& place) {
-    std::vector<T> out(spend(size_of(from) * sizeof(T)) ? size_of(from) : 0);
-    if (out.size() != size_of(from))
-      return Status(Code::invalid_data) << place << ": lists of more elements in all than a file of "
-                                        << file_.size() << " bytes can hold";
+    if (!budget_.spend(size_of(from) * sizeof(T))) return budget_.status().at(place);
+    std::vector<T> out(size_of(from));
     if (!out.empty()) std::memcpy(out.data(), from->Data(), out.size() * sizeof(T));
     return out;
   }
-  bool spend(std::size_t bytes) {
-    if (bytes > budget_) return false;
-    budget_ -= bytes;
-    return true;
+  std::string text_of(const flatbuffers::String* text) {
+    return text == nullptr || !budget_.spend(text->size()) ? std::string() : text->str();
   }
 
   Status check_segments() {
@@ -104,6 +101,7 @@ class Reader {
     for (flatbuffers::uoffset_t i = 0; i < size_of(program_.named_data()); ++i) {
       const pte::NamedData& from = *program_.named_data()->Get(i);
       NamedData data{text_of(from.key()), {}};
+      RUNNEL_TRY(budget_.status());
       RUNNEL_ASSIGN(data.bytes, segment(from.segment_index(), "named data \"" + data.key + "\""));
       out.named_data.push_back(std::move(data));
     }
@@ -202,8 +200,6 @@ class Reader {
       case pte::Values::Double:
         return Value(from.val_as_Double()->value());
       case pte::Values::String:
-        if (!spend(text_of(from.val_as_String()->value()).size()))
-          return Status(Code::invalid_data) << place << ": more text in all than the file can hold";
         return Value(text_of(from.val_as_String()->value()));
       case pte::Values::Tensor: {
         RUNNEL_ASSIGN(Tensor tensor, read_tensor(*from.val_as_Tensor(), place));
@@ -343,8 +339,7 @@ class Reader {
     for (flatbuffers::uoffset_t i = 0; i < size_of(from.compile_specs()); ++i) {
       const pte::CompileSpec& spec = *from.compile_specs()->Get(i);
       const auto value = bytes_in(spec.value());
-      if (!spend(value.size()))
-        return Status(Code::invalid_data) << place << ": more settings than the file can hold";
+      if (!budget_.spend(value.size())) return budget_.status().at(place);
       out.specs.emplace_back(text_of(spec.key()),
                              std::string(reinterpret_cast<const char*>(value.data()), value.size()));
     }
@@ -365,6 +360,7 @@ class Reader {
       return Status(Code::invalid_data)
              << from.values()->size() << " values, expected at most " << kMaxValues;
     for (flatbuffers::uoffset_t i = 0; i < size_of(from.values()); ++i) {
+      if (!budget_.spend(sizeof(Value))) return budget_.status();
       RUNNEL_ASSIGN(Value value, read_value(*from.values()->Get(i), "value " + std::to_string(i)));
       out.values.push_back(std::move(value));
     }
@@ -378,6 +374,7 @@ class Reader {
       out.operators.push_back(text_of(op.name()) +
                               (size_of(op.overload()) == 0 ? "" : "." + text_of(op.overload())));
     }
+    RUNNEL_TRY(budget_.status());
     for (flatbuffers::uoffset_t i = 0; i < size_of(from.delegates()); ++i) {
       RUNNEL_ASSIGN(Delegate delegate, read_delegate(*from.delegates()->Get(i), i));
       out.delegates.push_back(std::move(delegate));
@@ -389,6 +386,7 @@ class Reader {
       return Status(Code::invalid_data)
              << instructions->size() << " instructions, expected at most " << kMaxInstructions;
     for (flatbuffers::uoffset_t i = 0; i < size_of(instructions); ++i) {
+      if (!budget_.spend(sizeof(Instruction))) return budget_.status();
       RUNNEL_ASSIGN(Instruction instruction,
                     read_instruction(*instructions->Get(i), out, "instruction " + std::to_string(i)));
       out.instructions.push_back(std::move(instruction));
@@ -399,7 +397,7 @@ class Reader {
   std::span<const std::byte> file_;
   Layout layout_;
   const pte::Program& program_;
-  std::size_t budget_;
+  CopyBudget budget_;
   std::vector<std::uint64_t> memories_;
 };
 

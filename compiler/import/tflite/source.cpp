@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/host/copy_budget.h"
 #include "base/limits.h"
 #include "base/number_text.h"
 
@@ -40,22 +41,26 @@ DType dtype_of(std::int8_t type) {
   }
 }
 
-std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+std::string text_of(const flatbuffers::String* text, CopyBudget& budget) {
+  return text == nullptr || !budget.spend(text->size()) ? std::string() : text->str();
+}
 
 // Copied, because the verifier does not promise that eight-byte elements are aligned.
 template <class T>
-std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
-  std::vector<T> numbers(from == nullptr ? 0 : from->size());
+std::vector<T> numbers_in(const flatbuffers::Vector<T>* from, CopyBudget& budget) {
+  const std::size_t size = from == nullptr ? 0 : from->size();
+  std::vector<T> numbers(budget.spend(size * sizeof(T)) ? size : 0);
   if (!numbers.empty()) std::memcpy(numbers.data(), from->Data(), numbers.size() * sizeof(T));
   return numbers;
 }
 
-Status read_quantization(const tflite::QuantizationParameters& from, const std::string& place, Tensor& to) {
+Status read_quantization(const tflite::QuantizationParameters& from, const std::string& place, Tensor& to,
+                         CopyBudget& budget) {
   const auto fail = [&] { return Status(Code::invalid_data) << place << ": "; };
   if (from.details_type() != 0)
     return Status(Code::unsupported) << place << ": a quantization of kind "
                                      << static_cast<int>(from.details_type()) << ", expected scales";
-  to.scales = numbers_in(from.scale());
+  to.scales = numbers_in(from.scale(), budget);
   for (const float scale : to.scales) {
     if (!std::isfinite(scale) || scale <= 0) {
       // Scales of 0 stand on unused tensors: no scale then.
@@ -65,7 +70,7 @@ Status read_quantization(const tflite::QuantizationParameters& from, const std::
       return {};
     }
   }
-  for (const std::int64_t zero : numbers_in(from.zero_point())) {
+  for (const std::int64_t zero : numbers_in(from.zero_point(), budget)) {
     if (zero < std::numeric_limits<std::int32_t>::min() || zero > std::numeric_limits<std::int32_t>::max())
       return fail() << "zero point " << zero;
     to.zero_points.push_back(static_cast<std::int32_t>(zero));
@@ -98,9 +103,10 @@ Result<std::span<const std::byte>> bytes_of(std::span<const std::byte> file, con
 }
 
 Result<Tensor> read_tensor(std::span<const std::byte> file, const tflite::Model& model,
-                           const tflite::Tensor& from, std::size_t index) {
+                           const tflite::Tensor& from, std::size_t index, CopyBudget& budget) {
+  budget.spend(sizeof(Tensor));
   Tensor tensor;
-  tensor.name = text_of(from.name());
+  tensor.name = text_of(from.name(), budget);
   if (tensor.name.empty()) tensor.name = "tensor " + std::to_string(index);
   const std::string place = "tensor \"" + tensor.name + "\"";
   tensor.dtype = dtype_of(from.type());
@@ -108,7 +114,7 @@ Result<Tensor> read_tensor(std::span<const std::byte> file, const tflite::Model&
   if (from.sparsity() != nullptr)
     return Status(Code::unsupported) << place << ": sparse, expected dense data";
   std::int64_t count = 1;
-  for (const std::int32_t dim : numbers_in(from.shape())) {
+  for (const std::int32_t dim : numbers_in(from.shape(), budget)) {
     if (dim < 0 || !checked_mul<std::int64_t>(count, dim, count) || count > kMaxElements) {
       return Status(Code::invalid_data) << place << ": dimension " << tensor.shape.size() << " is " << dim
                                         << ", expected at most " << kMaxElements << " elements in all";
@@ -117,11 +123,12 @@ Result<Tensor> read_tensor(std::span<const std::byte> file, const tflite::Model&
   }
   if (tensor.shape.size() > 8)
     return Status(Code::invalid_data) << place << ": rank " << tensor.shape.size() << ", expected at most 8";
-  const std::vector<std::int32_t> signature = numbers_in(from.shape_signature());
+  const std::vector<std::int32_t> signature = numbers_in(from.shape_signature(), budget);
   if (signature.size() == tensor.shape.size() && std::ranges::find(signature, -1) != signature.end()) {
     for (const std::int32_t dim : signature) tensor.open.push_back(dim == -1);
   }
-  if (from.quantization() != nullptr) RUNNEL_TRY(read_quantization(*from.quantization(), place, tensor));
+  if (from.quantization() != nullptr)
+    RUNNEL_TRY(read_quantization(*from.quantization(), place, tensor, budget));
   const std::size_t buffers = model.buffers() == nullptr ? 0 : model.buffers()->size();
   if (from.buffer() >= buffers) {
     if (from.buffer() != 0)
@@ -144,7 +151,8 @@ Status check_tensor(std::int32_t tensor, std::size_t tensors, bool optional, con
 }
 
 Result<Operator> read_operator(const tflite::Model& model, const tflite::Operator& from, std::size_t index,
-                               std::size_t tensors) {
+                               std::size_t tensors, CopyBudget& budget) {
+  budget.spend(sizeof(Operator));
   Operator op;
   op.table = &from;
   const std::size_t codes = model.operator_codes() == nullptr ? 0 : model.operator_codes()->size();
@@ -154,10 +162,10 @@ Result<Operator> read_operator(const tflite::Model& model, const tflite::Operato
   const tflite::OperatorCode& code = *model.operator_codes()->Get(from.opcode_index());
   // Files of the first generation have only the small field, newer ones both: the larger is meant.
   op.code = static_cast<Builtin>(std::max<std::int32_t>(code.deprecated_builtin_code(), code.builtin_code()));
-  op.custom = text_of(code.custom_code());
+  op.custom = text_of(code.custom_code(), budget);
   op.name = std::to_string(index);
-  op.inputs = numbers_in(from.inputs());
-  op.outputs = numbers_in(from.outputs());
+  op.inputs = numbers_in(from.inputs(), budget);
+  op.outputs = numbers_in(from.outputs(), budget);
   const std::string place = "operator " + op.name;
   for (const std::int32_t tensor : op.inputs) RUNNEL_TRY(check_tensor(tensor, tensors, true, place));
   for (const std::int32_t tensor : op.outputs) RUNNEL_TRY(check_tensor(tensor, tensors, false, place));
@@ -165,22 +173,27 @@ Result<Operator> read_operator(const tflite::Model& model, const tflite::Operato
 }
 
 Result<Subgraph> read_subgraph(std::span<const std::byte> file, const tflite::Model& model,
-                               const tflite::SubGraph& from) {
+                               const tflite::SubGraph& from, CopyBudget& budget) {
   Subgraph graph;
   for (flatbuffers::uoffset_t i = 0; from.tensors() != nullptr && i < from.tensors()->size(); ++i) {
-    RUNNEL_ASSIGN(Tensor tensor, read_tensor(file, model, *from.tensors()->Get(i), i));
-    graph.tensors.push_back(std::move(tensor));
+    auto tensor = read_tensor(file, model, *from.tensors()->Get(i), i, budget);
+    RUNNEL_TRY(budget.status());
+    if (!tensor.ok()) return tensor.status();
+    graph.tensors.push_back(std::move(tensor).value());
   }
   if (from.operators() != nullptr && from.operators()->size() > kMaxOperators) {
     return Status(Code::invalid_data)
            << from.operators()->size() << " operators, expected at most " << kMaxOperators;
   }
   for (flatbuffers::uoffset_t i = 0; from.operators() != nullptr && i < from.operators()->size(); ++i) {
-    RUNNEL_ASSIGN(Operator op, read_operator(model, *from.operators()->Get(i), i, graph.tensors.size()));
-    graph.operators.push_back(std::move(op));
+    auto op = read_operator(model, *from.operators()->Get(i), i, graph.tensors.size(), budget);
+    RUNNEL_TRY(budget.status());
+    if (!op.ok()) return op.status();
+    graph.operators.push_back(std::move(op).value());
   }
-  graph.inputs = numbers_in(from.inputs());
-  graph.outputs = numbers_in(from.outputs());
+  graph.inputs = numbers_in(from.inputs(), budget);
+  graph.outputs = numbers_in(from.outputs(), budget);
+  RUNNEL_TRY(budget.status());
   for (const std::int32_t tensor : graph.inputs)
     RUNNEL_TRY(check_tensor(tensor, graph.tensors.size(), false, "the graph's inputs"));
   for (const std::int32_t tensor : graph.outputs)
@@ -193,7 +206,7 @@ Result<Subgraph> read_subgraph(std::span<const std::byte> file, const tflite::Mo
 Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Model& model) {
   for (flatbuffers::uoffset_t i = 0; from.metadata() != nullptr && i < from.metadata()->size(); ++i) {
     const tflite::Metadata& entry = *from.metadata()->Get(i);
-    if (text_of(entry.name()) != "OfflineMemoryAllocation") continue;
+    if (entry.name() == nullptr || entry.name()->string_view() != "OfflineMemoryAllocation") continue;
     const std::string place = "metadata OfflineMemoryAllocation";
     const std::size_t buffers = from.buffers() == nullptr ? 0 : from.buffers()->size();
     if (entry.buffer() >= buffers)
@@ -229,10 +242,11 @@ Result<Model> read_model(std::span<const std::byte> file) {
   const tflite::Model& from = *tflite::GetModel(file.data());
   if (from.version() != 3)
     return Status(Code::unsupported) << "schema version " << from.version() << ", expected 3";
+  CopyBudget budget(file.size());
   Model model;
-  model.description = text_of(from.description());
+  model.description = text_of(from.description(), budget);
   for (flatbuffers::uoffset_t i = 0; from.subgraphs() != nullptr && i < from.subgraphs()->size(); ++i) {
-    RUNNEL_ASSIGN(Subgraph graph, read_subgraph(file, from, *from.subgraphs()->Get(i)));
+    RUNNEL_ASSIGN(Subgraph graph, read_subgraph(file, from, *from.subgraphs()->Get(i), budget));
     model.subgraphs.push_back(std::move(graph));
   }
   if (model.subgraphs.empty()) return Status(Code::invalid_data) << "no graph in it";

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "compiler/espdl/container.h"
 #include "tests/compiler/import/espdl/tiny_model.h"
 #include "tests/compiler/run_graph.h"
 
@@ -371,6 +372,25 @@ TEST(EspdlImporter, TestValuesBecomeVectorsWhenTheyFit) {
   TinyModel stale = tie(1);
   stale.inputs[0].shape = {1, 1};
   EXPECT_TRUE(import(stale).vectors.empty());
+}
+
+// A small file must not become gigabytes of copies: one constant, thousands of times.
+TEST(EspdlImporter, ConstantsThatAreOneAreNotCopiedWithoutEnd) {
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<std::int64_t> dims = {32000};
+  const std::vector<espdl::AlignedBytes> data(2000);
+  const auto constant = espdl::CreateTensorDirect(builder, &dims, Type::INT8, nullptr, nullptr, nullptr,
+                                                  nullptr, "w", nullptr, &data);
+  const auto graph = espdl::CreateGraph(builder, 0, 0, builder.CreateVector(std::vector(5000, constant)));
+  espdl::ModelBuilder model(builder);
+  model.add_graph(graph);
+  builder.Finish(model.Finish());
+  const auto file =
+      wrap_payload(std::as_bytes(std::span(builder.GetBufferPointer(), std::size_t{builder.GetSize()})));
+  ASSERT_TRUE(file.ok());
+  const auto result = import_espdl(*file);
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(std::string(result.status().text()), HasSubstr("so often that copies take more than 16 times"));
 }
 
 }  // namespace

@@ -133,6 +133,23 @@ TEST(EspdlPackage, EveryTruncationIsRefused) {
   }
 }
 
+// Names are copied before it is known whether they lie in each other.
+TEST(EspdlPackage, OneNameForThousandsOfMembersIsRefusedEarly) {
+  const Bytes member = model_called("one");
+  constexpr std::size_t kCount = 3000, kName = 4000, kEntry = 12;
+  const std::size_t entries = 8, name = entries + kCount * kEntry, data = name + kName;
+  Bytes package(data);
+  std::memcpy(package.data(), "PDL2", 4);
+  put_u32(package, 4, kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    put_u32(package, entries + i * kEntry, static_cast<std::uint32_t>(data));
+    put_u32(package, entries + i * kEntry + 4, static_cast<std::uint32_t>(name));
+    put_u32(package, entries + i * kEntry + 8, kName);
+  }
+  package.insert(package.end(), member.begin(), member.end());
+  EXPECT_THAT(refusal(package), HasSubstr("have more bytes than the file"));
+}
+
 TEST(EspdlPackage, BytesBehindItAreIgnored) {
   for (const std::string& kind : kinds()) {
     Bytes package = two_models(kind);

@@ -203,8 +203,26 @@ TEST(PteLoader, Cve2025_54952_ListsClaimMoreThanTheFileHolds) {
   const std::vector plans{pte::CreateExecutionPlanDirect(builder, "forward", 0, &values, &none, &none)};
   pte::FinishProgramBuffer(builder, pte::CreateProgramDirect(builder, 0, &plans));
   const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  EXPECT_NE(refusal(Bytes(first, first + builder.GetSize()))
+                .find("its tables lead to the same lists and texts so often that copies take more than 16 "
+                      "times its "),
+            std::string::npos);
+}
+
+// The same with names.
+TEST(PteLoader, NamesThatTablesShareAreNotCopiedWithoutEnd) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto op = pte::CreateOperatorDirect(builder, std::string(5000, 'x').c_str(), "out");
+  const std::vector ops(5000, op);
+  const std::vector<flatbuffers::Offset<pte::Value>> values{
+      pte::CreateValue(builder, pte::Values::Int, pte::CreateInt(builder, 1).Union())};
+  const std::vector<std::int32_t> none{0};
+  const std::vector plans{
+      pte::CreateExecutionPlanDirect(builder, "forward", 0, &values, &none, &none, nullptr, &ops)};
+  pte::FinishProgramBuffer(builder, pte::CreateProgramDirect(builder, 0, &plans));
+  const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   EXPECT_NE(
-      refusal(Bytes(first, first + builder.GetSize())).find("lists of more elements in all than a file of "),
+      refusal(Bytes(first, first + builder.GetSize())).find("so often that copies take more than 16 times"),
       std::string::npos);
 }
 

@@ -314,5 +314,23 @@ TEST(TfliteImporter, NpuOperatorsKeepUint8) {
   EXPECT_EQ(segments, 1);
 }
 
+// A small file must not become gigabytes of copies: thousands of operators have one long list.
+TEST(TfliteImporter, ListsThatOperatorsShareAreNotCopiedWithoutEnd) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto list = builder.CreateVector(std::vector<std::int32_t>(2000, 0));
+  const auto op = tflite::CreateOperator(builder, 0, list, list);
+  const auto ops = builder.CreateVector(std::vector(5000, op));
+  const auto code = tflite::CreateOperatorCode(builder, 0, 0, 1, 0);
+  const auto tensor = tflite::CreateTensor(builder, builder.CreateVector(std::vector<std::int32_t>{4}));
+  const auto ends = builder.CreateVector(std::vector<std::int32_t>{0});
+  const auto graph =
+      tflite::CreateSubGraph(builder, builder.CreateVector(std::vector{tensor}), ends, ends, ops);
+  tflite::FinishModelBuffer(builder, tflite::CreateModel(builder, 3, builder.CreateVector(std::vector{code}),
+                                                         builder.CreateVector(std::vector{graph})));
+  const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  EXPECT_NE(refusal({first, first + builder.GetSize()}).find("so often that copies take more than 16 times"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace runnel::test
