@@ -102,6 +102,11 @@ Status feed_hotwords(std::span<const std::byte> bytes) {
                 parse_hotwords(text_of(bytes), "hotwords", 2, sound().vocabulary, sound().speller));
   const Hotwords automaton{made.states, made.arcs, made.start, made.whole_words};
   search(sound().vocabulary, nullptr, &automaton);
+  // Words and hotwords together: the search keeps both at once.
+  static const WordGraphText graph = *make_word_graph(any_of({"ab", "abc", "b"}), nullptr, sound().speller);
+  static const std::vector<std::string_view> words(graph.words.begin(), graph.words.end());
+  const WordGraph view{graph.nodes, graph.arcs, words, 0};
+  search(sound().vocabulary, &view, &automaton);
   return {};
 }
 
