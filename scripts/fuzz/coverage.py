@@ -1,7 +1,7 @@
-"""coverage.py --llvm FILE | --gcov BUILD [--missed]: a table of the lines of parsers (tests/fuzz/parsers.txt) that were executed.
+"""coverage.py --llvm FILE | --gcov BUILD [--missed] [--page PAGE]: a table of the lines of parsers (tests/fuzz/parsers.txt) that were executed.
 
 FILE is the output of `llvm-cov export`, BUILD a folder of a build by GCC with its counters. --missed (gcov only) also names the
-lines that were not. Exit code 1 when a file is below its bar, or has no counters.
+lines that were not. --page puts the table into a page, between its marks. Exit code 1 when a file is below its bar, or has no counters.
 """
 import argparse
 import collections
@@ -61,16 +61,26 @@ def from_gcov(build):
             for name, lines in executed.items()}
 
 
+def put_into(page, table):
+    """Between the marks of the page."""
+    begin, end = "<!-- coverage -->\n", "<!-- end of coverage -->"
+    text = page.read_text()
+    if text.count(begin) != 1 or text.count(end) != 1:
+        sys.exit(f"coverage.py: {page}: expected one line {begin.strip()} and one {end}")
+    head, rest = text.split(begin)
+    page.write_text(head + begin + "\n" + "\n".join(table) + "\n\n" + end + rest.split(end)[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--llvm")
     source.add_argument("--gcov")
     parser.add_argument("--missed", action="store_true")
+    parser.add_argument("--page", type=pathlib.Path)
     arguments = parser.parse_args()
     counts = from_llvm(arguments.llvm) if arguments.llvm else from_gcov(arguments.gcov)
-    below, all_lines, all_executed = [], 0, 0
-    print("| file | lines | executed | % | bar |\n|---|---|---|---|---|")
+    below, table, all_lines, all_executed = [], ["| file | lines | executed | % | bar |", "|---|---|---|---|---|"], 0, 0
     for name, (bar, remark) in sorted(bars().items()):
         if name not in counts:
             below.append(f"{name} has no counters")
@@ -79,12 +89,15 @@ def main():
         share = 100 * executed / max(lines, 1)
         all_lines += lines
         all_executed += executed
-        print(f"| `{name}` | {lines} | {executed} | {share:.1f} | {bar:g}{': ' + remark if remark else ''} |")
+        table.append(f"| `{name}` | {lines} | {executed} | {share:.1f} | {bar:g}{': ' + remark if remark else ''} |")
         if arguments.missed and missed:
-            print("    " + " ".join(map(str, missed)))
+            print(f"{name}: not executed: " + " ".join(map(str, missed)))
         if share < bar:
             below.append(f"{name}: {share:.1f} %, expected at least {bar:g} %")
-    print(f"| all | {all_lines} | {all_executed} | {100 * all_executed / max(all_lines, 1):.1f} | 90 |")
+    table.append(f"| all | {all_lines} | {all_executed} | {100 * all_executed / max(all_lines, 1):.1f} | 90 |")
+    print("\n".join(table))
+    if arguments.page:
+        put_into(arguments.page, table)
     if all_executed < 0.9 * all_lines:
         below.append("all together are below 90 %")
     for sentence in below:

@@ -8,12 +8,16 @@
 #include <string>
 
 #include "compiler/import/espdl/importer.h"
+#include "compiler/write/espdl/writer.h"
 #include "compiler/write/writer.h"
+#include "inference/operator.h"
 #include "tests/compiler/import/espdl/tiny_model.h"
 #include "tests/compiler/import/pte/program_maker.h"
+#include "tests/inference/ops/operator_cases.h"
 #include "tests/npu/feed.h"
 #include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"
+#include "tests/robustness/structure/recordings.h"
 #include "tests/services/fleet/feed.h"
 #include "tests/services/net/feed.h"
 
@@ -24,6 +28,25 @@ bool write(const std::filesystem::path& path, std::span<const std::byte> bytes) 
   std::ofstream out(path, std::ios::binary);
   out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   return out.good();
+}
+
+// A small model for every operator and type, as .rnl and, where that format has it, as .espdl: what reads one
+// operator alone is not reached from the others.
+bool write_operators(const std::filesystem::path& folder) {
+  using namespace runnel;
+  bool good = true;
+  for (const OperatorDefinition* const definition : all_operators()) {
+    for (const test::OperatorCase& one : test::operator_cases(*definition)) {
+      std::string name = one.name;
+      std::replace(name.begin(), name.end(), ' ', '_');
+      if (const auto model = compiler::write_model(one.graph); model.ok())
+        good = good && write(folder / "model" / (name + ".rnl"), model->bytes);
+      const auto espdl = compiler::write_espdl(one.graph, {.target = compiler::EspdlTarget::esp32p4});
+      if (espdl.ok() && !espdl->bytes.empty())
+        good = good && write(folder / "espdl" / (name + ".espdl"), espdl->bytes);
+    }
+  }
+  return good;
 }
 
 }  // namespace
@@ -44,8 +67,13 @@ int main(int count, char** arguments) {
               write(folder / "model" / "tiny.rnl", written->bytes) &&
               write(folder / "espdl" / "digits.espdl", test::digits_espdl()) &&
               write(folder / "model" / "digits.rnl", test::digits_rnl()) &&
+              write(folder / "model" / "attention.rnl", test::attention_rnl()) &&
+              write(folder / "model" / "integer_attention.rnl", test::integer_attention_rnl()) &&
+              write(folder / "model" / "steps.rnl", test::steps_rnl()) && write_operators(folder) &&
               write(folder / "recording" / "short.wav", test::short_wav()) &&
               write(folder / "recording" / "floats.wav", test::float_wav());
+  for (const test::Recording& recording : test::recordings())
+    good = good && write(folder / "recording" / recording.name, recording.file);
   test::ProgramMaker program = test::tiny_program(), bundled = test::tiny_program();
   good =
       good && write(folder / "pte" / "tiny.pte", program.file()) &&
