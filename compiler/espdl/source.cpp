@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/checked.h"
-#include "base/host/copy_budget.h"
+#include "compiler/copy_budget.h"
 #include "compiler/espdl/espdl_generated.h"
 
 namespace runnel::compiler::espdl_source {

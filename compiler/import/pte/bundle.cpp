@@ -1,6 +1,6 @@
 #include "compiler/import/pte/bundle.h"
 
-#include "base/host/copy_budget.h"
+#include "compiler/copy_budget.h"
 #include "compiler/import/pte/constant.h"
 #include "compiler/import/pte/pte_generated.h"
 #include "compiler/import/pte/source.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "base/host/copy_budget.h"
 #include "base/limits.h"
+#include "compiler/copy_budget.h"
 #include "compiler/import/pte/header.h"
 #include "compiler/import/pte/pte_generated.h"
 

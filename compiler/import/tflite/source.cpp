@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "base/checked.h"
-#include "base/host/copy_budget.h"
 #include "base/limits.h"
 #include "base/number_text.h"
+#include "compiler/copy_budget.h"
 
 namespace runnel::compiler::tflite_source {
 namespace {
