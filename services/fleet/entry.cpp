@@ -63,12 +63,13 @@ Result<Change> read_change(std::string_view text) {
 }
 
 Headers headers_of(const Entry& entry) {
-  Headers out = {{std::string(kOwner), entry.owner},
-                 {std::string(kGraphHeader), digits_of(entry.graph)},
+  Headers out = {{std::string(kGraphHeader), digits_of(entry.graph)},
                  {std::string(kCovered), std::to_string(entry.covered)},
                  {std::string(kRun), std::to_string(entry.run)},
                  {std::string(kNext), std::to_string(entry.next)},
                  {std::string(kEvents), std::to_string(entry.events)}};
+  // Not without a value: libnats would read the line after it as one.
+  if (!entry.owner.empty()) out.emplace_back(kOwner, entry.owner);
   if (entry.format) out.emplace_back(kFormat, text_of(*entry.format));
   if (entry.ended) out.emplace_back(kEnded, "1");
   if (entry.change.count > 0) out.emplace_back(kChangeHeader, text_of(entry.change));

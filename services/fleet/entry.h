@@ -2,7 +2,7 @@
 // a new owner, whose saved state the data are, and by those who ask about a fleet (what all workers hear:
 // note.h).
 //
-//   Runnel-Owner   worker, or empty
+//   Runnel-Owner   worker; absent: nobody
 //   Runnel-Graph   identity of graph and models, 8 hexadecimal digits
 //   Runnel-Covered sequence of the last message of the stream's log that the state has heard
 //   Runnel-Format, Runnel-Run, Runnel-Next   of the run under way: its format, number, next sample

@@ -10,7 +10,9 @@ constexpr std::string_view kOwner = "Runnel-Owner", kEntry = "Runnel-Entry", kGo
 }  // namespace
 
 Headers headers_of(const Note& note) {
-  Headers out = {{std::string(kOwner), note.owner}, {std::string(kEntry), std::to_string(note.version)}};
+  Headers out = {{std::string(kEntry), std::to_string(note.version)}};
+  // Not without a value: libnats would read the line after it as one.
+  if (!note.owner.empty()) out.emplace_back(kOwner, note.owner);
   if (note.gone) out.emplace_back(kGone, "1");
   return out;
 }

@@ -2,7 +2,7 @@
 // only by whoever takes the stream; a note is written when its owner is another one, and everybody hears it.
 // So what a worker hears grows with the streams that move, not with those that there are.
 //
-//   Runnel-Owner   worker, or empty
+//   Runnel-Owner   worker; absent: nobody
 //   Runnel-Entry   version of the entry that says so (Runnel-Version); 0: there is none yet
 //   Runnel-Gone    1: the stream's log is empty
 //

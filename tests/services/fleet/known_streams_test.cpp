@@ -26,6 +26,7 @@ TEST(Note, WhatIsWrittenIsRead) {
   const Note note{"host-1", ~std::uint64_t{0}, true};
   EXPECT_EQ(*read_note(headers_of(note)), note);
   EXPECT_EQ(*read_note(headers_of(Note{})), Note{});
+  for (const auto& [header, value] : headers_of(Note{})) EXPECT_FALSE(value.empty()) << header;
   EXPECT_EQ(read_note({}).status().code(), Code::invalid_data);
   EXPECT_EQ(read_note({{"Runnel-Entry", "-1"}}).status().code(), Code::invalid_data);
   EXPECT_EQ(read_note({{"Runnel-Entry", "1"}, {"Runnel-Gone", "2"}}).status().code(), Code::invalid_data);
