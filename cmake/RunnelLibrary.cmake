@@ -82,7 +82,7 @@ endfunction()
 
 # runnel_test(NAME SOURCES ... [DEPENDS ...] [LABELS ...]): one GoogleTest program; each TEST becomes a CTest entry.
 # Labels that scripts/test.sh knows: `long` (only with --all), `threads` (also under ThreadSanitizer), `fuzz` (seeds of the
-# fuzzers), `native` (not under sanitizers).
+# fuzzers), `native` (not under sanitizers), `compiles` (beside `long`: minutes of compiling, last where time is limited).
 function(runnel_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

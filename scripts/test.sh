@@ -2,20 +2,21 @@
 # test.sh [--all]: installs what is missing, builds, and runs the tests; exit code 0 only when everything passed.
 #
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
-#   test.sh --all  the same with the long tests, and before them: the tests labelled `threads` under ThreadSanitizer, the short run of
-#                  scripts/arm64_tests.sh on emulated 64-bit Arm, everything under AddressSanitizer and UndefinedBehaviorSanitizer (the
-#                  long test of many mutations for a minute only), each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed
-#                  (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (default: its share of 90 s; scripts/fuzz.sh runs them for longer)
+#   test.sh --all  after these: the tests labelled `threads` under ThreadSanitizer, the short run of scripts/arm64_tests.sh on emulated
+#                  64-bit Arm, what reads foreign bytes under AddressSanitizer and UndefinedBehaviorSanitizer, the long tests, the other
+#                  tests under AddressSanitizer (the long test of many mutations for a minute only), each libFuzzer program for
+#                  RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (default: its share of
+#                  90 s; scripts/fuzz.sh runs them for longer)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
-# does not stop the next one. The last output of a successful run is CTest's closing line for the release build.
-# RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit). Sanitizers and fuzzers get the rest of them, less
-# RUNNEL_RELEASE_TIME (default: 900) for the tests of the release build: a stage that does not fit is cut off or left
-# out, and named at the end, which is not a failure. ThreadSanitizer comes first and has RUNNEL_THREADS_TIME (default: 1800) of them in any
-# case. RUNNEL_JOBS sets the number of jobs (default: one per processor),
-# RUNNEL_TEST_DATA the folder of test data. With RUNNEL_ONCE_MORE_ALONE=1 up to three tests that failed beside others
-# run once more by themselves; those that pass then are named as UNSTEADY and fail nothing.
+# does not stop the next one. The last output of a successful run are CTest's closing lines for the release build.
+# RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit). What test.sh without --all does is done in any case; the others get
+# the rest in this order, and a stage that does not fit is cut off or left out, and named at the end, which is not a failure. The stages
+# before the long tests leave them RUNNEL_LONG_TIME seconds (default: 900). A machine that builds slowly begins no build that would be cut off. RUNNEL_JOBS sets the
+# number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data. With RUNNEL_ONCE_MORE_ALONE=1 up to three tests
+# that failed beside others run once more by themselves; those that pass then are named as UNSTEADY and fail nothing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+source "$root/scripts/stages.sh"
 
 all=0
 case "$*" in
@@ -33,67 +34,6 @@ if [[ $all -eq 1 ]]; then purposes+=(fuzz arm scale browser gstreamer pipewire n
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 
-failed=()
-left_out=()
-# stage NAME COMMAND...: runs it, says how long it took, and remembers a failure.
-stage() {
-  local what=$1 start=$SECONDS
-  shift
-  say "$what"
-  if "$@"; then
-    say "$what: done in $((SECONDS - start)) s"
-  else
-    say "$what: FAILED after $((SECONDS - start)) s"
-    failed+=("$what")
-    return 1
-  fi
-}
-# in_time SECONDS COMMAND...: runs it and its subprocesses for at most that long; 143 when cut off,
-# whatever the cut makes of its own exit code.
-in_time() {
-  local seconds=$1 command watch status=0 end=$((SECONDS + $1))
-  shift
-  set -m   # separate process groups
-  "$@" &
-  command=$!
-  (sleep "$seconds" && kill -TERM -- "-$command") >/dev/null 2>&1 &
-  watch=$!
-  set +m
-  wait "$command" || status=$?
-  kill -TERM -- "-$watch" 2>/dev/null || true
-  wait "$watch" 2>/dev/null || true
-  if [[ $status -ne 0 && $SECONDS -ge $end ]]; then status=143; fi
-  return "$status"
-}
-# limited NAME COMMAND...: a stage in the remaining time, but in `assured` seconds at least.
-assured=0
-limited() {
-  if [[ -z ${RUNNEL_TIME_LIMIT:-} ]]; then
-    stage "$@"
-    return
-  fi
-  local what=$1 start=$SECONDS status=0 left=$((RUNNEL_TIME_LIMIT - ${RUNNEL_RELEASE_TIME:-900} - SECONDS))
-  shift
-  if [[ $left -lt $assured ]]; then left=$assured; fi
-  if [[ $left -lt 30 ]]; then
-    left_out+=("$what (not begun)")
-    return 1
-  fi
-  say "$what (at most $left s)"
-  in_time "$left" "$@" || status=$?
-  case $status in
-    0) say "$what: done in $((SECONDS - start)) s" ;;
-    143)
-      left_out+=("$what (cut off after $((SECONDS - start)) s)")
-      return 1
-      ;;
-    *)
-      say "$what: FAILED after $((SECONDS - start)) s"
-      failed+=("$what")
-      return 1
-      ;;
-  esac
-}
 # build PRESET [TARGETS]: configures and builds; quick when nothing changed.
 build() {
   local preset=$1
@@ -133,10 +73,11 @@ excerpt() {
   say "the first errors of $log:"
   grep -A12 '^FAILED: ' "$log" | cut -c1-400 | head -n 40 >&2
 }
+# run_tests PRESET [SELECTION]...: what it printed is kept in last_tests.log of the build folder.
 run_tests() {
   local preset=$1 status=0
   shift
-  ctest --preset "$preset" --parallel "$jobs" "$@" || status=$?
+  ctest --preset "$preset" --parallel "$jobs" "$@" | tee "$(dirname -- "$(log_of "$preset")")/last_tests.log" || status=$?
   if [[ $status -ne 0 ]]; then
     keep_failures "$preset"
     if [[ -n ${RUNNEL_ONCE_MORE_ALONE:-} ]]; then once_more_alone "$preset" && status=0; fi
@@ -179,58 +120,84 @@ fuzz() {
 under_tsan() { TSAN_OPTIONS="suppressions=$root/tests/threads.supp history_size=4${TSAN_OPTIONS:+ $TSAN_OPTIONS}" run_tests tsan -L '^threads$' -LE '^native$'; }
 many_mutations() { RUNNEL_MUTATION_SECONDS="${RUNNEL_MUTATION_SECONDS:-60}" run_tests "$@"; }
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
+# CTest's line of the last tests of the release build, for the end of a long log.
+closing=()
+close_release() { mapfile -t -O "${#closing[@]}" closing < <(grep ' tests passed, ' build/last_tests.log); }
+# The engines were installed above: without them the corpus test would prove less than it claims.
+long_tests() { RUNNEL_NEEDS_ENGINES=1 run_tests release -L '^long$' "$@"; }
+# long_stage NAME SELECTION...: some of the long tests, in the time that is left. A cut does not hide those that had failed.
+long_stage() {
+  local what=$1 status=0 passed
+  shift
+  limited "$what" long_tests "$@" || status=$?
+  case $status in
+    0) close_release ;;
+    143)
+      passed=$(grep -c ' Passed ' build/last_tests.log) || true
+      say "$what: $passed had passed when they were cut off"
+      if grep -E '\*\*\*(Failed|Timeout|Exception)' build/last_tests.log >&2; then failed+=("$what"); fi
+      ;;
+  esac
+}
 
 # Nothing else works without this build.
+build_began=$SECONDS
 stage "building release" build release || exit 1
+building=$((SECONDS - build_began))
 if stage "building the device libraries" build device; then
   stage "checking the symbols of the device libraries" scripts/check_device_symbols.sh build-device || true
 fi
+what="testing release"
+if [[ $all -eq 1 ]]; then what+=": all but the long tests"; fi
+stage "$what" run_tests release -LE '^long$' || true
+close_release
 
 if [[ $all -eq 1 ]]; then
-  # What has threads is never left out: it comes first, and has a share of its own.
+  kept=${RUNNEL_LONG_TIME:-900}
+  # The build with ThreadSanitizer makes two thirds of what the release build makes.
+  needed=$((building * 2 / 3 + 60))
   if [[ $(labelled threads) -gt 0 ]]; then
-    threads_end=$((SECONDS + ${RUNNEL_THREADS_TIME:-1800}))
-    assured=${RUNNEL_THREADS_TIME:-1800}
     if limited "building with ThreadSanitizer" build tsan --target thread_tests; then
-      # A build that took all of it still gets its tests.
-      assured=$((threads_end - SECONDS > 300 ? threads_end - SECONDS : 300))
+      needed=30
       limited "testing with ThreadSanitizer" under_tsan || true
     fi
-    assured=0
   else
     say "no test is labelled threads: nothing to run under ThreadSanitizer"
   fi
   # Says SKIPPED where the libraries for arm64 cannot be had.
+  needed=$((building / 4 + 60))
   limited "testing on emulated 64-bit Arm" scripts/arm64_tests.sh short || true
   # What reads bytes from outside comes first: where time is short, the rest is left out.
+  needed=$((building / 2 + 60))
   if limited "building what reads foreign bytes with AddressSanitizer" build asan --target robustness_tests; then
+    needed=30
     limited "testing with AddressSanitizer: foreign bytes" run_tests asan -L '^fuzz$' -LE '^long$' || true
   fi
+  kept=0
+  needed=60
+  long_stage "testing release: the long tests" -LE '^compiles$'
+  long_stage "testing release: what compiles for other machines and installations" -L '^compiles$'
+  needed=$((building * 2 / 3 + 60))
   if limited "building with AddressSanitizer" build asan; then
+    needed=30
     limited "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
     limited "many mutations with AddressSanitizer" many_mutations asan -R '^Many(Speech)?Mutations' || true
   fi
-fi
-
-if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz &&
-  stage "making valid inputs for the fuzzers" build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus; then
-  # All that the build has (tests/fuzz/CMakeLists.txt writes the list).
-  mapfile -t kinds <build-fuzz/tests/fuzz/kinds.txt
-  fuzz_share=$((90 / ${#kinds[@]} > 0 ? 90 / ${#kinds[@]} : 1))
-  for kind in "${kinds[@]}"; do limited "fuzzing: $kind" fuzz "$kind" || true; done
+  needed=$((building / 2 + 60))
+  if limited "building the fuzzers" build fuzz &&
+    stage "making valid inputs for the fuzzers" build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus; then
+    needed=30
+    # All that the build has (tests/fuzz/CMakeLists.txt writes the list).
+    mapfile -t kinds <build-fuzz/tests/fuzz/kinds.txt
+    fuzz_share=$((90 / ${#kinds[@]} > 0 ? 90 / ${#kinds[@]} : 1))
+    for kind in "${kinds[@]}"; do limited "fuzzing: $kind" fuzz "$kind" || true; done
+  fi
 fi
 
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
-selection=(-LE '^long$')
-if [[ $all -eq 1 ]]; then selection=(); fi
-# The engines were installed above: without them the corpus test would prove less than it claims.
-if [[ $all -eq 1 ]]; then export RUNNEL_NEEDS_ENGINES=1; fi
-stage_name="testing release"
-say "$stage_name"
-run_tests release ${selection[@]+"${selection[@]}"} || failed+=("$stage_name")
-
 if [[ ${#failed[@]} -gt 0 ]]; then
   for preset in release device asan tsan fuzz; do excerpt "$preset" || true; done
   for what in "${failed[@]}"; do say "FAILED: $what"; done
   exit 1
 fi
+printf '%s\n' "${closing[@]}"
