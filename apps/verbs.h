@@ -70,7 +70,7 @@ inline constexpr VerbEntry kVerbs[] = {
     {kUse, "deploy",
      "Let another model hear the streams of a fleet, from one sample to the next (docs/fleet.md)",
      "runnel deploy better.rnl --streams 'audio.hall.>'", add_deploy},
-    {kUse, "fleet", "Tell what runs where in a fleet: workers, rules and streams (docs/fleet.md)",
+    {kUse, "fleet", "Tell what runs where in a fleet, or what was heard in a stream (docs/fleet.md)",
      "runnel fleet status", add_fleet},
     {kUse, "devices", "List capture devices: names, rates, channels, formats", "runnel devices", add_devices},
     {kUse, "features", "Feature matrices of recordings, [frames, dims] as .npy or Kaldi archives",

@@ -1,4 +1,5 @@
-// runnel deploy: another model, or graph, hears streams of a fleet. runnel fleet status: what runs where.
+// runnel deploy: another model, or graph, hears streams of a fleet. runnel fleet status: what runs where;
+// runnel fleet events: what was heard (events.h).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "apps/fleet/events.h"
 #include "apps/fleet/nats_flags.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
@@ -40,6 +42,7 @@ struct StatusCall {
   Place place;
   std::string what;
   bool json = false;
+  EventsCall events;
 };
 
 void add_place(Verb verb, Place& place) {
@@ -159,8 +162,14 @@ Status run_deploy(const DeployCall& call) {
 }
 
 Status run_status(const StatusCall& call) {
+  if (call.what == "events") {
+    EventsCall events = call.events;
+    events.nats = call.place.nats;
+    return print_events(events);
+  }
   if (call.what != "status")
-    return Status(Code::invalid_argument) << "fleet " << call.what << ", expected fleet status";
+    return Status(Code::invalid_argument)
+           << "fleet " << call.what << ", expected fleet status or fleet events";
   RUNNEL_ASSIGN(const Connection connection, connect(call.place, "runnel fleet status"));
   fleet::Deployment& fleet = *connection.fleet;
   RUNNEL_ASSIGN(const fleet::Rules rules, fleet.rules());
@@ -256,8 +265,19 @@ void add_deploy(Verb verb, int& exit_code) {
 
 void add_fleet(Verb verb, int& exit_code) {
   auto call = std::make_shared<deploying::StatusCall>();
-  verb.positional("WHAT", call->what, "status: workers, rules and streams").required();
-  verb.flag("--json", call->json, "As lines of JSON instead of a table");
+  verb.positional("WHAT", call->what,
+                  "status: workers, rules and streams; events: what was heard in one stream, each event once "
+                  "and in order, although copies of the log may differ")
+      .required();
+  verb.flag("--json", call->json, "status: as lines of JSON instead of a table");
+  EventsCall& events = call->events;
+  verb.option("--stream", events.stream, "events: the stream, for instance audio.hall.1");
+  verb.option("--from", events.from,
+              "events: number of the first one, from 1; 0: the first that the log still has")
+      .range(0.0, 9e15);
+  verb.flag("--follow", events.follow, "events: waits for further ones, until SIGINT or SIGTERM");
+  verb.option("--events", events.subject, "events: subject before that of the stream");
+  verb.option("--events-log", events.log, "events: JetStream stream that keeps them");
   deploying::add_place(verb, call->place);
   verb.callback([call, &exit_code] {
     if (const Status status = deploying::run_status(*call); !status.ok()) exit_code = fail(status);

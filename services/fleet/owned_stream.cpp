@@ -4,21 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/fleet/events/reader.h"
+
 namespace runnel::fleet {
 namespace {
 
-constexpr std::string_view kEvent = "Runnel-Event";
 constexpr std::size_t kEachMessage = 256;  // bytes beside its data
 
 std::size_t bytes_of(const Message& message) { return message.data.size() + kEachMessage; }
-
-// The number in the header of an event's message; 0: it has none.
-std::uint64_t number_of(const Message& message) {
-  const std::string* const text = find(message.headers, kEvent);
-  if (text == nullptr) return 0;
-  const auto value = read_number(*text, ~std::uint64_t{0});
-  return value.ok() ? *value : 0;
-}
 
 // A line for those who read the events.
 std::string change_text(std::string_view stream, const Change& change, std::uint32_t graph) {
@@ -68,7 +61,7 @@ Status OwnedStream::resume(const Entry& entry, std::span<const std::byte> data) 
 void OwnedStream::log_ends(const Message* last) {
   known_ = true;
   log_at_ = last == nullptr ? 0 : last->sequence;
-  log_number_ = last == nullptr ? 0 : number_of(*last);
+  log_number_ = last == nullptr ? 0 : event_number(last->headers);
   for (; !events_.empty() && events_.front().number <= log_number_; events_.pop_front())
     ++counts_.repeated_events;
   Coming seen;
@@ -350,7 +343,7 @@ OwnedStream::Append OwnedStream::begin_append() {
   under_way_ = true;
   const auto message = [&](std::uint64_t number, const Change& change, std::uint32_t graph,
                            std::string text) {
-    Append out{log_at_, {{std::string(kEvent), std::to_string(number)}}, std::move(text), number};
+    Append out{log_at_, {{std::string(kEventHeader), std::to_string(number)}}, std::move(text), number};
     if (change.count == 0) return out;
     out.headers.emplace_back(kChangeHeader, text_of(change));
     out.headers.emplace_back(kGraphHeader, digits_of(graph));

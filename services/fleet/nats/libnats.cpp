@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -91,6 +93,7 @@ class NatsWire final : public Wire {
     if (gathering_ != nullptr) gathering_->stop();  // its thread uses the subscriptions
     if (connection_ != nullptr) natsConnection_Close(connection_);
     subscriptions_.clear();
+    ended_.clear();
     natsConnection_Destroy(connection_);
     gathering_ = nullptr;  // which the connection used until here
   }
@@ -122,9 +125,20 @@ class NatsWire final : public Wire {
   static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
   static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self);
 
+  // libnats 3.4 looks a message's subscription up, lets go of its lock, and then uses it: one that another
+  // thread destroys at that moment is used after it is gone. So an ended one gets no more messages, but stays
+  // for so long, and while it is one of the newest: a process may be stopped between the two.
+  static constexpr std::chrono::seconds kStay{10};
+  static constexpr std::size_t kStaying = 16;
+  struct Ended {
+    std::chrono::steady_clock::time_point since;
+    Subscription subscription;
+  };
+
   std::function<void(WireMessage)> arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
+  std::deque<Ended> ended_;
   std::mutex listening_;                   // guards the subscriptions where messages gather
   std::vector<natsSubscription*> polled_;  // all of them
   std::vector<WireMessage> taken_;
@@ -254,7 +268,11 @@ void NatsWire::unlisten(std::string_view tokens) noexcept {
   const auto at = subscriptions_.find(tokens);
   if (at == subscriptions_.end()) return;
   std::erase(polled_, at->second.get());
+  natsSubscription_Unsubscribe(at->second.get());
+  const auto now = std::chrono::steady_clock::now();
+  ended_.push_back({now, std::move(at->second)});
   subscriptions_.erase(at);
+  while (ended_.size() > kStaying && now - ended_.front().since > kStay) ended_.pop_front();
 }
 
 // What has come for all subscriptions, in the order of each.

@@ -144,7 +144,9 @@ TEST_F(DeployTest, IsTakenBackAndRefused) {
   EXPECT_EQ(streams, 1U);
   EXPECT_EQ(alive, 1U);
   EXPECT_EQ(first->end(SIGTERM), 0);
-  refusal(call({"fleet", "state"}), "expected fleet status");
+  refusal(call({"fleet", "state"}), "expected fleet status or fleet events");
+  refusal(call({"fleet", "events", "--stream", "audio.>"}), "expected the name of one stream");
+  refusal(call({"fleet", "events"}), "expected the name of one stream");
 }
 
 }  // namespace

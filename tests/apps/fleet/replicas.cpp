@@ -45,4 +45,9 @@ bool Replicas::current(const std::vector<std::string>& streams, std::size_t othe
   });
 }
 
+std::string Replicas::leader(const std::string& stream) {
+  const auto told = nlohmann::json::parse(info(stream), nullptr, false);
+  return told.is_object() && told.contains("cluster") ? told["cluster"].value("leader", std::string()) : "";
+}
+
 }  // namespace runnel::apps::test

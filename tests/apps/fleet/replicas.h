@@ -21,6 +21,8 @@ class Replicas {
   // Every stream has a leader, and so many others, each of which has caught up. False also if nobody answers
   // within a second.
   bool current(const std::vector<std::string>& streams, std::size_t others);
+  // The server that leads a stream; "": nobody says so within a second.
+  std::string leader(const std::string& stream);
 
  private:
   std::string info(const std::string& stream);

@@ -15,6 +15,7 @@
 
 #include "services/fleet/chunk.h"
 #include "services/fleet/entry.h"
+#include "services/fleet/events/reader.h"
 #include "services/fleet/nats/jetstream.h"
 #include "tests/apps/fleet/background.h"
 #include "tests/apps/support.h"
@@ -160,48 +161,46 @@ class WorkTest : public testing::Test {
       requests.erase(one->request);
     }
   }
-  // The events of a stream that has ended: as many as its entry says, each once and in order. A consumer is
-  // on one server, which may lack some that the others have: then another one is asked, which is said.
+  // The events of a stream that has ended, as a reader of them gives them: as many as its entry says.
   std::vector<std::string> events(const std::string& subject) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::seconds(120);
     std::optional<std::uint64_t> until = events_at_end(subject);
-    while (!until && std::chrono::steady_clock::now() < end) until = events_at_end(subject);
-    std::string why;
-    for (int tries = 0; tries < 6; ++tries) {
-      if (tries > 0) {
-        std::printf("%s: read again: %s\n", subject.c_str(), why.c_str());
-        std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      }
-      const std::vector<std::string> out = read_events(subject, until.value_or(0), why);
-      if (why.empty()) return out;
-    }
-    ADD_FAILURE() << subject << ": " << why;
-    return {};
+    while (!until && Clock::now() < end) until = events_at_end(subject);
+    return read_events(subject, until.value_or(0));
   }
-  std::vector<std::string> read_events(const std::string& subject, std::uint64_t until, std::string& why) {
+  // So many, by a reader.
+  std::vector<std::string> read_events(const std::string& subject, std::uint64_t count) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::seconds(120);
     std::vector<std::string> out;
-    Happening what;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    const std::uint64_t feed = exchange_->follow("events." + subject, 1);
-    std::uint64_t newest = 0;
-    why = "not all events came within 20 s";
-    while (out.size() < until && std::chrono::steady_clock::now() < end) {
-      if (!exchange_->next(what, 50)) continue;
-      auto* const one = std::get_if<fleet::Delivery>(&what);
-      if (one == nullptr || one->feed != feed || one->message.sequence <= newest) continue;
-      newest = one->message.sequence;  // a feed that begins anew may repeat
-      const std::string* const number = fleet::find(one->message.headers, "Runnel-Event");
-      if (number == nullptr || *number != std::to_string(out.size() + 1)) {
-        why = "message " + std::to_string(newest) + " is event " + (number == nullptr ? "none" : *number) +
-              ", expected " + std::to_string(out.size() + 1);
-        break;
+    fleet::EventReader reader(*exchange_, "events." + subject);
+    reader.ends_with(count);
+    while (!reader.over() && Clock::now() < end) {
+      Happening what;
+      if (exchange_->next(what, 20))
+        if (auto* const one = std::get_if<fleet::Delivery>(&what); one != nullptr)
+          reader.delivered(*one, Clock::now().time_since_epoch());
+      reader.work(Clock::now().time_since_epoch());
+      for (auto event = reader.take(); event; event = reader.take()) {
+        if (event->missing > 0)
+          ADD_FAILURE() << subject << ": " << event->missing << " events are missing before event "
+                        << event->number << '\n'
+                        << stored(subject, event->number - 1);
+        const auto& data = event->message.data;
+        out.emplace_back(reinterpret_cast<const char*>(data.data()), data.size());
       }
-      out.emplace_back(reinterpret_cast<const char*>(one->message.data.data()), one->message.data.size());
     }
-    if (out.size() == until) why.clear();
-    exchange_->leave(feed);
+    if (!reader.over())
+      ADD_FAILURE() << subject << ": event " << reader.next() << " did not come within two minutes\n"
+                    << stored(subject, reader.next());
+    EXPECT_EQ(reader.counts().missing, 0U) << subject << '\n' << stored(subject, reader.next());
+    read_.doubled += reader.counts().doubled;
+    read_.mended += reader.counts().mended;
     return out;
   }
+  // What the servers keep of events near this one, where the test knows.
+  virtual std::string stored(const std::string&, std::uint64_t) { return {}; }
   // The number of events of a stream whose run has ended; none: it has not, as far as this server knows.
   std::optional<std::uint64_t> events_at_end(const std::string& subject) {
     const Answer entry = answer(exchange_->last("$KV.runnel.s." + subject));
@@ -237,6 +236,7 @@ class WorkTest : public testing::Test {
   runnel::test::TemporaryFolder folder_;
   std::unique_ptr<fleet::test::NatsServer> server_;
   std::unique_ptr<fleet::JetStream> exchange_;
+  fleet::EventReader::Counts read_;  // by events()
   int workers_ = 0;
 };
 

@@ -58,9 +58,34 @@ TEST_F(WorkTest, EveryEventOnceWhileWorkersAndTheServerDie) {
     const std::vector<std::string> expected = offline(subjects[i], sounds[i]);
     found += expected.size();
     EXPECT_EQ(parsed(events(subjects[i])), parsed(expected)) << subjects[i];
+    if (i == 0) {
+      EXPECT_EQ(json_lines(call_well({"fleet", "events", "--nats", url(), "--stream", subjects[i]}).out),
+                parsed(expected));
+    }
   }
   EXPECT_GT(found, kStreams);
   for (const auto& one : workers) EXPECT_EQ(one->end(SIGTERM), 0);
+}
+
+// A log as servers were seen to have it, but in the only copy there is.
+TEST_F(WorkTest, EventsAreReadOnceAndWhatIsMissingIsSaid) {
+  for (const int number : {1, 2, 2, 1, 5, 6})
+    ASSERT_EQ(answer(exchange_->append("events.audio.odd", fleet::Exchange::kAnyway,
+                                       {{"Runnel-Event", std::to_string(number)}},
+                                       "{\"number\":" + std::to_string(number) + "}"))
+                  .outcome,
+              Answer::Outcome::done);
+  std::vector<std::string> words = {"fleet", "events", "--nats", url(), "--stream", "audio.odd"};
+  const Output all = call(words);
+  EXPECT_EQ(all.exit_code, 1);
+  EXPECT_EQ(all.out,
+            "{\"number\":1}\n{\"number\":2}\n"
+            "{\"type\":\"missing\",\"source\":\"audio.odd\",\"from\":3,\"to\":4}\n"
+            "{\"number\":5}\n{\"number\":6}\n");
+  EXPECT_NE(all.err.find("2 events are in no copy of the log"), std::string::npos) << all.err;
+  words.insert(words.end(), {"--from", "5"});
+  EXPECT_EQ(call_well(words).out, "{\"number\":5}\n{\"number\":6}\n");
+  EXPECT_EQ(call_well({"fleet", "events", "--nats", url(), "--stream", "audio.none"}).out, "");
 }
 
 // Runs whose samples pass the ends of 31, 32 and 45 bits, in whole seconds before them.

@@ -23,7 +23,7 @@ class JetStreamTest : public testing::Test {
     first_ = connect();
     ASSERT_NE(first_, nullptr);
   }
-  std::unique_ptr<JetStream> connect() {
+  std::unique_ptr<JetStream> connect(int gather = 0) {
     auto wire = make_wire();
     EXPECT_TRUE(wire.ok()) << wire.status().text();
     if (!wire.ok()) return nullptr;
@@ -31,6 +31,7 @@ class JetStreamTest : public testing::Test {
     Wire::Settings settings;
     settings.urls = server_->url();
     settings.name = "test";
+    settings.gather = gather;
     const Status opened = out->open(settings);
     EXPECT_TRUE(opened.ok()) << opened.text();
     for (const JetStream::Wanted& wanted : {JetStream::Wanted{"audio.>", "AUDIO", 1, 1, false},
@@ -163,6 +164,32 @@ TEST_F(JetStreamTest, FeedsGoOnOverARestart) {
               text);
   }
   second->leave(feed);
+}
+
+// The library once used subscriptions that were gone: processes died of it.
+TEST_F(JetStreamTest, FeedsEndWhileTheirMessagesCome) {
+  constexpr std::size_t kMessages = 2000, kRounds = 100;
+  for (std::size_t i = 0; i < kMessages; ++i)
+    first_->append("events.audio.a", Exchange::kAnyway, {{"Runnel-Event", std::to_string(i + 1)}}, "text");
+  ASSERT_EQ(answer(*first_, first_->append("events.audio.a", Exchange::kAnyway, {}, "last")).outcome,
+            Answer::Outcome::done);
+  for (const int gather : {0, 5}) {
+    const auto other = connect(gather);
+    ASSERT_NE(other, nullptr);
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      const std::uint64_t feed = other->follow("events.audio.a", 1);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      std::size_t came = 0;
+      while (came < round % 10 + 1) {
+        ASSERT_LT(std::chrono::steady_clock::now(), end) << "round " << round;
+        Happening what;
+        if (!other->next(what, 100)) continue;
+        const auto* const one = std::get_if<Delivery>(&what);
+        if (one != nullptr && one->feed == feed) ++came;
+      }
+      other->leave(feed);
+    }
+  }
 }
 
 TEST_F(JetStreamTest, WatchesWithoutData) {

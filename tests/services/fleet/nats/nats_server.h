@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,8 @@ class NatsServer {
   [[nodiscard]] std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
   // What it has said so far.
   [[nodiscard]] std::string log() const;
+  // Where it keeps its logs.
+  [[nodiscard]] std::filesystem::path store() const { return folder_.path() / "store"; }
   [[nodiscard]] int port() const { return port_; }
   // As the power going away, and the same server, store and port again.
   void kill();
