@@ -20,6 +20,7 @@ inline constexpr std::uint32_t kCustomNameBytes = 256;                    // of 
 inline constexpr std::int32_t kModelDimension = 1 << 24;                  // of a tensor of a .rnl file
 inline constexpr int kModelAxes = 6;                                      // of a tensor of a .rnl file
 inline constexpr std::int64_t kTensorBytes = std::int64_t{1} << 31;       // of one tensor
+inline constexpr std::uint32_t kModelQuantizationEntries = 1u << 24;      // of all tensors of a .rnl file
 inline constexpr std::int64_t kImportedElements = std::int64_t{1} << 28;  // of a tensor in a foreign file
 inline constexpr std::int64_t kComputedElements = std::int64_t{1}
                                                   << 30;        // of a tensor that foreign operators make

@@ -71,15 +71,15 @@ if(NOT RUNNEL_EPOCH MATCHES "^[0-9]+$")
 endif()
 set(ENV{SOURCE_DATE_EPOCH} ${RUNNEL_EPOCH})   # string(TIMESTAMP) reads it
 
-# Precompiled headers of the standard library: a third less time for the host libraries and the tests. Only GCC's are used, and of
-# sanitizers only with ThreadSanitizer, whose preset asks for it because its time is short. Every file still includes what it uses: -D RUNNEL_PCH=OFF builds the same.
+# Precompiled headers of the standard library: a third less time for the host libraries and the tests. Of sanitizers' builds
+# those of ThreadSanitizer and the fuzzers have them, whose presets ask for it because their time is short. Every file still includes what it uses: -D RUNNEL_PCH=OFF builds the same.
 set(pch_by_default OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT RUNNEL_SANITIZE AND RUNNEL_HOST)
   set(pch_by_default ON)
 endif()
 option(RUNNEL_PCH "Precompiled headers for host builds" ${pch_by_default})
 
-# The sources of a folder compiled together: half the time again for the host libraries. AddressSanitizer's build, fuzzers and debuggers take
+# The sources of a folder compiled together: half the time again for the host libraries. AddressSanitizer's build and debuggers take
 # each file alone, which also proves that it includes what it uses.
 set(unity_by_default OFF)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RUNNEL_SANITIZE AND RUNNEL_HOST)

@@ -7,8 +7,22 @@ set(RUNNEL_STANDARD_HEADERS <algorithm> <array> <charconv> <cmath> <cstring> <li
 set(RUNNEL_PCH_FLAGS $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
 # The same with the headers of FlatBuffers, for targets most of whose files read or write models.
 set(RUNNEL_MODEL_HEADERS ${RUNNEL_STANDARD_HEADERS} <flatbuffers/flatbuffers.h>)
+
+# Clang reads declarations from a precompiled header as it needs them, so that one of many headers costs a file little: there is one for all
+# targets. It wants the same flags everywhere, so all code is position independent, and files with instructions of their own do without.
+if(RUNNEL_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(RUNNEL_ONE_HEADER ON)
+  # No time in it, so that ccache knows it again.
+  target_compile_options(runnel_flags INTERFACE -fPIC "SHELL:-Xclang -fno-pch-timestamp")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/all_headers.cpp CONTENT "")
+  add_library(runnel_all_headers OBJECT ${PROJECT_BINARY_DIR}/all_headers.cpp)
+  target_link_libraries(runnel_all_headers PRIVATE runnel_flags)
+  target_compile_features(runnel_all_headers PRIVATE cxx_std_20)
+  target_precompile_headers(runnel_all_headers PRIVATE ${RUNNEL_MODEL_HEADERS} <atomic> <chrono> <deque> <filesystem> <fstream> <functional>
+                            <mutex> <new> <numeric> <random> <sstream> <thread> <unordered_map>)
+endif()
 function(runnel_precompile target)
-  if(NOT RUNNEL_PCH)
+  if(NOT RUNNEL_PCH OR RUNNEL_ONE_HEADER)
     return()
   endif()
   target_precompile_headers(${target} PRIVATE ${ARGN})
@@ -52,9 +66,27 @@ endfunction()
 # runnel_reuse_precompiled(TARGET FROM): the precompiled headers of FROM, a target with the same flags, for TARGET.
 function(runnel_reuse_precompiled target from)
   get_target_property(sources ${target} SOURCES)
-  if(NOT RUNNEL_PCH OR sources MATCHES "\\.c(;|$)")   # headers of C++ are none for C
+  if(NOT RUNNEL_PCH OR RUNNEL_ONE_HEADER OR sources MATCHES "\\.c(;|$)")   # headers of C++ are none for C
     return()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${from})
   target_compile_options(${target} PRIVATE ${RUNNEL_PCH_FLAGS})
+endfunction()
+
+# runnel_one_header(FOLDER): the one header for all C++ targets of a folder and those below.
+function(runnel_one_header folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(flags ${target} LINK_LIBRARIES)
+    if(type MATCHES "^(STATIC|OBJECT)_LIBRARY|EXECUTABLE$" AND flags MATCHES "runnel_flags" AND NOT sources MATCHES "\\.c(;|$)"
+       AND NOT target MATCHES "^runnel_(kernels|features|all_headers)$")
+      target_precompile_headers(${target} REUSE_FROM runnel_all_headers)
+    endif()
+  endforeach()
+  get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(one IN LISTS below)
+    runnel_one_header(${one})
+  endforeach()
 endfunction()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh [--minutes N | --hours N] [--kinds A,B] [--corpus FOLDER] [--optimized]: fuzzers for longer than the tests have time.
-# fuzz.sh --mutations N [--kinds A,B]: N damaged inputs of each kind of file, from fixed seeds, under sanitizers.
+# fuzz.sh [--minutes N | --hours N] [--kinds A,B] [--corpus FOLDER]: fuzzers for longer than the tests have time.
+# fuzz.sh --mutations N [--kinds A,B] [--optimized]: N damaged inputs of each kind of file, from fixed seeds, under sanitizers.
 # fuzz.sh --coverage [--corpus FOLDER]: lines of parsers that the kept inputs and the tests of robustness reach.
 # fuzz.sh --table [--corpus FOLDER]: what all runs with this folder have done, as docs/security.md has it.
 # fuzz.sh --list: the kinds.
@@ -11,13 +11,13 @@
 # smallest files that reach the same, and a table is printed. What crashed, hung or took too much memory is in FOLDER/found,
 # with the command that repeats it in the table's last lines; the exit code is 1 then.
 #
-# --optimized: -O2 instead of -O1, and the sources of a folder compiled together, in a build folder of its own.
 # --mutations: kinds are .rnl .espdl .tflite .pte .onnx recording graph npu; each at most RUNNEL_MUTATION_SECONDS (default: no
-#   limit), and RUNNEL_TEST_DATA, if it is set, gives more originals. Outputs are kept in FOLDER/mutations.
+#   limit), and RUNNEL_TEST_DATA, if it is set, gives more originals. --optimized: with -O2, as fuzzers always are, in a build of their own.
+#   Outputs are kept in FOLDER/mutations.
 # --coverage: Clang's source coverage of the files that tests/fuzz/parsers.txt lists; the exit code is 1 when a file is below its bar.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-minutes=10 form=fuzz wanted=() folder=${XDG_CACHE_HOME:-$HOME/.cache}/runnel/fuzz build=build-fuzz flags="-O1 -gline-tables-only" mutations=0 more=()
+minutes=10 form=fuzz wanted=() folder=${XDG_CACHE_HOME:-$HOME/.cache}/runnel/fuzz build=build-fuzz flags=-O2 optimized=0 mutations=0
 usage() { die "$1; usage: $name [--minutes N | --hours N | --mutations N | --coverage | --table | --list] [--kinds A,B] [--corpus FOLDER] [--optimized]"; }
 number() { [[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] || usage "$1 ${2:-nothing}: expected a number from 1 on"; }
 while [[ $# -gt 0 ]]; do
@@ -27,7 +27,7 @@ while [[ $# -gt 0 ]]; do
     --mutations) number "$@"; form=mutations mutations=$2; shift ;;
     --kinds) [[ -n ${2:-} ]] || usage "--kinds: expected names"; IFS=, read -ra wanted <<<"$2"; shift ;;
     --corpus) [[ -n ${2:-} ]] || usage "--corpus: expected a folder"; folder=$2; shift ;;
-    --optimized) build=build-fuzz-O2 flags="-O2 -gline-tables-only" more=(-D RUNNEL_UNITY=ON -D RUNNEL_WERROR=OFF) ;;
+    --optimized) optimized=1 ;;
     --coverage) form=coverage ;;
     --table) form=table ;;
     --list) form=list ;;
@@ -59,7 +59,8 @@ place_for_a_task() { while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n || tr
 if [[ $form == mutations ]]; then source "$root/scripts/fuzz/mutations.sh"; exit; fi
 if [[ $form == coverage ]]; then source "$root/scripts/fuzz/coverage.sh"; exit; fi
 
-configure "$build" --preset fuzz -D CMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags" ${more[@]+"${more[@]}"}
+[[ $optimized -eq 0 ]] || usage "--optimized: only with --mutations, the fuzzers always are"
+configure "$build" --preset fuzz
 mapfile -t all < <(cat "$build/tests/fuzz/kinds.txt" "$build/tests/fuzz/readers/kinds.txt")
 if [[ $form == list ]]; then printf '%s\n' "${all[@]}"; exit; fi
 kinds=("${wanted[@]}")
@@ -113,7 +114,7 @@ run() {
   fi
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$executions" $((executions / (seconds > 0 ? seconds : 1))) \
     "$(find "$corpus" -type f | wc -l)" "$after" $((after > before ? after - before : 0)) "$peak" "$slowest" "$found" >"$results/$kind/row"
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$kind" "${flags%% *}" "$executions" "$seconds" "$peak" "$slowest" "$found" >>"$folder/runs.tsv"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$kind" "$flags" "$executions" "$seconds" "$peak" "$slowest" "$found" >>"$folder/runs.tsv"
 }
 
 say "each kind runs for $share s"

@@ -46,6 +46,7 @@ constexpr const Row kRows[] = {
     {kModels, limits::kModelDimension, "", "a dimension of a tensor"},
     {kModels, limits::kModelAxes, "axes", "a tensor"},
     {kModels, limits::kTensorBytes, "bytes", "a tensor"},
+    {kModels, limits::kModelQuantizationEntries, "quantization entries", "a model's tensors in all"},
     {kModels, limits::kImportedElements, "elements", "a tensor in a foreign file"},
     {kModels, limits::kComputedElements, "elements", "a tensor that foreign operators make"},
     {kModels, limits::kImportedOperators, "operators", "a .tflite or .espdl file"},

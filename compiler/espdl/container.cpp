@@ -6,9 +6,11 @@
 #include <string_view>
 
 #include "base/host/crypto.h"
+#include "compiler/copy_budget.h"
 #include "compiler/espdl/espdl_generated.h"
 #include "compiler/espdl/little_endian.h"
 #include "compiler/espdl/package.h"
+#include "inference/model/table_lists.h"
 
 namespace runnel::compiler {
 namespace {
@@ -18,6 +20,38 @@ crypto::Counter first_counter() {
   crypto::Counter counter{};
   for (std::size_t i = 0; i < counter.size(); ++i) counter[i] = static_cast<std::byte>(0x10 + i);
   return counter;
+}
+
+using Texts = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
+
+// Whether nodes lead to no more texts than an honest file does, before FlatBuffers' verifier has seen them:
+// it looks at every text of a list again for each node that names the list, and counts tables only. What is
+// damaged is left to the verifier, which ends where this ends.
+Status check_lists_of_nodes(std::span<const std::uint8_t> payload) {
+  flatbuffers::Verifier verifier(payload.data(), payload.size());
+  const flatbuffers::uoffset_t root = verifier.VerifyOffset(std::size_t{0});
+  if (root == 0) return {};
+  const auto& model = *reinterpret_cast<const flatbuffers::Table*>(payload.data() + root);
+  if (!model.VerifyTableStart(verifier) || !model.VerifyOffset(verifier, espdl::Model::VT_GRAPH)) return {};
+  const auto* const graph = model.GetPointer<const flatbuffers::Table*>(espdl::Model::VT_GRAPH);
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::Table>>* nodes = nullptr;
+  if (graph == nullptr || !graph->VerifyTableStart(verifier) ||
+      !list_at(*graph, espdl::Graph::VT_NODE, verifier, nodes)) {
+    return {};
+  }
+  CopyBudget budget(payload.size());
+  for (flatbuffers::uoffset_t i = 0; nodes != nullptr && i < nodes->size(); ++i) {
+    const flatbuffers::Table& node = *nodes->Get(i);
+    if (!node.VerifyTableStart(verifier)) return {};
+    for (const flatbuffers::voffset_t field : {espdl::Node::VT_INPUT, espdl::Node::VT_OUTPUT}) {
+      const Texts* texts = nullptr;
+      if (!list_at(node, field, verifier, texts)) return {};
+      if (texts != nullptr) budget.spend(texts->size() * sizeof(flatbuffers::uoffset_t));
+    }
+    RUNNEL_TRY(budget.status());
+    verifier.EndTable();
+  }
+  return {};
 }
 
 }  // namespace
@@ -71,8 +105,9 @@ Result<EspdlPayload> EspdlPayload::open(std::span<const std::byte> file, const c
                                std::as_writable_bytes(std::span(payload.blocks_)).first(header.length))
                    .at("the model is encrypted (mode 1)"));
   }
-  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(payload.blocks_.data()),
-                                 header.length);
+  const auto* const start = reinterpret_cast<const std::uint8_t*>(payload.blocks_.data());
+  if (!header.encrypted) RUNNEL_TRY(check_lists_of_nodes({start, header.length}));
+  flatbuffers::Verifier verifier(start, header.length);
   const bool whole = verifier.VerifyBuffer<espdl::Model>(nullptr);
   if (!whole && !header.encrypted) {
     return Status(Code::invalid_data)

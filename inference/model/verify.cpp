@@ -9,6 +9,7 @@
 #include "base/dtype.h"
 #include "base/limits.h"
 #include "inference/model/model.h"
+#include "inference/model/verify_lists.h"
 
 namespace runnel {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::uint32_t kMaxTensors = limits::kModelTensors, kMaxOperators = lim
                         kMaxOperands = limits::kModelOperands, kMaxCustomName = limits::kCustomNameBytes;
 constexpr std::int32_t kMaxDimension = limits::kModelDimension;
 constexpr std::int64_t kMaxTensorBytes = limits::kTensorBytes;
+constexpr std::uint32_t kMaxEntries = limits::kModelQuantizationEntries;
 
 Status bad() noexcept { return Status(Code::invalid_data); }
 
@@ -33,7 +35,9 @@ Result<const Table*> nested(std::span<const std::byte> data, std::string_view na
   return flatbuffers::GetRoot<Table>(start);
 }
 
-Status verify_quantization(const fb::Tensor& tensor, const Shape& shape, std::uint32_t index) noexcept {
+// `entries`: what the tensors so far have; in a file they may all name one long list.
+Status verify_quantization(const fb::Tensor& tensor, const Shape& shape, std::uint32_t index,
+                           std::uint32_t& entries) noexcept {
   const std::uint32_t exponents = tensor.exponents() == nullptr ? 0 : tensor.exponents()->size();
   const std::uint32_t scales = tensor.scales() == nullptr ? 0 : tensor.scales()->size();
   const std::uint32_t zeros = tensor.zero_points() == nullptr ? 0 : tensor.zero_points()->size();
@@ -48,6 +52,11 @@ Status verify_quantization(const fb::Tensor& tensor, const Shape& shape, std::ui
       return bad() << "tensor " << index << ": " << count << " quantization entries, expected 1 or "
                    << channels;
     }
+    if (count > kMaxEntries - entries) {
+      return bad() << "tensor " << index << ": " << count << " quantization entries after " << entries
+                   << " of other tensors, expected at most " << kMaxEntries << " in all";
+    }
+    entries += count;
   }
   for (std::uint32_t i = 0; i < exponents; ++i) {
     const int exponent = tensor.exponents()->Get(i);
@@ -62,8 +71,8 @@ Status verify_quantization(const fb::Tensor& tensor, const Shape& shape, std::ui
   return {};
 }
 
-Status verify_tensor(const fb::Tensor& tensor, std::uint32_t index,
-                     std::span<const std::byte> weights) noexcept {
+Status verify_tensor(const fb::Tensor& tensor, std::uint32_t index, std::span<const std::byte> weights,
+                     std::uint32_t& entries) noexcept {
   if (tensor.shape() == nullptr || tensor.shape()->size() > static_cast<std::uint32_t>(kMaxRank)) {
     return bad() << "tensor " << index << ": rank "
                  << (tensor.shape() == nullptr ? 0 : tensor.shape()->size()) << ", expected at most "
@@ -98,7 +107,7 @@ Status verify_tensor(const fb::Tensor& tensor, std::uint32_t index,
       return bad() << "tensor " << index << ": data offset " << range->offset() << " is not a multiple of "
                    << element;
   }
-  return verify_quantization(tensor, shape, index);
+  return verify_quantization(tensor, shape, index, entries);
 }
 
 // The tensors that are not constants, in the order in which they come to be.
@@ -273,6 +282,7 @@ Result<Sections> read_container(std::span<const std::byte> bytes, bool check_crc
     }
     switch (section.kind()) {
       case fb::SectionKind::graph: {
+        RUNNEL_TRY(verify_lists_of_parts(data));
         RUNNEL_ASSIGN(sections.graph, nested<fb::Graph>(data, name));
         break;
       }
@@ -322,9 +332,9 @@ Status verify_graph(const fb::Graph& graph, std::span<const std::byte> weights) 
   }
   if (graph.inputs()->size() == 0 || graph.outputs()->size() == 0)
     return bad() << "graph: expected at least one input and one output";
-  std::uint32_t computed = 0;
+  std::uint32_t computed = 0, entries = 0;
   for (std::uint32_t i = 0; i < graph.tensors()->size(); ++i) {
-    RUNNEL_TRY(verify_tensor(*graph.tensors()->Get(i), i, weights));
+    RUNNEL_TRY(verify_tensor(*graph.tensors()->Get(i), i, weights, entries));
     computed += graph.tensors()->Get(i)->data() == nullptr ? 1 : 0;
   }
   Production production(graph);

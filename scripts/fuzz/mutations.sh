@@ -1,5 +1,5 @@
 # Part of scripts/fuzz.sh (it sources this): a number of damaged inputs of each kind under AddressSanitizer and
-# UndefinedBehaviorSanitizer, with a table at the end. Uses: wanted, mutations, folder, jobs, flags, configure.
+# UndefinedBehaviorSanitizer, with a table at the end. Uses: wanted, mutations, optimized, folder, jobs, configure.
 all=(.rnl .espdl .tflite .pte .onnx recording graph npu)
 kinds=("${wanted[@]}")
 if [[ ${#kinds[@]} -eq 0 ]]; then kinds=("${all[@]}"); fi
@@ -19,8 +19,8 @@ program_of() {
 # A number of the last line of a run (tests/robustness/many_mutations.cpp); 0 when there is none.
 number_of() { grep ' mutations, .* with structure' "$1" | sed -n "s/$2/\1/p" | sort -rn | head -n 1 | grep . || echo 0; }
 
-build=build-asan
-if [[ $flags == -O2* ]]; then build=build-asan-O2; fi
+build=build-asan level=-O1
+if [[ $optimized -eq 1 ]]; then build=build-asan-O2 level=-O2; fi
 programs=()
 for kind in "${kinds[@]}"; do
   read -r program _ <<<"$(program_of "$kind")"
@@ -28,7 +28,7 @@ for kind in "${kinds[@]}"; do
 done
 mapfile -t programs < <(printf '%s\n' "${programs[@]}" | sort -u)
 [[ ${#programs[@]} -gt 0 && -n ${programs[0]} ]] || exit 1
-configure "$build" --preset asan -D CMAKE_CXX_FLAGS_RELWITHDEBINFO="${flags% *} -g1 -DNDEBUG"
+configure "$build" --preset asan -D CMAKE_CXX_FLAGS_RELWITHDEBINFO="$level -g1 -DNDEBUG"
 say "building ${programs[*]} in $build"
 cmake --build "$build" --parallel "$jobs" --target "${programs[@]}" >&2
 mkdir -p "$folder/mutations"

@@ -119,6 +119,33 @@ TEST(VerifyGraph, Tensors) {
                 "a scale that is not a positive number");
 }
 
+// One list in the file, which thousands of tensors name: whoever looks at it once for each would look at
+// more numbers than a file can hold.
+TEST(VerifyGraph, ListsThatTensorsShareAreCountedForEachOfThem) {
+  constexpr std::uint32_t kChannels = 1 << 20;
+  const auto with = [](std::uint32_t tensors) {
+    Builder builder;
+    const std::vector<std::int32_t> shape = {kChannels}, input = {0}, output = {1};
+    const std::vector<float> numbers(kChannels, 0.5f);
+    const auto dimensions = builder.CreateVector(shape);
+    const auto scales = builder.CreateVector(numbers);
+    std::vector<Offset<fb::Tensor>> made;
+    for (std::uint32_t i = 0; i < tensors; ++i)
+      made.push_back(
+          fb::CreateTensor(builder, dimensions, static_cast<std::uint8_t>(DType::int8), 0, scales, 0, 0));
+    const std::vector<Offset<fb::Operator>> ops = {
+        fb::CreateOperatorDirect(builder, fb::OpCode::relu, 1, &input, &output)};
+    builder.Finish(fb::CreateGraphDirect(builder, &made, &ops, &input, &output));
+    const auto* graph = flatbuffers::GetRoot<fb::Graph>(builder.GetBufferPointer());
+    return std::string(verify_graph(*graph, kWeights).text());
+  };
+  EXPECT_EQ(with(2), "");
+  EXPECT_SAYS(with(16), "16 tensors are not constants, but inputs and operators make 2");
+  EXPECT_SAYS(with(17),
+              "tensor 16: 1048576 quantization entries after 16777216 of other tensors, expected at most "
+              "16777216 in all");
+}
+
 TEST(VerifyGraph, Constants) {
   const auto with = [](std::uint64_t offset, std::uint64_t size, DType type = DType::int8) {
     return refusal([&](auto& graph) {
@@ -275,11 +302,14 @@ TEST(VerifySections, Vectors) {
 }
 
 // The container: sections that no reader knows, twice, without data; sizes that do not fit.
-std::string container_refusal(std::uint32_t version, std::vector<int> kinds, std::int64_t more_bytes = 0,
-                              bool with_data = true) {
+std::string container_refusal(
+    std::uint32_t version, std::vector<int> kinds, std::int64_t more_bytes = 0, bool with_data = true,
+    const std::function<void(Builder&)>& fill = [](Builder& empty) {
+      empty.Finish(fb::CreateGraph(empty));
+    }) {
   Builder builder;
   Builder inner;
-  inner.Finish(fb::CreateGraph(inner));
+  fill(inner);
   std::uint64_t bytes = 0;
   std::vector<std::uint8_t> file;
   // Again, because the file states its own size, which takes room once it is not 0.
@@ -319,6 +349,22 @@ TEST(VerifyContainer, Sections) {
   EXPECT_SAYS(container_refusal(1, {2}), "no graph section");
   // All others, each of which has the tables of an empty graph, which are those of nothing.
   EXPECT_EQ(container_refusal(1, {1, 2, 3, 4, 5, 6, 7, 8}), "accepted");
+}
+
+// FlatBuffers' check alone would look at a hundred thousand texts for each of a hundred operators.
+TEST(VerifyContainer, ListsOfPartsAreShort) {
+  const auto with = [](std::uint32_t parts) {
+    return container_refusal(1, {1}, 0, true, [&](Builder& builder) {
+      const std::vector<Offset<flatbuffers::String>> names(parts, builder.CreateString("part"));
+      const Offset<void> options = fb::CreateDelegateOptionsDirect(builder, "npu", &names).Union();
+      const std::vector<Offset<fb::Operator>> ops(
+          100,
+          fb::CreateOperator(builder, fb::OpCode::delegate, 1, 0, 0, fb::Options::DelegateOptions, options));
+      builder.Finish(fb::CreateGraphDirect(builder, nullptr, &ops));
+    });
+  };
+  EXPECT_EQ(with(256), "accepted");
+  EXPECT_EQ(with(100'000), "operator 0: a delegate of 100000 parts, expected at most 256");
 }
 
 TEST(VerifyContainer, BytesThatAreNoModel) {

@@ -374,13 +374,31 @@ TEST(EspdlImporter, TestValuesBecomeVectorsWhenTheyFit) {
   EXPECT_TRUE(import(stale).vectors.empty());
 }
 
+// FlatBuffers' verifier alone would look at four hundred million texts: one node with one list, thousands of
+// times.
+TEST(EspdlImporter, ListsThatNodesShareAreNotReadWithoutEnd) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto names = builder.CreateVector(std::vector(20'000, builder.CreateString("x")));
+  const auto node = espdl::CreateNode(builder, names);
+  const auto graph = espdl::CreateGraph(builder, builder.CreateVector(std::vector(20'000, node)));
+  espdl::ModelBuilder model(builder);
+  model.add_graph(graph);
+  builder.Finish(model.Finish());
+  const auto file =
+      wrap_payload(std::as_bytes(std::span(builder.GetBufferPointer(), std::size_t{builder.GetSize()})));
+  ASSERT_TRUE(file.ok());
+  const auto result = import_espdl(*file);
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(std::string(result.status().text()), HasSubstr("so often that copies take more than 16 times"));
+}
+
 // A small file must not become gigabytes of copies: one constant, thousands of times.
 TEST(EspdlImporter, ConstantsThatAreOneAreNotCopiedWithoutEnd) {
   flatbuffers::FlatBufferBuilder builder;
   const std::vector<std::int64_t> dims = {32000};
   const std::vector<espdl::AlignedBytes> data(2000);
-  const auto constant = espdl::CreateTensorDirect(builder, &dims, Type::INT8, nullptr, nullptr, nullptr,
-                                                  nullptr, "w", nullptr, &data);
+  const auto constant =
+      espdl::CreateTensorDirect(builder, &dims, Type::INT8, nullptr, nullptr, nullptr, "w", nullptr, &data);
   const auto graph = espdl::CreateGraph(builder, 0, 0, builder.CreateVector(std::vector(5000, constant)));
   espdl::ModelBuilder model(builder);
   model.add_graph(graph);
