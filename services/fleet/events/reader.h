@@ -101,8 +101,8 @@ class EventReader {
   std::uint64_t missing_ = 0;   // right before next_
   std::optional<Time> heard_;   // of feed_
   std::optional<Search> search_;
-  std::size_t wider_ =
-      0;  // how much earlier than the hole readings must begin, because copies number differently
+  // How much earlier than the hole readings must begin, because copies number differently.
+  std::size_t wider_ = 0;
   std::map<std::uint64_t, Message> held_;  // with higher numbers than next_
   std::deque<Event> ready_;
   Counts counts_;
