@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kAgain{200}, kSilence{2000}, kReader{2000};
 constexpr std::size_t kReaders = 4;  // for each copy
-// Copies number differently: the first new consumer begins so many messages before the hole, each further one
-// four times as many, because how far copies are apart is not known.
+// Copies number differently: a new consumer begins so many messages before the hole, and the next one four
+// times as many where that was behind it.
 constexpr std::uint64_t kBack = 64;
 constexpr std::size_t kFarthest = 10;  // beyond that: from the beginning
 
@@ -56,13 +56,41 @@ bool EventReader::delivered(Delivery& delivery, Time now) {
     return true;
   }
   if (!search_ || delivery.feed != search_->feed) return false;
+  if (!goes_on(now)) return true;
   search_->patience = now + kReader;
   const std::uint64_t number = event_number(delivery.message.headers);
+  // A reading may begin behind the hole, or go on at a copy that numbers lower.
+  if (number != 0 && number + 1 == search_->hole) search_->covers = true;
   if (number < search_->until || search_->at_end) take_in(std::move(delivery.message), true);
-  if (number < search_->until) return true;
-  // One copy has said all that it has.
+  if (!goes_on(now) || number < search_->until) return true;
+  // One copy has said all that it has, if the event before the hole came.
+  said(search_->covers);
+  return true;
+}
+
+// A reading has ended.
+void EventReader::said(bool all) {
   exchange_.leave(std::exchange(search_->feed, 0));
-  --search_->readers_left;
+  if (all)
+    --search_->readers_left;
+  else
+    ++wider_;
+}
+
+// False: nothing is missing any more. What is missing further on may come by the same reading.
+bool EventReader::goes_on(Time now) {
+  Search& it = *search_;
+  if (next_ < it.until || (next_ == it.until && it.at_end)) return true;
+  if (it.feed == 0 || held_.empty()) {
+    end_search(true);
+    return false;
+  }
+  it.hole = next_;
+  it.until = held_.begin()->first;
+  it.at_end = it.whole = false;
+  it.covers = true;
+  it.readers_left = kReaders * exchange_.copies(subject_);
+  it.begun = now;
   return true;
 }
 
@@ -111,22 +139,27 @@ void EventReader::work(Time now) {
 
 void EventReader::search(Time now) {
   Search& it = *search_;
-  if (next_ > it.hole) return end_search(true);
+  if (!goes_on(now)) return;
+  // A part of it came.
+  if (std::exchange(it.hole, next_) != next_) it.begun = now;
   if (it.feed != 0 && now >= it.patience) {
     // Behind the end of a copy comes nothing. In its middle its server does not give what it has, which says
-    // nothing.
-    exchange_.leave(std::exchange(it.feed, 0));
-    if (it.at_end)
-      --it.readers_left;
-    else
-      it.not_before = now + kAgain;
+    // nothing, or the reading began behind its end.
+    said(it.at_end && it.covers);
+    it.not_before = it.at_end ? now : now + kAgain;
   }
   if (it.feed != 0) return;
+  // The event before the hole may have come from behind it, where a copy has it twice.
+  if (it.readers_left == 0 && !it.whole && exchange_.copies(subject_) > 1) {
+    it.whole = true;
+    it.readers_left = kReaders * exchange_.copies(subject_);
+  }
   if (it.readers_left == 0 || now - it.begun >= Older::kPatience) return end_search(false);
   if (now < it.not_before) return;
-  const std::size_t step = it.tries++;
-  const std::uint64_t back = step < kFarthest ? kBack << 2 * step : sequence_;
-  it.feed = exchange_.follow(subject_, sequence_ > back ? sequence_ - back : 1);
+  const std::uint64_t back = wider_ < kFarthest && !it.whole ? kBack << 2 * wider_ : sequence_;
+  const std::uint64_t from = sequence_ > back ? sequence_ - back : 1;
+  it.feed = exchange_.follow(subject_, from);
+  it.covers = it.hole <= 1;
   it.patience = now + kReader;
 }
 

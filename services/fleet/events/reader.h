@@ -6,8 +6,9 @@
 //
 // So a number that was there before is dropped. One that is too high says that one copy has a hole: what
 // comes is held, and the log is read by new consumers, which servers put on any copy, until one of them gives
-// what is missing. When four times as many as there are copies went past the hole without it, no copy has it,
-// and the reader says so. Servers that say nothing are believed after as long as anything older is (older.h).
+// what is missing. When four times as many as there are copies went past the hole without it, and as many
+// that read the whole log, no copy has it, and the reader says so. Servers that say nothing are believed
+// after as long as anything older is (older.h).
 #pragma once
 
 #include <algorithm>
@@ -71,18 +72,23 @@ class EventReader {
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
 
  private:
-  // For what is missing before `until`, in copies other than the one that is read.
+  // For what is missing from `hole` on before `until`, at the end with it, in copies other than the one that
+  // is read.
   struct Search {
     std::uint64_t hole = 0, until = 0;
     bool at_end = false;
-    std::size_t readers_left = 0, tries = 0;
+    std::size_t readers_left = 0;
     std::uint64_t feed = 0;  // 0: none now
+    bool covers = false;     // the event before the hole came
+    bool whole = false;      // logs are read from their beginning
     Time begun{0}, not_before{0}, patience{0};
   };
   void follow();
   void take_in(Message message, bool other);
   void settle();
   void search(Time now);
+  bool goes_on(Time now);
+  void said(bool all);
   void end_search(bool found);
 
   Exchange& exchange_;
@@ -95,6 +101,8 @@ class EventReader {
   std::uint64_t missing_ = 0;   // right before next_
   std::optional<Time> heard_;   // of feed_
   std::optional<Search> search_;
+  // How much earlier than the hole readings must begin, because copies number differently.
+  std::size_t wider_ = 0;
   std::map<std::uint64_t, Message> held_;  // with higher numbers than next_
   std::deque<Event> ready_;
   Counts counts_;

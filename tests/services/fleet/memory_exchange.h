@@ -36,6 +36,8 @@ class MemoryLogs {
     // after a silence, its own or a long one of its copy; the leader is each for a while.
     double holes = 0;
     std::uint64_t shift = 0;
+    // The sequences from which on, and before which, the first copy has nothing; 0: it has all.
+    std::uint64_t lacks_from = 0, lacks_before = 0;
     // A copy that lacks notes: the share that a watch never gives.
     double missed = 0;
     // A server that was killed and comes back as the leader has read the end of its log twice: the share of
@@ -66,7 +68,7 @@ class MemoryLogs {
   void remove(const std::string& subject, std::uint64_t last);
   void revert_one();
   [[nodiscard]] std::size_t copies(std::string_view subject) const {
-    return faults_.holes > 0 && subject.starts_with("audio.") ? 3 : 1;
+    return (faults_.holes > 0 || faults_.lacks_from > 0) && subject.starts_with("audio.") ? 3 : 1;
   }
   [[nodiscard]] bool lacks(std::size_t copy, const Message& message) const;
   // By what a copy calls it.

@@ -63,10 +63,10 @@ TEST(EventReader, CopiesWithHolesAndDoubledEventsGiveEachOnce) {
     constexpr std::uint64_t kEvents = 600;
     MemoryLogs logs(seed, {.doubled = 0.05,
                            .slowest = 20,
-                           .silent = 0.01,
+                           .silent = 0.003,
                            .behind = 300,
                            .holes = seed % 2 == 0 ? 0.05 : 0.4,
-                           .shift = seed % 3 == 0 ? 300U : 7U});
+                           .shift = seed % 3 == 0 ? 60U : 7U});
     Reading reading(logs);
     for (std::uint64_t number = 1; number <= kEvents; ++number) {
       put(logs, number);
@@ -83,6 +83,22 @@ TEST(EventReader, CopiesWithHolesAndDoubledEventsGiveEachOnce) {
   }
   EXPECT_GT(mended, 100U);
   EXPECT_GT(doubled, 10U);
+}
+
+// As a server that was stopped and goes on has it: hundreds in a row are not there, in the middle or at the
+// end. They are read at once and not one by one.
+TEST(EventReader, AHoleOfManyIsReadAtOnce) {
+  constexpr std::uint64_t kEvents = 500;
+  for (const std::uint64_t before : {300U, 10000U})
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      MemoryLogs logs(seed, {.slowest = 5, .lacks_from = 100, .lacks_before = before});
+      for (const std::uint64_t number : up_to(kEvents)) put(logs, number);
+      Reading reading(logs);
+      reading.reader.ends_with(kEvents);
+      reading.run(10000);
+      EXPECT_EQ(reading.numbers, up_to(kEvents)) << "seed " << seed;
+      EXPECT_EQ(reading.reader.counts().missing, 0U);
+    }
 }
 
 // That these logs are such that it matters: who believes the copy that it happens to read has steps.
