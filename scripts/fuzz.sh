@@ -85,7 +85,7 @@ edges_of() { sed -nE "s/^#[0-9]+[[:space:]]+($2)[[:space:]].*cov: ([0-9]+).*/\\2
 
 # run KIND: again after each finding, until its time is over or ten were found.
 run() {
-  local kind=$1 end=$((SECONDS + share)) left log seeds=() found executions=0 seconds=0 before=0 after=0 peak=0 slowest=0 number=0 first
+  local kind=$1 end=$((SECONDS + share)) left log seeds=() found executions=0 seconds=0 processor=0 before=0 after=0 peak=0 slowest=0 number=0 first
   local fuzzer=$build/tests/fuzz/${kind}_fuzzer corpus=$folder/corpus/$kind
   mkdir -p "$corpus" "$folder/found/$kind" "$results/$kind"
   for first in "tests/corpus/$kind" "$build/corpus/$kind"; do if [[ -d $first ]]; then seeds+=("$first"); fi; done
@@ -93,8 +93,11 @@ run() {
   while left=$((end - SECONDS)); [[ $left -gt 0 && $number -lt 10 ]]; do
     log=$results/$kind/log.$number
     local start=$SECONDS
-    "$fuzzer" -max_total_time="$left" -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-      -artifact_prefix="$folder/found/$kind/" "$corpus" ${seeds[@]+"${seeds[@]}"} >"$log" 2>&1 || cp "$log" "$folder/found/$kind.log"
+    local TIMEFORMAT='%U %S'
+    { time "$fuzzer" -max_total_time="$left" -timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+      -artifact_prefix="$folder/found/$kind/" "$corpus" ${seeds[@]+"${seeds[@]}"} >"$log" 2>&1 || cp "$log" "$folder/found/$kind.log"; } 2>"$log.time"
+    # Of the processor: other programs may have most of it.
+    processor=$(awk -v before="$processor" '{before += $1 + $2} END {printf "%.0f", before}' "$log.time")
     seconds=$((seconds + SECONDS - start))
     executions=$((executions + $(stat_of "$log" number_of_executed_units)))
     if [[ $number -eq 0 ]]; then before=$(edges_of "$log" INITED); fi
@@ -112,9 +115,9 @@ run() {
     rm -rf "$corpus"
     mv "$results/$kind/merged" "$corpus"
   fi
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$executions" $((executions / (seconds > 0 ? seconds : 1))) \
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$executions" $((executions / (processor > 0 ? processor : 1))) \
     "$(find "$corpus" -type f | wc -l)" "$after" $((after > before ? after - before : 0)) "$peak" "$slowest" "$found" >"$results/$kind/row"
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$kind" "$flags" "$executions" "$seconds" "$peak" "$slowest" "$found" >>"$folder/runs.tsv"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$kind" "$flags" "$executions" "$seconds" "$processor" "$peak" "$slowest" "$found" >>"$folder/runs.tsv"
 }
 
 say "each kind runs for $share s"
