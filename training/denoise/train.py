@@ -1,9 +1,12 @@
 """Trains the network on mixtures of the clips of render.py, from nothing or from the weights of an earlier call.
 
-usage: train.py WORK_FOLDER SECONDS
-The rate rises for a twentieth of the time and falls to zero by a cosine; from earlier weights on its peak is half. The training ends after SECONDS
-of processor time or the steps of denoise.toml. Writes WORK_FOLDER/denoise.pt with the averaged weights (while it runs: denoise.pt.part), and
-prints loss and gain in SI-SDR and STOI on the mixtures of speakers of validation."""
+usage: train.py WORK_FOLDER [--steps N | --seconds S]
+N steps, those of denoise.toml by default; or as many as S seconds of processor time allow, so that another machine gets other weights. The rate
+rises for a twentieth of the training and falls to zero by a cosine; from earlier weights on its peak is half. Writes WORK_FOLDER/denoise.pt with
+the averaged weights, and prints loss and gain in SI-SDR and STOI on the mixtures of speakers of validation. A call that was cut off goes on from
+WORK_FOLDER/part.pt, with other draws than without the cut."""
+import argparse
+import os
 import sys
 import time
 import tomllib
@@ -214,13 +217,16 @@ class Validation:
         return float(np.mean(losses)), np.round(gains, 2).tolist(), np.round(points, 2).tolist()
 
 
-def main(work, seconds):
-    made, work, seconds = settings(), Path(work), float(seconds)
+def main(work, steps=None, seconds=None):
+    made, work = settings(), Path(work)
     options, front_end = made['training'], made['front_end']
     torch.set_num_threads(1)
     torch.manual_seed(made['seed'])
     again = (work / 'denoise.pt').exists()
-    random = np.random.default_rng([made['seed'], 1 + again])
+    part_file = work / 'part.pt'
+    cut_off = torch.load(part_file) if part_file.exists() else None
+    step, before = (cut_off['step'], cut_off['spent']) if cut_off else (0, 0.0)
+    random = np.random.default_rng([made['seed'], 1 + again] + [step] * bool(cut_off))
     mixtures = Mixtures(work / 'clips.npz', options)
     clips = len(mixtures.speech) - KEPT_OUT
     peak, filters = options['peak_rate'], bands(front_end)
@@ -234,24 +240,32 @@ def main(work, seconds):
         first = material.batch(np.arange(64), random)[0].flatten(1)
         net.mean.copy_(first.mean(1))
         net.deviation.copy_(first.std(1))
-    print(f'{sum(p.numel() for p in net.parameters())} parameters, {time.process_time():.0f} s for the spectra', flush=True)
+    print(f'{sum(p.numel() for p in net.parameters())} parameters, {time.process_time():.0f} s for the spectra, from step {step}', flush=True)
     groups = [{'params': [p for p in net.parameters() if p.dim() > 1], 'weight_decay': 0.01}, {'params': [p for p in net.parameters() if p.dim() <= 1], 'weight_decay': 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=peak)
     average = {k: v.clone() for k, v in net.state_dict().items()}
-    loss_sum, order, step = 0.0, [], 0
+    if cut_off:
+        net.load_state_dict(cut_off['net'])
+        optimizer.load_state_dict(cut_off['optimizer'])
+        average = cut_off['average']
+    loss_sum, order = 0.0, []
+    began = time.process_time() - before
 
     def judged():
         judge.load_state_dict(average)
         judge.eval()
         loss, gains, points = validation.judged(judge)
-        return f'validation {loss:.4f}, {np.mean(gains):.2f} dB {gains}, STOI {np.mean(points):.2f} {points}, processor {time.process_time():.0f} s'
+        return (f'validation {loss:.4f}, {np.mean(gains):.2f} dB {gains}, STOI {np.mean(points):.2f} {points}, '
+                f'processor {time.process_time() - began:.0f} s after the spectra')
     net.train()
-    began = time.process_time()
-    while step < options['steps'] and time.process_time() - began < seconds:
+    while True:
+        spent = time.process_time() - began
+        part = spent / seconds if seconds else step / (steps or options['steps'])
+        if part >= 1:
+            break
         if len(order) < options['batch']:
             order = np.concatenate([order, random.permutation(clips)]).astype(int)
         chosen, order = order[:options['batch']], order[options['batch']:]
-        part = max(step / options['steps'], (time.process_time() - began) / seconds)
         rate = peak * (part / 0.05 if part < 0.05 else 0.5 * (1 + np.cos(np.pi * (part - 0.05) / 0.95))) + 1e-6
         for group in optimizer.param_groups:
             group['lr'] = rate
@@ -272,12 +286,18 @@ def main(work, seconds):
         if step % options['report'] == 0:
             print(f'step {step} loss {loss_sum / options["report"]:.4f} {judged()}', flush=True)
             loss_sum = 0.0
-            torch.save(average, work / 'denoise.pt.part')
+            saved = {'net': net.state_dict(), 'optimizer': optimizer.state_dict(), 'average': average, 'step': step, 'spent': time.process_time() - began}
+            torch.save(saved, work / 'part.pt.new')
+            os.replace(work / 'part.pt.new', part_file)
     torch.save(average, work / 'denoise.pt')
-    print(f'{step} steps, {judged()}')
+    part_file.unlink(missing_ok=True)
+    print(f'{step} steps, {judged()}', flush=True)
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 3:
-        raise SystemExit(__doc__)
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
+    parser.add_argument('work')
+    parser.add_argument('--steps', type=int)
+    parser.add_argument('--seconds', type=float)
+    wanted = parser.parse_args()
+    main(wanted.work, wanted.steps, wanted.seconds)
