@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "services/fleet/nats/wire.h"
+#include "services/fleet/nats/options.h"
 
 namespace runnel::apps {
 
