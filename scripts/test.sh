@@ -10,11 +10,12 @@
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A failed stage
 # does not stop the next one. The last output of a successful run are CTest's closing lines for the release build.
-# RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit). What test.sh without --all does is done in any case; the others get
-# the rest in this order, and a stage that does not fit is cut off or left out, and named at the end, which is not a failure. The stages
-# before the long tests leave them RUNNEL_LONG_TIME seconds (default: 900). A machine that builds slowly begins no build that would be cut off. RUNNEL_JOBS sets the
-# number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data. With RUNNEL_ONCE_MORE_ALONE=1 up to three tests
-# that failed beside others run once more by themselves; those that pass then are named as UNSTEADY and fail nothing.
+# RUNNEL_TIME_LIMIT: maximum seconds of the run (default: no limit), whose builds of release and device are made in any case. What does not fit in this order is
+# cut off or left out, and named at the end, which is not a failure; what had failed before a cut is. The stages before the long tests
+# leave them RUNNEL_LONG_TIME seconds (default: 900). A machine that builds slowly begins no build that would be cut off.
+# RUNNEL_JOBS sets the number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data. With
+# RUNNEL_ONCE_MORE_ALONE=1 up to three tests that failed beside others run once more by themselves; those that pass then are named as
+# UNSTEADY and fail nothing.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/scripts/stages.sh"
 
@@ -123,13 +124,11 @@ labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total
 # CTest's line of the last tests of the release build, for the end of a long log.
 closing=()
 close_release() { mapfile -t -O "${#closing[@]}" closing < <(grep ' tests passed, ' build/last_tests.log); }
-# The engines were installed above: without them the corpus test would prove less than it claims.
-long_tests() { RUNNEL_NEEDS_ENGINES=1 run_tests release -L '^long$' "$@"; }
-# long_stage NAME SELECTION...: some of the long tests, in the time that is left. A cut does not hide those that had failed.
-long_stage() {
+# tests_of_release NAME SELECTION...: some of them, in the time that is left. A cut does not hide those that had failed.
+tests_of_release() {
   local what=$1 status=0 passed
   shift
-  limited "$what" long_tests "$@" || status=$?
+  limited "$what" run_tests release "$@" || status=$?
   case $status in
     0) close_release ;;
     143)
@@ -149,8 +148,7 @@ if stage "building the device libraries" build device; then
 fi
 what="testing release"
 if [[ $all -eq 1 ]]; then what+=": all but the long tests"; fi
-stage "$what" run_tests release -LE '^long$' || true
-close_release
+tests_of_release "$what" -LE '^long$'
 
 if [[ $all -eq 1 ]]; then
   kept=${RUNNEL_LONG_TIME:-900}
@@ -175,8 +173,10 @@ if [[ $all -eq 1 ]]; then
   fi
   kept=0
   needed=60
-  long_stage "testing release: the long tests" -LE '^compiles$'
-  long_stage "testing release: what compiles for other machines and installations" -L '^compiles$'
+  # The engines were installed above: without them the corpus test would prove less than it claims.
+  export RUNNEL_NEEDS_ENGINES=1
+  tests_of_release "testing release: the long tests" -L '^long$' -LE '^compiles$'
+  tests_of_release "testing release: what compiles for other machines and installations" -L '^compiles$'
   needed=$((building * 2 / 3 + 60))
   if limited "building with AddressSanitizer" build asan; then
     needed=30
