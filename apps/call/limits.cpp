@@ -121,7 +121,7 @@ std::string limits_text() {
   for (const Row& row : kRows) {
     if (group != row.group) text += fmt::format("\n{}\n", row.group);
     group = row.group;
-    text += fmt::format("  {:<24} {}\n", amount(row.value, row.unit), row.of);
+    text += fmt::format("  {:<30} {}\n", amount(row.value, row.unit), row.of);
   }
   return text;
 }
