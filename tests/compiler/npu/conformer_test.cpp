@@ -83,7 +83,8 @@ Graph conformer(const std::string& name) {
 }
 
 class Conformers : public testing::TestWithParam<const char*> {};
-// Everything, on as many configurations as the program has time for; names differ, because CTest knows tests by name.
+// Everything, on as many configurations as the program has time for; names differ, because CTest knows tests
+// by name.
 #ifdef RUNNEL_CONFORMER_ACCELERATORS
 INSTANTIATE_TEST_SUITE_P(All, Conformers, testing::Values("c_none13", "c_learned"));
 #else
