@@ -37,6 +37,9 @@ namespace {
 }  // namespace
 
 Isa best_isa() noexcept {
+#if defined(RUNNEL_GENERIC_ONLY)  // there are no kernels for more (RUNNEL_VECTOR_KERNELS=OFF)
+  return Isa::generic;
+#else
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
@@ -61,6 +64,7 @@ Isa best_isa() noexcept {
   return (getauxval(AT_HWCAP) & (1ul << ('V' - 'A'))) != 0 ? Isa::rvv : Isa::generic;
 #else
   return Isa::generic;
+#endif
 #endif
 }
 

@@ -23,7 +23,7 @@ enum class Isa : std::uint8_t {
 };
 inline constexpr Isa kLastIsa = Isa::rvv;
 
-// The best level of this machine (detected once), never below generic.
+// The best level of this machine for which this build has kernels (detected once), never below generic.
 Isa best_isa() noexcept;
 // "reference", "generic", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm", "simd128",
 // "rvv".

@@ -42,6 +42,9 @@ set(RUNNEL_NATS AUTO CACHE STRING "Fleets of workers over NATS, with libnats 3 o
 set_property(CACHE RUNNEL_NATS PROPERTY STRINGS AUTO ON OFF)
 set(RUNNEL_RVV AUTO CACHE STRING "Kernels for RISC-V's vectors, on 64-bit RISC-V with Linux: ON, OFF or AUTO (when a compiler knows them)")
 set_property(CACHE RUNNEL_RVV PROPERTY STRINGS AUTO ON OFF)
+# OFF: what is compiled for newer instructions than the rest of the program is left out, and best_isa() is generic. The fuzzers do without: Clang 14
+# takes minutes for each of these files with sanitizers. The preset asan, by GCC, has them, and runs them with damaged models and awkward shapes.
+option(RUNNEL_VECTOR_KERNELS "Kernels for the vector instructions of x86-64, 64-bit Arm and RISC-V, chosen at run time" ON)
 set_property(CACHE RUNNEL_HTTPLIB PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)

@@ -2,7 +2,7 @@
 # fuzz.sh [--minutes N | --hours N] [--kinds A,B] [--corpus FOLDER]: fuzzers for longer than the tests have time.
 # fuzz.sh --mutations N [--kinds A,B] [--optimized]: N damaged inputs of each kind of file, from fixed seeds, under sanitizers.
 # fuzz.sh --coverage [--corpus FOLDER]: lines of parsers that the kept inputs and the tests of robustness reach.
-# fuzz.sh --table [--corpus FOLDER]: what all runs with this folder have done, as docs/security.md has it.
+# fuzz.sh --table [--corpus FOLDER]: what all runs with this folder have done; docs/security.md has it, too, after that.
 # fuzz.sh --list: the kinds.
 #
 # The first form builds the preset fuzz and lets each fuzzer run for its share of the time (default: 10 minutes for all), on
@@ -12,8 +12,9 @@
 # with the command that repeats it in the table's last lines; the exit code is 1 then.
 #
 # --mutations: kinds are .rnl .espdl .tflite .pte .onnx recording graph npu; each at most RUNNEL_MUTATION_SECONDS (default: no
-#   limit), and RUNNEL_TEST_DATA, if it is set, gives more originals. --optimized: with -O2, as fuzzers always are, in a build of their own.
-#   Outputs are kept in FOLDER/mutations.
+#   limit), and RUNNEL_TEST_DATA, if it is set, gives more originals. A run goes on with the seeds after those of the last one of the same kind
+#   with this folder. --optimized: with the build of the fuzzers (Clang, -O2, portable kernels) instead of GCC's (-O1, all kernels of this machine).
+#   Outputs are kept in FOLDER/mutations, those of findings in FOLDER/found.
 # --coverage: Clang's source coverage of the files that tests/fuzz/parsers.txt lists; the exit code is 1 when a file is below its bar.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -43,7 +44,7 @@ done
 mkdir -p "$folder"
 folder=$(cd -- "$folder" && pwd -P)
 cd "$root"
-if [[ $form == table ]]; then exec python3 "$root/scripts/fuzz/table.py" "$folder/runs.tsv"; fi
+if [[ $form == table ]]; then exec python3 "$root/scripts/fuzz/table.py" "$folder" --page docs/security.md; fi
 
 # configure FOLDER ARGUMENTS...: its output only when it fails.
 configure() {

@@ -6,7 +6,7 @@ const FixedKernels& fixed_kernels_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::reference:
       return kFixedReference;
-#ifdef __x86_64__
+#if defined(RUNNEL_KERNELS_X86)
     case Isa::avx2:
       return kFixedAvx2;
     case Isa::avx512:

@@ -6,7 +6,7 @@ const Kernels& kernels_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::reference:
       return kKernelsReference;
-#ifdef __x86_64__
+#if defined(RUNNEL_KERNELS_X86)
     case Isa::avx2:
       return kKernelsAvx2;
     case Isa::avx512:

@@ -11,6 +11,8 @@ import pathlib
 import subprocess
 import sys
 
+from page import put_into
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -61,16 +63,6 @@ def from_gcov(build):
             for name, lines in executed.items()}
 
 
-def put_into(page, table):
-    """Between the marks of the page."""
-    begin, end = "<!-- coverage -->\n", "<!-- end of coverage -->"
-    text = page.read_text()
-    if text.count(begin) != 1 or text.count(end) != 1:
-        sys.exit(f"coverage.py: {page}: expected one line {begin.strip()} and one {end}")
-    head, rest = text.split(begin)
-    page.write_text(head + begin + "\n" + "\n".join(table) + "\n\n" + end + rest.split(end)[1])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
@@ -97,7 +89,7 @@ def main():
     table.append(f"| all | {all_lines} | {all_executed} | {100 * all_executed / max(all_lines, 1):.1f} | 90 |")
     print("\n".join(table))
     if arguments.page:
-        put_into(arguments.page, table)
+        put_into(arguments.page, "coverage", table)
     if all_executed < 0.9 * all_lines:
         below.append("all together are below 90 %")
     for sentence in below:

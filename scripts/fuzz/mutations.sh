@@ -16,11 +16,11 @@ program_of() {
     *) die "--kinds $1: expected some of: ${all[*]}" ;;
   esac
 }
-# A number of the last line of a run (tests/robustness/many_mutations.cpp); 0 when there is none.
-number_of() { grep ' mutations, .* with structure' "$1" | sed -n "s/$2/\1/p" | sort -rn | head -n 1 | grep . || echo 0; }
 
-build=build-asan level=-O1
-if [[ $optimized -eq 1 ]]; then build=build-asan-O2 level=-O2; fi
+# Optimised ones are those of the fuzzers: Clang, -O2, portable kernels, and most of it is built where the fuzzers are. Else GCC's, -O1, with all
+# kernels of this machine.
+build=build-asan preset=asan
+if [[ $optimized -eq 1 ]]; then build=build-fuzz preset=fuzz; fi
 programs=()
 for kind in "${kinds[@]}"; do
   read -r program _ <<<"$(program_of "$kind")"
@@ -28,30 +28,30 @@ for kind in "${kinds[@]}"; do
 done
 mapfile -t programs < <(printf '%s\n' "${programs[@]}" | sort -u)
 [[ ${#programs[@]} -gt 0 && -n ${programs[0]} ]] || exit 1
-configure "$build" --preset asan -D CMAKE_CXX_FLAGS_RELWITHDEBINFO="$level -g1 -DNDEBUG"
+configure "$build" --preset "$preset"
 say "building ${programs[*]} in $build"
 cmake --build "$build" --parallel "$jobs" --target "${programs[@]}" >&2
-mkdir -p "$folder/mutations"
+mkdir -p "$folder/mutations" "$folder/found"
 
 mutate() {
-  local kind=$1 program tests subject log=$folder/mutations/${1#.}.log status=0
+  local kind=$1 program tests subject log=$folder/mutations/${1#.}.log
   read -r program tests subject <<<"$(program_of "$kind")"
+  # A run begins where the last one of this kind with this folder ended.
   RUNNEL_MUTATIONS=$mutations RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-100000000} RUNNEL_MUTATION_SUBJECT=$subject \
-    "$build/tests/$program" --gtest_filter="$tests" >"$log" 2>&1 || status=$?
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$(number_of "$log" '^\([0-9]*\) mutations.*')" "$(number_of "$log" '.* \([0-9]*\) with structure.*')" \
-    "$(number_of "$log" '.* \([0-9]*\) a second.*')" "$(number_of "$log" '.*longest \([0-9.]*\) s.*')" "$(number_of "$log" '.*at most \([0-9]*\) MiB.*')" \
-    "$([[ $status -eq 0 ]] && echo nothing || echo "see $log")" >"$folder/mutations/${kind#.}.row"
+    RUNNEL_MUTATION_SEED=$(python3 "$root/scripts/fuzz/table.py" --next-seed "$kind" "$folder") \
+    "$build/tests/$program" --gtest_filter="$tests" >"$log" 2>&1 || cp "$log" "$(mktemp "$folder/found/mutations-${kind#.}-XXXX.log")"
+  python3 "$root/scripts/fuzz/table.py" --note "$log" "$kind" "$preset" "$folder"
 }
+count_found() { find "$folder/found" -name 'mutations-*.log' | wc -l; }
+before=$(count_found)
 for kind in "${kinds[@]}"; do
-  rm -f "$folder/mutations/${kind#.}.row"
   place_for_a_task
   mutate "$kind" &
 done
 wait
-found=0
-{
-  printf 'kind\tmutations\twith structure\ta second\tlongest s\tpeak MiB\tfound\n'
-  for kind in "${kinds[@]}"; do cat "$folder/mutations/${kind#.}.row"; done
-} | column -t -s $'\t'
-for kind in "${kinds[@]}"; do grep 'nothing$' "$folder/mutations/${kind#.}.row" >/dev/null || found=1; done
-exit "$found"
+python3 "$root/scripts/fuzz/table.py" "$folder"
+if [[ $(count_found) -gt $before ]]; then
+  say "found: see $folder/found/mutations-*.log"
+  exit 1
+fi
+exit 0

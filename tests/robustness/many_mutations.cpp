@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -49,6 +52,32 @@ struct Longest {
   Bytes input;
 };
 
+// An input that takes far too long ends the program: what goes on for hours must not wait for ever.
+constexpr int kMostSeconds = 20;
+extern "C" void say_too_long(int) {
+  constexpr char kSentence[] = "an input takes too long: the last batch above has it\n";
+  static_cast<void>(!write(STDERR_FILENO, kSentence, sizeof kSentence - 1));
+  std::abort();
+}
+class TooLong {
+ public:
+  TooLong() { std::signal(SIGVTALRM, say_too_long); }
+  ~TooLong() {
+    set(0);
+    std::signal(SIGVTALRM, SIG_DFL);
+  }
+  TooLong(const TooLong&) = delete;
+  TooLong& operator=(const TooLong&) = delete;
+
+  void begin() const { set(kMostSeconds); }
+
+ private:
+  static void set(int seconds) {
+    const itimerval after{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
+    setitimer(ITIMER_VIRTUAL, &after, nullptr);
+  }
+};
+
 void keep(const Longest& longest) {
   const char* const path = std::getenv("RUNNEL_MUTATION_KEEP");
   if (path == nullptr) return;
@@ -85,6 +114,7 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
   const auto late = [&] { return Clock::now() - start > std::chrono::seconds(seconds); };
   std::int64_t done = 0, refused = 0, structured = 0;
   Longest longest;
+  const TooLong too_long;
   for (; done < count && !late(); ++seed) {
     const Subject& subject = all[static_cast<std::size_t>(seed) % all.size()];
     const Subject& other = partner(all, subject, seed);
@@ -97,6 +127,7 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
       if (subject.change != nullptr && i % 2 == 1) bytes = subject.change(subject.file, other.file, random);
       structured += bytes.has_value() ? 1 : 0;
       if (!bytes) bytes = mutator.next();
+      too_long.begin();
       const double before = processor_seconds();
       refused += failed_with_a_sentence(subject.feed(*bytes)) ? 1 : 0;
       const double took = processor_seconds() - before;
@@ -106,11 +137,12 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
   }
   const double took = processor_seconds() - start_of_processor;
   std::printf(
-      "%lld mutations, %lld with structure, %lld refused, %.0f a second, longest %.3f s of the processor "
+      "%lld mutations, %lld with structure, %lld refused, %.1f s of the processor, %.0f a second, longest "
+      "%.3f s "
       "(%s, number %lld of "
       "seed %llu), at "
       "most %ld MiB; go on with RUNNEL_MUTATION_SEED=%llu\n",
-      static_cast<long long>(done), static_cast<long long>(structured), static_cast<long long>(refused),
+      static_cast<long long>(done), static_cast<long long>(structured), static_cast<long long>(refused), took,
       static_cast<double>(done) / std::max(took, 1e-9), longest.seconds, longest.name.c_str(),
       static_cast<long long>(longest.number), static_cast<unsigned long long>(longest.seed), peak_mebibytes(),
       static_cast<unsigned long long>(seed));

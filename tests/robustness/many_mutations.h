@@ -1,7 +1,8 @@
 // A great many damaged files, as long as time allows: of those whose structure is known every second one is
 // damaged with it (structure/structure.h). Each batch has its own seed, printed before it begins, so that
 // failures can be reproduced and a run can continue where another one stopped; the last line says how many
-// there were, how many in a second of the processor, the longest likewise, and the most memory:
+// there were, how many in a second of the processor, the longest likewise, and the most memory. An input that
+// takes over 20 s of it ends the program:
 //
 //   RUNNEL_MUTATIONS total number (default: 1,000,000, or what the test says)
 //   RUNNEL_MUTATION_SECONDS time limit (default: 420)
