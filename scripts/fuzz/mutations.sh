@@ -10,9 +10,9 @@ program_of() {
     .rnl | .espdl | .pte) echo "robustness/many_mutations_tests ManyMutations.EveryOneIsReadOrRefused ${1#.}" ;;
     .tflite) echo "robustness/many_foreign_mutations_tests ManyTfliteMutations.EveryOneIsReadOrRefused tflite" ;;
     .onnx) echo "robustness/many_foreign_mutations_tests ManyOnnxMutations.EveryOneIsReadOrRefused onnx" ;;
-    recording) echo "robustness/many_other_mutations_tests ManyRecordingMutations.* ." ;;
+    recording) echo "robustness/many_other_mutations_tests ManyRecordingMutations.*" ;;
     graph) echo "robustness/many_other_mutations_tests ManyGraphMutations.* graph" ;;
-    npu) echo "npu/many_npu_mutations_tests ManyNpuMutations.EveryOneIsRefusedOrRun:ManyNpuMutations.EveryOneOfTheU85IsRefusedOrRun ." ;;
+    npu) echo "npu/many_npu_mutations_tests ManyNpuMutations.EveryOneIsRefusedOrRun:ManyNpuMutations.EveryOneOfTheU85IsRefusedOrRun" ;;
     *) die "--kinds $1: expected some of: ${all[*]}" ;;
   esac
 }
@@ -36,8 +36,10 @@ mkdir -p "$folder/mutations" "$folder/found"
 mutate() {
   local kind=$1 program tests subject log=$folder/mutations/${1#.}.log
   read -r program tests subject <<<"$(program_of "$kind")"
+  # Of each allocation a short way to it, and few that are kept after their end: what is found comes again from its seed, and can be looked at then.
   # A run begins where the last one of this kind with this folder ended.
-  RUNNEL_MUTATIONS=$mutations RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-100000000} RUNNEL_MUTATION_SUBJECT=$subject \
+  ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=16:hard_rss_limit_mb=4096${ASAN_OPTIONS:+:$ASAN_OPTIONS} \
+    RUNNEL_MUTATION_BATCH=1 RUNNEL_MUTATIONS=$mutations RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-100000000} RUNNEL_MUTATION_SUBJECT=$subject \
     RUNNEL_MUTATION_SEED=$(python3 "$root/scripts/fuzz/table.py" --next-seed "$kind" "$folder") \
     "$build/tests/$program" --gtest_filter="$tests" >"$log" 2>&1 || cp "$log" "$(mktemp "$folder/found/mutations-${kind#.}-XXXX.log")"
   python3 "$root/scripts/fuzz/table.py" --note "$log" "$kind" "$preset" "$folder"

@@ -109,6 +109,7 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
   count = mutation_setting("RUNNEL_MUTATIONS", count);
   seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", seconds);
   auto seed = static_cast<std::uint64_t>(mutation_setting("RUNNEL_MUTATION_SEED", 1));
+  const std::int64_t batch_seconds = mutation_setting("RUNNEL_MUTATION_BATCH", 1000000);
   const auto start = Clock::now();
   const double start_of_processor = processor_seconds();
   const auto late = [&] { return Clock::now() - start > std::chrono::seconds(seconds); };
@@ -122,7 +123,9 @@ void mutate_many(const std::vector<Subject>& given, std::int64_t count, std::int
     std::fflush(stdout);
     Mutator mutator(subject.file, seed);
     Random random(seed);
-    for (std::int64_t i = 0; i < kBatch && done < count && !late(); ++i, ++done) {
+    const double end_of_batch = processor_seconds() + static_cast<double>(batch_seconds);
+    for (std::int64_t i = 0; i < kBatch && done < count && !late() && processor_seconds() < end_of_batch;
+         ++i, ++done) {
       std::optional<Bytes> bytes;
       if (subject.change != nullptr && i % 2 == 1) bytes = subject.change(subject.file, other.file, random);
       structured += bytes.has_value() ? 1 : 0;

@@ -8,6 +8,9 @@
 //   RUNNEL_MUTATION_SECONDS time limit (default: 420)
 //   RUNNEL_MUTATION_SEED      the first batch's seed (default: 1)
 //   RUNNEL_MUTATION_SUBJECT   only files whose names contain this (default: all)
+//   RUNNEL_MUTATION_BATCH     seconds of the processor after which a batch ends, however many it had
+//   (default:
+//                             never): with it, large files take no more time than small ones
 //   RUNNEL_MUTATION_KEEP      a file to write the input to that took longest
 #pragma once
 

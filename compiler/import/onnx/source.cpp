@@ -214,7 +214,7 @@ Result<Constant> read_tensor(const TensorProto& tensor) {
   if (tensor.has_raw_data()) {
     const std::string& raw = tensor.raw_data();
     data.resize(raw.size());
-    std::memcpy(data.data(), raw.data(), raw.size());
+    if (!raw.empty()) std::memcpy(data.data(), raw.data(), raw.size());
   } else {
     read_list(tensor, half ? DType::uint16 : out.dtype, data);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/limits.h"
@@ -54,6 +54,13 @@ std::vector<T> numbers_in(const flatbuffers::Vector<T>* from, CopyBudget& budget
   return numbers;
 }
 
+// The integers of a type, among which its zero point is; of wider types none has one beyond 16 bits.
+std::pair<std::int64_t, std::int64_t> zero_points_of(DType type) {
+  if (type == DType::int8) return {-128, 127};
+  if (type == DType::uint8) return {0, 255};
+  return {-32768, 32767};
+}
+
 Status read_quantization(const tflite::QuantizationParameters& from, const std::string& place, Tensor& to,
                          CopyBudget& budget) {
   const auto fail = [&] { return Status(Code::invalid_data) << place << ": "; };
@@ -70,9 +77,10 @@ Status read_quantization(const tflite::QuantizationParameters& from, const std::
       return {};
     }
   }
+  const auto [least, most] = zero_points_of(to.dtype);
   for (const std::int64_t zero : numbers_in(from.zero_point(), budget)) {
-    if (zero < std::numeric_limits<std::int32_t>::min() || zero > std::numeric_limits<std::int32_t>::max())
-      return fail() << "zero point " << zero;
+    if (zero < least || zero > most)
+      return fail() << "zero point " << zero << ", expected " << least << " to " << most;
     to.zero_points.push_back(static_cast<std::int32_t>(zero));
   }
   if (to.zero_points.size() > 1 && to.zero_points.size() != to.scales.size()) {

@@ -40,6 +40,13 @@ TEST(OnnxFile, WeightsOfAnotherSizeThanTheirShape) {
   EXPECT_THAT(why(maker), HasSubstr("at most"));
 }
 
+// Nothing is copied from an empty text, not even no bytes: UndefinedBehaviorSanitizer watches.
+TEST(OnnxFile, WeightsOfNoBytes) {
+  OnnxMaker maker = adding({2});
+  maker.model.mutable_graph()->mutable_initializer(0)->set_raw_data("");
+  EXPECT_THAT(why(maker), HasSubstr("0 bytes for shape [2] of float32, expected 8"));
+}
+
 TEST(OnnxFile, DataInOtherFilesIsRefusedByName) {
   OnnxMaker maker = adding({2});
   auto* tensor = maker.model.mutable_graph()->mutable_initializer(0);

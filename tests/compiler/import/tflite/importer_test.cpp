@@ -226,6 +226,26 @@ TEST(TfliteImporter, BuffersMustLieInsideTheFile) {
   EXPECT_NE(refusal(model.file({x}, {y})).find("8 bytes at 1000000 of a file"), std::string::npos);
 }
 
+// Differences from a zero point far outside would not fit anything.
+TEST(TfliteImporter, ZeroPointsAreIntegersOfTheirType) {
+  struct Case {
+    Type type;
+    std::int64_t zero;
+    const char* expected;
+  };
+  for (const Case& c : {Case{kInt8, -2147483648, "zero point -2147483648, expected -128 to 127"},
+                        Case{kInt8, 128, "zero point 128, expected -128 to 127"},
+                        Case{kUint8, -1, "zero point -1, expected 0 to 255"},
+                        Case{kInt16, 32768, "zero point 32768, expected -32768 to 32767"}}) {
+    TinyTflite file;
+    const int x = file.tensor(kInt8, {1, 4}, 0.5f, 0), w = file.tensor(c.type, {2, 4}, 0.5f, c.zero),
+              y = file.tensor(kInt8, {1, 2}, 0.5f, 0);
+    file.op(Builtin::FULLY_CONNECTED, {x, w, -1}, {y});
+    const std::string text = refusal(file.file({x}, {y}));
+    EXPECT_NE(text.find(c.expected), std::string::npos) << text;
+  }
+}
+
 TEST(TfliteImporter, TensorsThatNobodyComputesAreAnError) {
   TinyTflite model;
   const int x = model.tensor(kFloat, {1, 4}, 0, 0), loose = model.tensor(kFloat, {1, 4}, 0, 0),
