@@ -105,6 +105,10 @@ bool is_slow_rate(const std::string& text) {
   return rate >= 1 && rate < 100;
 }
 
+// Of a length that is no power of two, the tables of half a million points take a second, and sanitizers six.
+constexpr double kMostPoints = 1 << 16;
+bool is_long_transform(const std::string& text) { return std::strtod(text.c_str(), nullptr) > kMostPoints; }
+
 // A short silence, as the source of graphs.
 class Silence final : public pipeline::Node {
  public:
@@ -215,6 +219,8 @@ Status feed_graph(std::string_view text) {
     for (const pipeline::ParameterText& parameter : node.parameters) {
       if (node.type == "resample" && parameter.key == "rate" && is_slow_rate(parameter.value))
         return Status(Code::unsupported, "a resampler to a few Hz: its filter alone takes a second");
+      if (parameter.key == "n_fft" && is_long_transform(parameter.value))
+        return Status(Code::unsupported, "a transform of so many points: its tables alone take a second");
     }
   }
   static const std::vector<const pipeline::NodeType*> nodes = [] {
