@@ -773,9 +773,11 @@ bool Worker::hear(const std::vector<Id>& due) {
     Stream* const it = by_id_[id];
     if (it == nullptr || it->holding == nullptr || leaving_ || !it->mine || it->gone) continue;
     Holding& holding = *it->holding;
-    if (holding.place != Holding::Place::here || holding.handing_over || holding.save_due || holding.broken ||
-        holding.owned->idle())
+    if (holding.place != Holding::Place::here || holding.handing_over || holding.save_due || holding.broken)
       continue;
+    // Before the first chunk, which may have the sample from which another graph hears.
+    holding.owned->wants(holding.wanted, holding.wanted_at);
+    if (holding.owned->idle()) continue;
     std::string why;
     Message apart;
     auto next = holding.owned->next(why, apart);
@@ -846,7 +848,6 @@ void Worker::advance(Stream& it, Time now) {
     it.not_before = now + kPauseAfterFailure;
     return drop(it);
   }
-  owned.wants(holding.wanted, holding.wanted_at);
   if (owned.wants_append()) {
     OwnedStream::Append append = owned.begin_append();
     const std::string subject = options_.events + '.' + it.name;
