@@ -20,7 +20,7 @@
 #include "services/fleet/metrics/page.h"
 #include "services/fleet/nats/jetstream.h"
 #include "services/fleet/serve_runner.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 #include "services/fleet/worker_name.h"
 
 namespace runnel::apps {
