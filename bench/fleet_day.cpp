@@ -18,7 +18,7 @@
 #include "services/fleet/entry.h"
 #include "services/fleet/exchange.h"
 #include "services/fleet/runner.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 
 namespace runnel::bench {
 namespace {

@@ -1,6 +1,6 @@
 // A day of a fleet in one thread: any number of streams, workers that die and are replaced, and the code that
-// workers really have (services/fleet/worker.h), over an exchange and an engine that cost nothing. Time is
-// counted, not waited for; hours in which nobody dies or comes are left out, because one second of them is
+// workers really have (services/fleet/work/worker.h), over an exchange and an engine that cost nothing. Time
+// is counted, not waited for; hours in which nobody dies or comes are left out, because one second of them is
 // like another.
 #pragma once
 

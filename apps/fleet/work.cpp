@@ -20,7 +20,7 @@
 #include "services/fleet/metrics/page.h"
 #include "services/fleet/nats/jetstream.h"
 #include "services/fleet/serve_runner.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 #include "services/fleet/worker_name.h"
 
 namespace runnel::apps {
@@ -210,7 +210,7 @@ Status run_work(const WorkCall& call, const net::Address& metrics) {
   fleet::JetStream exchange(std::move(wire));
   fleet::Wire::Settings nats = call.nats;
   nats.name = worker_options.id;
-  nats.gather = static_cast<int>(kGather.count() / 2);
+  nats.gather = static_cast<int>(kGather.count());
   RUNNEL_TRY(exchange.open(nats));
   catch_signals();
   using Wanted = fleet::JetStream::Wanted;

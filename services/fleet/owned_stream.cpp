@@ -238,10 +238,11 @@ void OwnedStream::collect() {
   }
 }
 
-bool OwnedStream::may_change() const {
-  return wanted_ && known_ && !coming_ && at_.change.count == saved_changes_ && at_.events >= log_number_ &&
-         runners_.find(wanted_->graph) != nullptr;
+bool OwnedStream::wants_change() const {
+  return wanted_ && !coming_ && runners_.find(wanted_->graph) != nullptr;
 }
+
+bool OwnedStream::ready_to_change() const { return known_ && at_.change.count == saved_changes_; }
 
 Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart) {
   while (events_.size() < limits_.most_events && !held_ && !overtaken_ && !doubted_) {
@@ -251,10 +252,16 @@ Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart)
       RUNNEL_TRY(change_to(coming_->change, coming_->graph));
       continue;
     }
-    const bool changeable = may_change();
-    if (changeable && (run_ == nullptr || !wanted_->at || at_.next >= *wanted_->at)) {
-      held_ = true;
-      return Next{};
+    // Asked anew after every step: the graph may have come meanwhile.
+    const bool changes = wants_change();
+    if (changes && (run_ == nullptr || !wanted_->at || at_.next >= *wanted_->at)) {
+      // Where the log has more than was computed here, another worker went on beyond, with the graph before.
+      if (ready_to_change() && at_.events >= log_number_) {
+        held_ = true;
+        return Next{};
+      }
+      // A promised sample is not passed while an answer is on its way.
+      if (!ready_to_change() && run_ != nullptr && wanted_->at) return Next{};
     }
     if (waiting_.empty()) break;
     Message& message = waiting_.front();
@@ -297,7 +304,7 @@ Result<OwnedStream::Next> OwnedStream::next(std::string& broken, Message& apart)
     std::int64_t until = chunk->first + chunk->samples;
     if (coming_ && at_.covered == coming_->change.covered)
       until = std::min(until, coming_->change.sample);
-    else if (changeable && wanted_->at)
+    else if (changes && wanted_->at && at_.next < *wanted_->at)
       until = std::min(until, *wanted_->at);
     if (until < chunk->first) until = chunk->first;
     cut_ = until < chunk->first + chunk->samples;

@@ -149,8 +149,10 @@ class OwnedStream {
     Change change;
     std::uint32_t graph = 0;
   };
-  // Whether another graph may take over before what is heard next, as soon as everything is settled.
-  [[nodiscard]] bool may_change() const;
+  // Whether another graph that is here takes over, and none is about to by the log.
+  [[nodiscard]] bool wants_change() const;
+  // False: for as long as an answer about the log or about the saved state is on its way.
+  [[nodiscard]] bool ready_to_change() const;
   [[nodiscard]] Change change_here() const;
   Status change_to(const Change& change, std::uint32_t graph);
   Status begin_run(const Chunk& chunk);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/host/step_times.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 
 namespace runnel::fleet {
 

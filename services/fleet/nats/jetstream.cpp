@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -150,9 +151,9 @@ JetStream::~JetStream() { wire_ = nullptr; }
 Status JetStream::open(const Wire::Settings& settings) {
   Wire::Settings complete = settings;
   RUNNEL_TRY(complete_settings(complete));
-  RUNNEL_TRY(wire_->open(complete, [this](WireMessage message) {
+  RUNNEL_TRY(wire_->open(complete, [this](std::vector<WireMessage>& messages) {
     const std::lock_guard lock(mutex_);
-    incoming_.push_back(std::move(message));
+    std::move(messages.begin(), messages.end(), std::back_inserter(incoming_));
     came_.notify_one();
   }));
   seen_connections_ = wire_->connections();
@@ -572,26 +573,28 @@ bool JetStream::read(WireMessage& message, Happening& out) {
 }
 
 bool JetStream::next(Happening& out, int milliseconds_) {
-  const Clock::time_point end = Clock::now() + milliseconds(milliseconds_);
+  std::optional<Clock::time_point> end;  // read only where something is waited for
   for (;;) {
-    look_after();
+    if (arrived_.empty()) look_after();
     if (!ready_.empty()) {
       out = std::move(ready_.front());
       ready_.pop_front();
       return true;
     }
-    WireMessage message;
-    {
+    if (arrived_.empty()) {
+      const Clock::time_point now = Clock::now();
+      if (!end) end = now + milliseconds(milliseconds_);
       std::unique_lock lock(mutex_);
-      const Clock::time_point wake = std::min(end, Clock::now() + milliseconds(100));
-      came_.wait_until(lock, wake, [&] { return !incoming_.empty(); });
-      if (incoming_.empty()) {
-        if (Clock::now() >= end) return false;
-        continue;
-      }
-      message = std::move(incoming_.front());
-      incoming_.pop_front();
+      if (milliseconds_ > 0)
+        came_.wait_until(lock, std::min(*end, now + milliseconds(100)), [&] { return !incoming_.empty(); });
+      arrived_.swap(incoming_);
     }
+    if (arrived_.empty()) {
+      if (milliseconds_ <= 0 || Clock::now() >= *end) return false;
+      continue;
+    }
+    WireMessage message = std::move(arrived_.front());
+    arrived_.pop_front();
     if (read(message, out)) return true;
   }
 }

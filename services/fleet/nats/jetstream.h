@@ -155,6 +155,7 @@ class JetStream final : public Exchange {
   std::map<std::uint64_t, Feed> feeds_;
   std::chrono::steady_clock::time_point looked_;
   std::deque<Happening> ready_;
+  std::deque<WireMessage> arrived_;  // taken out of incoming_, not read yet
 
   std::mutex mutex_;  // guards the two below, which the library's thread fills
   std::condition_variable came_;

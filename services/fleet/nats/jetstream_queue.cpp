@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -164,9 +165,9 @@ Status JetStreamQueue::open(const Wire::Settings& settings, const Options& optio
   RUNNEL_TRY(check_queue_name(options.name));
   Wire::Settings complete = settings;
   RUNNEL_TRY(complete_settings(complete));
-  RUNNEL_TRY(wire_->open(complete, [this](WireMessage message) {
+  RUNNEL_TRY(wire_->open(complete, [this](std::vector<WireMessage>& messages) {
     const std::lock_guard lock(mutex_);
-    incoming_.push_back(std::move(message));
+    std::move(messages.begin(), messages.end(), std::back_inserter(incoming_));
     came_.notify_one();
   }));
   seen_connections_ = wire_->connections();

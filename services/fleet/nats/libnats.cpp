@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "services/fleet/nats/gathering.h"
+#include "services/fleet/nats/here.h"
 #include "services/fleet/nats/wire.h"
 
 namespace runnel::fleet {
@@ -90,6 +91,7 @@ class NatsWire final : public Wire {
  public:
   NatsWire() = default;
   ~NatsWire() override {
+    here_.leave();
     if (gathering_ != nullptr) gathering_->stop();  // its thread uses the subscriptions
     if (connection_ != nullptr) natsConnection_Close(connection_);
     subscriptions_.clear();
@@ -98,7 +100,7 @@ class NatsWire final : public Wire {
     gathering_ = nullptr;  // which the connection used until here
   }
 
-  Status open(const Settings& settings, std::function<void(WireMessage)> arrives) override;
+  Status open(const Settings& settings, Arrives arrives) override;
   [[nodiscard]] std::string_view inbox() const noexcept override { return inbox_; }
   [[nodiscard]] std::uint64_t connections() const noexcept override { return connections_; }
   [[nodiscard]] bool connected() const noexcept override {
@@ -119,11 +121,12 @@ class NatsWire final : public Wire {
 
  private:
   static Status configure(natsOptions* options, const Settings& settings);
-  static void came(natsConnection*, natsSubscription*, natsMsg* message, void* self);
+  // Called in threads of the library.
+  static void came(natsConnection*, natsSubscription*, natsMsg* message, void* whose);
+  static void reconnected(natsConnection*, void* whose);
+  static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* whose);
   static WireMessage message_of(natsMsg* message);
   void take_all();
-  static void reconnected(natsConnection*, void* self) { ++static_cast<NatsWire*>(self)->connections_; }
-  static void complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self);
 
   // libnats 3.4 looks a message's subscription up, lets go of its lock, and then uses it: one that another
   // thread destroys at that moment is used after it is gone. So an ended one gets no more messages, but stays
@@ -135,7 +138,7 @@ class NatsWire final : public Wire {
     Subscription subscription;
   };
 
-  std::function<void(WireMessage)> arrives_;
+  Arrives arrives_;
   natsConnection* connection_ = nullptr;
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by what follows the inbox
   std::deque<Ended> ended_;
@@ -147,6 +150,7 @@ class NatsWire final : public Wire {
   std::atomic<std::uint64_t> connections_{0};
   std::mutex mutex_;
   std::string complaint_;  // guarded by mutex_
+  Here<NatsWire> here_{*this};
 };
 
 Status NatsWire::configure(natsOptions* options, const Settings& settings) {
@@ -212,15 +216,15 @@ Status NatsWire::configure(natsOptions* options, const Settings& settings) {
   return {};
 }
 
-Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)> arrives) {
+Status NatsWire::open(const Settings& settings, Arrives arrives) {
   arrives_ = std::move(arrives);
   natsOptions* made = nullptr;
   if (const natsStatus status = natsOptions_Create(&made); status != NATS_OK)
     return failed("libnats", status);
   const Options options(made);
   RUNNEL_TRY(configure(made, settings));
-  natsOptions_SetReconnectedCB(made, reconnected, this);
-  natsOptions_SetErrorHandler(made, complained, this);
+  natsOptions_SetReconnectedCB(made, reconnected, here_.closure());
+  natsOptions_SetErrorHandler(made, complained, here_.closure());
   if (settings.gather > 0) {
     gathering_ = std::make_unique<Gathering>(std::chrono::milliseconds(settings.gather));
     RUNNEL_TRY(gathering_->attach_to(made));
@@ -238,22 +242,28 @@ Status NatsWire::open(const Settings& settings, std::function<void(WireMessage)>
   return {};
 }
 
-void NatsWire::complained(natsConnection* connection, natsSubscription*, natsStatus status, void* self) {
+void NatsWire::reconnected(natsConnection*, void* whose) {
+  Here<NatsWire>::call(whose, [](NatsWire& wire) { ++wire.connections_; });
+}
+
+void NatsWire::complained(natsConnection* connection, natsSubscription*, natsStatus status, void* whose) {
   const char* text = nullptr;
   natsConnection_GetLastError(connection, &text);
   std::string out = natsStatus_GetText(status);
   if (text != nullptr && *text != '\0') out = text;
-  auto& wire = *static_cast<NatsWire*>(self);
-  const std::lock_guard lock(wire.mutex_);
-  wire.complaint_ = std::move(out);
+  Here<NatsWire>::call(whose, [&](NatsWire& wire) {
+    const std::lock_guard lock(wire.mutex_);
+    wire.complaint_ = std::move(out);
+  });
 }
 
 Status NatsWire::listen(std::string_view tokens) {
   natsSubscription* made = nullptr;
   const std::string subject = inbox_ + std::string(tokens);
-  const natsStatus status = gathering_ != nullptr
-                                ? natsConnection_SubscribeSync(&made, connection_, subject.c_str())
-                                : natsConnection_Subscribe(&made, connection_, subject.c_str(), came, this);
+  const natsStatus status =
+      gathering_ != nullptr
+          ? natsConnection_SubscribeSync(&made, connection_, subject.c_str())
+          : natsConnection_Subscribe(&made, connection_, subject.c_str(), came, here_.closure());
   if (status != NATS_OK) return failed(subject, status);
   // The server's flow control bounds what waits.
   natsSubscription_SetPendingLimits(made, -1, -1);
@@ -290,12 +300,14 @@ void NatsWire::take_all() {
     }
   }
   // All at once: whoever waits for them wakes once, and finds all.
-  for (WireMessage& message : taken_) arrives_(std::move(message));
+  if (!taken_.empty()) arrives_(taken_);
   taken_.clear();
 }
 
-void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
-  static_cast<NatsWire*>(self)->arrives_(message_of(message));
+void NatsWire::came(natsConnection*, natsSubscription*, natsMsg* message, void* whose) {
+  std::vector<WireMessage> one;
+  one.push_back(message_of(message));
+  Here<NatsWire>::call(whose, [&](NatsWire& wire) { wire.arrives_(one); });
 }
 
 WireMessage NatsWire::message_of(natsMsg* message) {

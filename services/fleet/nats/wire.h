@@ -39,7 +39,7 @@ class Wire {
     std::string server_name;       // in the servers' certificates; empty: the host of the URL
     std::string inbox;             // subjects of answers begin with it; empty: _INBOX
     int timeout = 5;               // s, to connect at the start
-    // ms that messages gather in the system before they are read or written, all at once and by one thread:
+    // ms that messages gather in the system before they are read, all at once and by one thread:
     // for many small ones, each of which would wake three threads. 0: each is read as it comes
     int gather = 0;
   };
@@ -47,11 +47,14 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
+  // Takes messages, which it may move from. Called in a thread of the library.
+  using Arrives = std::function<void(std::vector<WireMessage>& messages)>;
+
   // Connects, and from then on stays connected as far as it can. `arrives` gets every message for a subject
-  // that starts with inbox() and "a.", in a thread of the library, in order. Errors: invalid_argument;
+  // that starts with inbox() and "a.", in order: those that have gathered at once. Errors: invalid_argument;
   // io_error, which may be better later; mismatch for a user whom the server does not know, unsupported for
   // TLS that fails.
-  virtual Status open(const Settings& settings, std::function<void(WireMessage)> arrives) = 0;
+  virtual Status open(const Settings& settings, Arrives arrives) = 0;
   // Subjects that come back here start with it; it ends with a dot.
   [[nodiscard]] virtual std::string_view inbox() const noexcept = 0;
   // Connections so far: a higher number than before says that what was under way may be lost.

@@ -17,7 +17,7 @@
 
 #include "services/fleet/exchange.h"
 #include "services/fleet/send/lane.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 
 namespace runnel::fleet {
 

@@ -238,6 +238,8 @@ class ClusterTest : public WorkTest {
     if (entry.message) {
       out += "entry " + std::to_string(entry.message->sequence) + '\n';
       for (const auto& [name, value] : entry.message->headers) out += "  " + name + ": " + value + '\n';
+    } else {
+      out += "no entry: " + entry.why + '\n';
     }
     for (const std::string& log : {subject, "events." + subject}) {
       const Answer last = answer(exchange_->last(log));

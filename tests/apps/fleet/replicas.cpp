@@ -12,12 +12,14 @@ Status Replicas::open(const std::string& urls) {
   fleet::Wire::Settings settings;
   settings.urls = urls;
   settings.name = "replicas";
-  return wire_->open(settings, [this](fleet::WireMessage message) {
+  return wire_->open(settings, [this](std::vector<fleet::WireMessage>& messages) {
     const std::lock_guard lock(mutex_);
-    // Late answers to earlier questions are none.
-    if (!message.subject.ends_with("a." + std::to_string(asked_))) return;
-    answer_.assign(reinterpret_cast<const char*>(message.data.data()), message.data.size());
-    came_.notify_one();
+    for (const fleet::WireMessage& message : messages) {
+      // Late answers to earlier questions are none.
+      if (!message.subject.ends_with("a." + std::to_string(asked_))) continue;
+      answer_.assign(reinterpret_cast<const char*>(message.data.data()), message.data.size());
+      came_.notify_one();
+    }
   });
 }
 

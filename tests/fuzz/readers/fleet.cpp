@@ -73,7 +73,7 @@ Status feed_fleet_record(std::span<const std::byte> bytes) {
 // lines of its headers, an empty line, and its data, up to a line of a dot.
 class Server final : public Wire {
  public:
-  Status open(const Settings&, std::function<void(WireMessage)> arrives) override {
+  Status open(const Settings&, Arrives arrives) override {
     arrives_ = std::move(arrives);
     return {};
   }
@@ -86,7 +86,7 @@ class Server final : public Wire {
   void unlisten(std::string_view) noexcept override {}
   Status publish(std::string_view, std::string_view reply, const Headers&, std::string_view) override {
     if (++published_ > kMostPublished) return Status(Code::io_error, "enough");
-    if (answers_ && !reply.empty()) arrives_(next(reply));
+    if (answers_ && !reply.empty()) give(next(reply));
     return {};
   }
   void flush(int) override {}
@@ -101,13 +101,18 @@ class Server final : public Wire {
   // Sends the next message by itself; false: there is none.
   bool send() {
     if (rest_.empty()) return false;
-    arrives_(next({}));
+    give(next({}));
     return true;
   }
 
  private:
   static constexpr int kMostPublished = 1000;
 
+  void give(WireMessage message) {
+    std::vector<WireMessage> one;
+    one.push_back(std::move(message));
+    arrives_(one);
+  }
   std::string_view line() {
     const std::string_view found = rest_.substr(0, rest_.find('\n'));
     rest_.remove_prefix(std::min(found.size() + 1, rest_.size()));
@@ -134,7 +139,7 @@ class Server final : public Wire {
     return message;
   }
 
-  std::function<void(WireMessage)> arrives_;
+  Arrives arrives_;
   std::string_view rest_;
   bool answers_ = false;
   int published_ = 0;

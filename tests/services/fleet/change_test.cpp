@@ -183,6 +183,71 @@ TEST(Change, HappensAtTheNamedSample) {
   EXPECT_GE(exact, 80U) << "later only where that sample was lost";
 }
 
+// Also where workers die or are paused just then, so that another one goes on from an older state, and
+// answers are late or lost: everybody knew of the sample long before it came.
+TEST(Change, HappensAtTheNamedSampleWhoeverHasTheStream) {
+  constexpr std::int64_t kChunk = 100, kAt = 1550, kSamples = 2500;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    Fleet fleet(seed, seed % 2 == 0 ? MemoryLogs::Faults{0.03, 0.03, 0.05, 30} : MemoryLogs::Faults{});
+    fleet.publish(2);
+    for (int i = 0; i < 4; ++i) fleet.add(1, quick, true);
+    const auto send = [&](std::int64_t first) {
+      for (int i = 0; i < 40; ++i) {
+        Chunk chunk = chunk_at(first, kChunk);
+        chunk.end = first + kChunk == kSamples;
+        fleet.logs.put(name_of(i), Exchange::kAnyway, headers_of(chunk), bytes_at(first, kChunk));
+      }
+    };
+    std::int64_t first = 0;
+    for (; first < 1000; first += kChunk) send(first), fleet.run(20);
+    // Those that nobody has heard yet would begin with the other graph.
+    ASSERT_TRUE(fleet.until(
+        [&] {
+          std::uint64_t heard = 0;
+          for (const Fleet::Member& one : fleet.members) heard += one.worker->facts().chunks.heard;
+          return heard >= 40U * 10;
+        },
+        20000));
+    fleet.deploy({"audio.>", 2, kAt, "two", 0});
+    ASSERT_TRUE(fleet.until(
+        [&] {
+          return std::all_of(fleet.members.begin(), fleet.members.end(),
+                             [](const auto& one) { return one.worker->facts().graphs_here == 2; });
+        },
+        20000));
+    for (; first < kSamples; first += kChunk) {
+      send(first);
+      fleet.run(1 + static_cast<std::int64_t>(random() % 40));
+      if (first == 1300 || first == 1400) {
+        fleet.kill(fleet.members.front());
+      } else if (first == 1500) {
+        fleet.members.front().paused_until = fleet.now + 4000;
+      }
+    }
+    const auto ended = [&](int i) {
+      const auto& log = fleet.logs.log("$KV.runnel.s." + name_of(i));
+      const auto entry = read_entry(log.back().headers);
+      return entry.ok() && entry->ended;
+    };
+    ASSERT_TRUE(fleet.until(
+        [&] {
+          for (int i = 0; i < 40; ++i)
+            if (!ended(i)) return false;
+          return true;
+        },
+        60000))
+        << news_of(fleet);
+    for (int i = 0; i < 40; ++i) {
+      const auto changes = changes_of(fleet.logs, name_of(i));
+      ASSERT_EQ(changes.size(), 1U) << name_of(i);
+      EXPECT_EQ(changes[0].change.sample, kAt) << name_of(i);
+      EXPECT_EQ(events_of(fleet.logs, name_of(i)), offline(fleet.logs, name_of(i), changes)) << name_of(i);
+    }
+  }
+}
+
 // Every event once, and each graph over its own samples alone, whatever happens to the workers.
 TEST(Change, OldAndNewNeverMixWhateverHappens) {
   std::size_t changed = 0;

@@ -17,7 +17,7 @@
 #include "services/fleet/entry.h"
 #include "services/fleet/owned_stream.h"
 #include "services/fleet/runner.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 #include "tests/services/fleet/counting_runner.h"
 #include "tests/services/fleet/fleet_harness.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/fleet/graphs/rules.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 #include "tests/services/fleet/counting_runner.h"
 #include "tests/services/fleet/memory_exchange.h"
 

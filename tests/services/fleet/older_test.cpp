@@ -19,7 +19,7 @@
 #include "services/fleet/exchange.h"
 #include "services/fleet/graphs/rules.h"
 #include "services/fleet/note.h"
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 #include "tests/services/fleet/counting_runner.h"
 #include "tests/services/fleet/fleet_harness.h"
 

@@ -1,4 +1,4 @@
-#include "services/fleet/worker.h"
+#include "services/fleet/work/worker.h"
 
 #include <gtest/gtest.h>
 
