@@ -31,17 +31,18 @@ void Worker::claim(Stream& it) {
   ask(exchange_.last(entry_subject(it)), Kind::read, it);
 }
 
+void Worker::give_up_claim(Stream& it) {
+  it.holding = nullptr;
+  --held_;
+  --claims_;
+}
+
 void Worker::read(Stream& it, const Answer& answer) {
   Holding& holding = *it.holding;
   if (holding.place != Holding::Place::reading) return;
-  const auto back = [&] {
-    it.holding = nullptr;
-    --held_;
-    --claims_;
-  };
   const auto again = [&] {
     it.not_before = now_ + kPauseAfterFailure;
-    back();
+    give_up_claim(it);
   };
   if (answer.outcome != Answer::Outcome::done) return again();
   Entry entry;
@@ -50,7 +51,7 @@ void Worker::read(Stream& it, const Answer& answer) {
     if (!parsed.ok()) {
       trouble("entry", it.name + ": an entry that cannot be read: " + std::string(parsed.status().text()));
       it.refused = true;
-      return back();
+      return give_up_claim(it);
     }
     entry = *parsed;
     holding.data = answer.message->data;
@@ -63,7 +64,7 @@ void Worker::read(Stream& it, const Answer& answer) {
   if (another || (entry.owner.empty() && !it.mine)) {
     // Its note is on its way, or was lost.
     tell(it, now_ + kTellForOthers);
-    return back();
+    return give_up_claim(it);
   }
   // A stream that nobody has heard yet. From here on its graph is changed only by an event of its log.
   if (entry.graph == 0) entry.graph = holding.wanted;
@@ -74,7 +75,7 @@ void Worker::read(Stream& it, const Answer& answer) {
     if (library_.find(graph) != nullptr) continue;
     if (library_.coming(graph)) {
       it.not_before = now_ + kPauseAfterFailure;
-      return back();
+      return give_up_claim(it);
     }
     // Later it may be there.
     it.refused = !library_.makes();
@@ -82,7 +83,7 @@ void Worker::read(Stream& it, const Answer& answer) {
     ++facts_.refused;
     trouble("graph",
             it.name + ": its state was saved with another graph or another model than this worker's");
-    return back();
+    return give_up_claim(it);
   }
   entry.owner = options_.id;
   // One that was refused, and is not there either: servers know its name from an entry that they have lost,
@@ -96,11 +97,6 @@ void Worker::read(Stream& it, const Answer& answer) {
 void Worker::claimed(Stream& it, const Answer& answer) {
   Holding& holding = *it.holding;
   if (holding.place != Holding::Place::claiming) return;
-  const auto back = [&] {
-    it.holding = nullptr;
-    --held_;
-    --claims_;
-  };
   // Answers and notes come by different ways: one may have shown already what came behind this claim.
   const bool passed = answer.outcome == Answer::Outcome::done && it.version > holding.entry.version;
   if (answer.outcome != Answer::Outcome::done || passed) {
@@ -111,7 +107,7 @@ void Worker::claimed(Stream& it, const Answer& answer) {
       it.tried = holding.entry.version;
     }
     it.not_before = now_ + (pause ? kPauseAfterFailure : Time(0));
-    return back();
+    return give_up_claim(it);
   }
   holding.sequence = answer.sequence;
   holding.version = holding.entry.version;
@@ -127,7 +123,7 @@ void Worker::claimed(Stream& it, const Answer& answer) {
     ++facts_.refused;
     // Its entry names this worker, so nobody else tries.
     it.not_before = now_ + kPauseWhenBroken;
-    return back();
+    return give_up_claim(it);
   }
   ++facts_.taken;
   holding.saved_covered = holding.entry.covered;

@@ -165,6 +165,7 @@ class Worker {
   void send_note(Stream& it);
   void note_answered(Stream& it, const Answer& answer);
   void claim(Stream& it);
+  void give_up_claim(Stream& it);
   void read(Stream& it, const Answer& answer);
   void claimed(Stream& it, const Answer& answer);
   void ask_log(Stream& it);
