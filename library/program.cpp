@@ -22,6 +22,7 @@ namespace {
 
 using pipeline::Graph;
 using pipeline::GraphText;
+using pipeline::Insertion;
 using pipeline::NodeText;
 
 // The library provides source and sinks.
@@ -85,7 +86,7 @@ constexpr std::int64_t kUsualRate = 16000;
 
 // The rate that the front end of a graph wants: that of the conversion which had to be inserted before it.
 std::int64_t wanted_rate(const Graph& graph) {
-  const auto resamples = [](const std::string& what) { return what.starts_with("put `resample"); };
+  const auto resamples = [](const Insertion& one) { return one.type == "resample"; };
   if (std::any_of(graph.inserted().begin(), graph.inserted().end(), resamples)) {
     for (int i = 1; i < graph.size(); ++i) {
       if (graph.stage(i).type->name == "resample") return graph.format(i).clock.rate();

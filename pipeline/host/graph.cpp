@@ -262,7 +262,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
   RUNNEL_ASSIGN(GraphText parsed, parse_graph(text));
   if (options.amend) options.amend(parsed);
   RUNNEL_TRY(replace_statistics_files(parsed, text));
-  std::vector<std::string> inserted;
+  std::vector<Insertion> inserted;
   for (;;) {
     std::unique_ptr<Graph> graph(new Graph(
         options.shared != nullptr ? options.shared->share(parsed) : std::make_shared<const GraphText>(parsed),
@@ -282,8 +282,8 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
       RUNNEL_TRY(connect_recorders(*graph));
       RUNNEL_TRY(graph->make_threads());
       if (options.shared != nullptr) options.shared->took(graph->text_, graph->memory_.packed_bytes());
-      for (const std::string& what : inserted) {
-        if (options.note) options.note(what);
+      for (const Insertion& one : inserted) {
+        if (options.note) options.note(one.note);
       }
       return graph;
     }
@@ -292,10 +292,10 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
       return made;
     const std::size_t to = graph->sections_[section].texts[static_cast<std::size_t>(mismatch.stage)];
     NodeText node = node_for(mismatch.fix);
-    std::string what = "put `" + node.type;
+    std::string note = "inserted `" + node.type;
     for (const ParameterText& parameter : node.parameters)
-      what += ' ' + parameter.key + '=' + parameter.value;
-    inserted.push_back(what + "` before " + std::string(graph->labels_[to]));
+      note += ' ' + parameter.key + '=' + parameter.value;
+    inserted.push_back({node.type, note + "` before " + std::string(graph->labels_[to])});
     insert_before(parsed, to, std::move(node));
   }
 }

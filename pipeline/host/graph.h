@@ -68,6 +68,12 @@ struct GraphOptions {
   std::function<void(std::string_view)> note{};
 };
 
+// A node that was inserted because a format did not fit.
+struct Insertion {
+  std::string type;  // e.g. "resample"
+  std::string note;  // for the user: "inserted `resample rate=16000` before fbank"
+};
+
 // Not thread-safe, except for the stop flag.
 class Graph {
  public:
@@ -130,8 +136,8 @@ class Graph {
   [[nodiscard]] std::span<const std::byte> memory_piece() const { return memory_.piece(); }
   // Bytes of one piece that holds them all, for GraphOptions::piece_bytes.
   [[nodiscard]] std::size_t packed_bytes() const { return memory_.packed_bytes(); }
-  // Names of the inserted nodes.
-  [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
+  // In the order of the graph's build.
+  [[nodiscard]] const std::vector<Insertion>& inserted() const { return inserted_; }
 
  private:
   Graph(std::shared_ptr<const GraphText> text, const GraphOptions& options)
@@ -191,7 +197,7 @@ class Graph {
     JoinInput* end = nullptr;
   };
   std::vector<Feed> feeds_;
-  std::vector<std::string> inserted_;
+  std::vector<Insertion> inserted_;
   Executor* executor_ = nullptr;
   const LiveSource* live_ = nullptr;          // the source, when it is a device
   mutable std::unique_ptr<StepTimes> times_;  // large; made on demand

@@ -619,8 +619,8 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
                       ",\"longest_message\":" + std::to_string(options_.longest_message) +
                       ",\"conversions\":[";
   const char* comma = "";
-  for (const std::string& what : client.stream->inserted()) {
-    ready += comma + json_string(what);
+  for (const pipeline::Insertion& one : client.stream->inserted()) {
+    ready += comma + json_string(one.note);
     comma = ",";
   }
   client.out += ready + "]}\n";

@@ -114,8 +114,8 @@ class Stream {
   [[nodiscard]] std::int64_t samples() const noexcept { return executor_->samples(); }
   [[nodiscard]] double seconds() const noexcept { return executor_->seconds(); }
   [[nodiscard]] std::int64_t events() const noexcept { return executor_->events(); }
-  // Notes about nodes inserted for this format, e.g. "put `resample rate=16000` before fbank".
-  [[nodiscard]] const std::vector<std::string>& inserted() const noexcept { return graph_->inserted(); }
+  // Nodes inserted for this format.
+  [[nodiscard]] const std::vector<pipeline::Insertion>& inserted() const noexcept { return graph_->inserted(); }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return graph_->memory_bytes(); }
 
  private:

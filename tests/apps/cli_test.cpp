@@ -170,8 +170,8 @@ TEST_F(Cli, ListenConvertsWhatDoesNotFitAndSaysSo) {
   for (const std::int16_t sample : tone_words(2, 8000)) stereo.insert(stereo.end(), {sample, sample});
   write_wav(file("stereo.wav"), stereo, 8000, 2);
   const Output output = call_well({"listen", model(), "--wav", file("stereo.wav")});
-  EXPECT_THAT(output.err, HasSubstr("put `downmix`"));
-  EXPECT_THAT(output.err, HasSubstr("put `resample rate=16000`"));
+  EXPECT_THAT(output.err, HasSubstr("inserted `downmix`"));
+  EXPECT_THAT(output.err, HasSubstr("inserted `resample rate=16000`"));
   EXPECT_EQ(expect_records(output.out)["audio_seconds"], 2.0);
   refusal({"run", "wav path=" + file("stereo.wav") + " ! fbank ! null"}, "downmix");
 }

@@ -219,7 +219,7 @@ TEST(Programs, DigitsGiveWhatTheModelGives) {
   const auto run =
       call({"run", example("digits"), "--model", model(), "--source", "wav path=" + wav.string()});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.err.find("put `resample rate=16000` before fbank"), std::string::npos);
+  EXPECT_NE(run.err.find("inserted `resample rate=16000` before fbank"), std::string::npos);
   EXPECT_EQ(events_of(run.out), events_of(call_well({"listen", model(), "--wav", wav}).out));
 }
 

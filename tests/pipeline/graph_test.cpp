@@ -125,8 +125,8 @@ TEST_F(Negotiation, ReadyMadeGraphsGetTheirConversions) {
   const std::string out = (folder_.path() / "a.npy").string(), by_hand = (folder_.path() / "b.npy").string();
   const std::string source = wav(44100, 2);
   const auto graph = run_graph(source + " ! fbank ! npy path=" + out, options);
-  EXPECT_EQ(notes, (std::vector<std::string>{"put `downmix` before fbank",
-                                             "put `resample rate=16000` before fbank"}));
+  EXPECT_EQ(notes, (std::vector<std::string>{"inserted `downmix` before fbank",
+                                             "inserted `resample rate=16000` before fbank"}));
   EXPECT_EQ(graph->inserted().size(), 2u);
   run_graph(source + " ! downmix ! resample rate=16000 ! fbank ! npy path=" + by_hand);
   EXPECT_EQ(read_npy(out).bytes, read_npy(by_hand).bytes);
