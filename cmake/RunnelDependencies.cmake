@@ -61,6 +61,9 @@ else()
     file(CREATE_LINK ${RUNNEL_FLATBUFFERS_HEADERS}/flatbuffers ${PROJECT_BINARY_DIR}/flatbuffers-headers/flatbuffers SYMBOLIC)
     add_library(flatbuffers::flatbuffers INTERFACE IMPORTED)
     target_include_directories(flatbuffers::flatbuffers INTERFACE ${PROJECT_BINARY_DIR}/flatbuffers-headers)
+    # Its verifier adds an offset to a pointer first, and looks whether the difference is inside of the file afterwards: with 32 bits the sum of a
+    # damaged offset comes round, which C++ leaves undefined.
+    target_compile_options(flatbuffers::flatbuffers INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fwrapv-pointer>)
   endif()
 endif()
 if(RUNNEL_FLATC AND NOT TARGET flatbuffers::flatc)

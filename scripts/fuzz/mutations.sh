@@ -36,9 +36,10 @@ mkdir -p "$folder/mutations" "$folder/found"
 mutate() {
   local kind=$1 program tests subject log=$folder/mutations/${1#.}.log
   read -r program tests subject <<<"$(program_of "$kind")"
-  # Of each allocation a short way to it, and few that are kept after their end: what is found comes again from its seed, and can be looked at then.
+  # Of each allocation a short way to it, and few that are kept after their end (what is used after that is used at once here): what is found comes
+  # again from its seed, and can be looked at then. A fifth more mutations a second.
   # A run begins where the last one of this kind with this folder ended.
-  ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=16:hard_rss_limit_mb=4096${ASAN_OPTIONS:+:$ASAN_OPTIONS} \
+  ASAN_OPTIONS=malloc_context_size=1:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:hard_rss_limit_mb=4096${ASAN_OPTIONS:+:$ASAN_OPTIONS} \
     RUNNEL_MUTATION_BATCH=1 RUNNEL_MUTATIONS=$mutations RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-100000000} RUNNEL_MUTATION_SUBJECT=$subject \
     RUNNEL_MUTATION_SEED=$(python3 "$root/scripts/fuzz/table.py" --next-seed "$kind" "$folder") \
     "$build/tests/$program" --gtest_filter="$tests" >"$log" 2>&1 || cp "$log" "$(mktemp "$folder/found/mutations-${kind#.}-XXXX.log")"

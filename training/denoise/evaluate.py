@@ -23,7 +23,7 @@ import train
 from render import material
 
 import audio
-import features
+import program
 import stoi
 
 LEVELS = (-5, 0, 5, 10, 20)
@@ -73,7 +73,7 @@ def ours(clips, file, graph):
     with tempfile.TemporaryDirectory() as folder:
         for clip in clips:
             audio.write(f'{folder}/a.wav', clip)
-            done = subprocess.run([features.program(), 'run', f'wav path={folder}/a.wav tail=0.02 ! {before} ! infer model={file} ! {after} ! npy path={folder}/b.npy'], stdout=subprocess.DEVNULL,
+            done = subprocess.run([program.path(), 'run', f'wav path={folder}/a.wav tail=0.02 ! {before} ! infer model={file} ! {after} ! npy path={folder}/b.npy'], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
             if done.returncode:
                 raise SystemExit(done.stderr)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import features
+import program
 from collect import Model
 from testsets import DIGITS, NUMBERS
 
@@ -33,7 +33,7 @@ def languages(model, folder):
 
 
 def score(records, text):
-    found = json.loads(subprocess.run([features.program(), 'score', str(records), '--labels', str(text), '--wer'], check=True, capture_output=True, text=True).stdout)
+    found = json.loads(subprocess.run([program.path(), 'score', str(records), '--labels', str(text), '--wer'], check=True, capture_output=True, text=True).stdout)
     return {k: found[k] for k in ('recordings', 'words', 'errors', 'substitutions', 'deletions', 'insertions', 'rate', 'low', 'high')}
 
 
@@ -41,7 +41,7 @@ def by_runnel(model, model_file, data, grammar, folder):
     lexicon = model.folder / model.settings['words']['lexicon']
     decision = f'ctc mode=beam beam={model.settings["decoder"]["beam"]} lexicon={lexicon} grammar={grammar} endpoint=none partials=0'
     records = folder / 'records.jsonl'
-    subprocess.run([features.program(), 'batch', str(model_file), str(data), '-o', str(records), '--decision', decision], check=True, stdout=subprocess.DEVNULL,
+    subprocess.run([program.path(), 'batch', str(model_file), str(data), '-o', str(records), '--decision', decision], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     return score(records, data / 'text.tsv')
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import features
+import program
 from collect import Model
 from conformer import Conformer
 from train import weights_of
@@ -46,7 +46,7 @@ def main(config, work, out, weights=None):
             torch.onnx.export(net, clip, out, opset_version=13, input_names=['logmel'], output_names=['logits'])
     with tempfile.TemporaryDirectory() as folder:
         def run(*arguments):
-            subprocess.run([features.program(), *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run([program.path(), *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         np.save(f'{folder}/in.npy', clip.numpy())
         run('infer', out, '-i', f'logmel={folder}/in.npy', '-o', f'{folder}/out')
         found = np.load(f'{folder}/out/logits.npy')

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import audio
-import features
+import program
 from collect import Model
 from render import clips
 
@@ -43,7 +43,7 @@ def main(config, work, onnx, out):
     for file in ('lexicon', 'grammar'):
         shutil.copyfile(model.folder / model.settings['words'][file], out / f'{file}.txt')
     decision = f'ctc mode=beam beam={model.settings["decoder"]["beam"]} silence_after=0.7 lexicon=lexicon.txt grammar=grammar.txt'
-    subprocess.run([features.program(), 'quantize', onnx, '--calib', str(recordings(model, work)), '--front-end', model.settings['front_end'], '--scheme', 'affine',
+    subprocess.run([program.path(), 'quantize', onnx, '--calib', str(recordings(model, work)), '--front-end', model.settings['front_end'], '--scheme', 'affine',
                     '--stream', '--methods', model.settings['quantize']['methods'], '--clips', '32', '--layout', 'frames-first', '--classes', str(out / 'labels.txt'), '--name', name, '--decision', decision,
                     '--save-table', str(out / f'{name}.table.json'), '-o', str(out / f'{name}.rnl'), '--quiet'], check=True)
 

@@ -1,6 +1,5 @@
 """A model's configuration, and clips with their features, which the program runnel computes."""
-import os
-import subprocess
+import sys
 import tempfile
 import tomllib
 import wave
@@ -11,6 +10,9 @@ import numpy as np
 import generator
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / 'kit'))  # last: it has a train.py and an export.py, too
+
+from program import run
 
 
 class Model:
@@ -20,21 +22,6 @@ class Model:
         self.name, self.front_end = self.settings['name'], self.settings['front_end']
         self.window, self.hop = self.settings['window'], self.settings['hop']  # samples
         self.worlds = generator.worlds()
-
-
-def program():
-    """The program runnel: $RUNNEL_PROGRAM, or that of the build folder of this tree."""
-    path = Path(os.environ.get('RUNNEL_PROGRAM', HERE.parents[1] / 'build/runnel'))
-    if not path.exists():
-        raise SystemExit(f'{path}: expected the program runnel (build it, or name it in RUNNEL_PROGRAM), found nothing')
-    return str(path)
-
-
-def run(*arguments):
-    done = subprocess.run([program(), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise SystemExit(f'runnel {arguments[0]}: {done.stderr[-2000:]}')
-    return done.stdout
 
 
 def write_wav(path, samples):

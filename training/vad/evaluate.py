@@ -20,7 +20,7 @@ import material
 import render
 
 import audio
-import features
+import program
 
 LEVELS = ('clean', 10, 5, 0)
 RECORDED, MADE = ('environment', 'music', 'tones'), ('engine', 'knocks', 'wind', 'pink', 'fan')
@@ -79,7 +79,7 @@ class Ours:
         self.front_end, self.file = model.settings['front_end'], file
 
     def scores(self, wav, folder):
-        subprocess.run([features.program(), 'run', f"wav path={wav} ! {self.front_end} ! infer model={self.file} ! npy path={folder}/s.npy"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([program.path(), 'run', f"wav path={wav} ! {self.front_end} ! infer model={self.file} ! npy path={folder}/s.npy"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         z = np.load(f'{folder}/s.npy').astype(np.float64)
         return z[:, 1] - z[:, 0]
 
@@ -91,7 +91,7 @@ class Silero:
         self.file = file
 
     def scores(self, wav, folder):
-        subprocess.run([features.program(), 'run', f'wav path={wav} ! gain ! infer model={self.file} output=output ! npy path={folder}/s.npy'], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program.path(), 'run', f'wav path={wav} ! gain ! infer model={self.file} output=output ! npy path={folder}/s.npy'], check=True, stdout=subprocess.DEVNULL)
         p = np.load(f'{folder}/s.npy').astype(np.float64).ravel()
         middles = np.arange(material.frames(len(audio.read(wav)))) * 160 + 200
         return p[np.minimum(middles // 512, len(p) - 1)]

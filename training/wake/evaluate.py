@@ -22,7 +22,7 @@ from spoken import NEAR, OTHER, PHRASE, SPEECH, WORD, audio
 from streams import Material, recorded_noise
 
 import augment
-import features
+import program
 import material
 
 THRESHOLDS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
@@ -149,7 +149,7 @@ def more_speech(model, part):
 def batch(model_file, paths, decision):
     """The events of recordings: {path: [event, ...]}."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([features.program(), 'batch', str(model_file), *map(str, paths), '-o', f'{folder}/out.jsonl', '--jobs', '1', *(['--decision', decision] if decision else [])],
+        done = subprocess.run([program.path(), 'batch', str(model_file), *map(str, paths), '-o', f'{folder}/out.jsonl', '--jobs', '1', *(['--decision', decision] if decision else [])],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise SystemExit(f'runnel batch: {done.stderr[-2000:]}')
@@ -244,7 +244,7 @@ def choose(model, work, out):
 
 def decision_of(model_file):
     """The decision that a model file has."""
-    said = subprocess.run([features.program(), 'inspect', str(model_file)], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run([program.path(), 'inspect', str(model_file)], check=True, capture_output=True, text=True).stdout
     return next(line.split('decision', 1)[1].strip() for line in said.splitlines() if line.strip().startswith('decision'))
 
 

@@ -29,7 +29,7 @@ Status feed_npu_stream(std::span<const std::byte> bytes) {
   RUNNEL_ASSIGN(const npu::Accelerator* const accelerator, npu::find_accelerator(payload.config));
   Counter counter;
   npu::ValidatorLimits limits;
-  constexpr std::array<std::size_t, 8> kRegions = {4096, 4096, 4096};
+  constexpr std::array<std::uint64_t, 8> kRegions = {4096, 4096, 4096};
   limits.regions = kRegions;
   limits.work = 1 << 18;
   npu::Validator validator(*accelerator, limits, counter);
