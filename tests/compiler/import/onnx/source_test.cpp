@@ -133,6 +133,12 @@ TEST(OnnxSource, FunctionsAreRefusedByName) {
   EXPECT_EQ(why(maker), "model functions (\"Swish\"), expected a plain graph");
 }
 
+TEST(OnnxSource, OperatorsOfOtherDomainsAloneAreRefused) {
+  OnnxMaker maker = relu();
+  maker.model.mutable_opset_import(0)->set_domain("com.example");
+  EXPECT_EQ(why(maker), "no operators of ONNX itself, expected opset 7 to 21");
+}
+
 TEST(OnnxSource, AttributesOfFunctionsAreRefusedByName) {
   OnnxMaker maker = relu();
   auto* attribute = maker.model.mutable_graph()->mutable_node(0)->add_attribute();
