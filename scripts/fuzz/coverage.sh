@@ -7,7 +7,7 @@ compiler=${RUNNEL_COVERAGE_COMPILER:-clang++-14} gcc=0
 if [[ $("$compiler" --version) == *"Free Software Foundation"* ]]; then gcc=1; fi
 programs=(robustness_tests structure_tests npu_mutations_tests many_mutations_tests many_foreign_mutations_tests many_other_mutations_tests
   many_speech_mutations_tests many_npu_mutations_tests fuzz_readers_tests
-  base_tests decoding_tests inference_tests npu_reader_tests npu_u85_tests compiler_tests espdl_writer_tests onnx_tests onnx_quantized_tests tflite_models_test pte_tests pte_models_test pipeline_tests pipeline_model_tests)
+  base_tests decoding_tests inference_tests npu_reader_tests npu_u85_tests compiler_tests espdl_writer_tests onnx_tests onnx_quantized_tests tflite_models_test pte_tests pte_models_test pipeline_tests pipeline_model_tests live_sources_tests)
 if [[ $gcc -eq 1 ]]; then
   build=build-coverage-gcc
   configure "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER="$compiler" -D RUNNEL_COVERAGE=ON -D RUNNEL_BENCH=OFF -D RUNNEL_PYTHON=OFF

@@ -69,6 +69,30 @@ TEST_F(Csv, UnderstandsSeparatorsHeadersAndQuotes) {
   EXPECT_EQ(Keep::values, (Floats{3, 4}));
 }
 
+// Within quotes a separator is text, and "" is a quote (RFC 4180).
+TEST_F(Csv, QuotesWithinQuotes) {
+  write("\"a \"\"b\"\"\",\"\"\"\",\"\", \"c,d\" ,e\"\"f,\"\"\"g\"\n\"1\",2,\"3\"\"\",4,5,6\n\"x\"y,2\n");
+  CsvReader reader;
+  ASSERT_TRUE(reader.open((folder_.path() / "a.csv").string()).ok());
+  using Cells = std::vector<std::string_view>;
+  for (const bool again : {false, true}) {
+    if (again) reader.again();
+    const auto more = reader.next();
+    ASSERT_TRUE(more.ok()) << more.status().text();
+    EXPECT_EQ(reader.cells(), (Cells{"a \"b\"", "\"", "", "c,d", "e\"\"f", "\"g"})) << again;
+  }
+  ASSERT_TRUE(reader.next().ok());
+  EXPECT_EQ(reader.cells(), (Cells{"1", "2", "3\"", "4", "5", "6"}));
+  const std::string sentence(reader.next().status().text());
+  EXPECT_NE(sentence.find("a.csv, line 3: expected the separator after the quote, found 'y'"),
+            std::string::npos)
+      << sentence;
+  EXPECT_EQ(failure("x,\"y \"\"\n1,2\n", "rate=1"),
+            "csv: a.csv, line 1, column 2: the quote is not closed, expected another \"");
+  EXPECT_EQ(failure("a,\"b\"\"c\"\n1,x\n", "rate=1"),
+            "csv: a.csv, line 2, column 2 (b\"c): expected a number, found 'x'");
+}
+
 TEST_F(Csv, TimeStampsGiveRateAndOrigin) {
   keep("t,x\n10.00,1\n10.02,2\n10.04,3\n", "time=t");
   EXPECT_EQ(Keep::values, (Floats{1, 2, 3}));

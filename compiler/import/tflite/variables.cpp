@@ -38,7 +38,7 @@ class Finder {
   [[nodiscard]] bool is(std::size_t index, Builtin code) const {
     return index != kNone && op(index).code == code;
   }
-  // Whether operator `slice` takes the last elements of `axis` and all of the others.
+  // Whether operator `slice` takes the last elements of `axis` and all of the others, as many as it says.
   [[nodiscard]] bool takes_last(std::size_t slice, std::size_t axis) const;
   [[nodiscard]] std::optional<std::size_t> axis_of(std::size_t concat, std::size_t rank) const;
 
@@ -123,11 +123,12 @@ std::optional<std::size_t> Finder::axis_of(std::size_t concat, std::size_t rank)
 }
 
 bool Finder::takes_last(std::size_t slice, std::size_t axis) const {
-  if (op(slice).inputs.empty() || op(slice).inputs[0] < 0) return false;
+  if (op(slice).inputs.empty() || op(slice).inputs[0] < 0 || op(slice).outputs.size() != 1) return false;
   const std::vector<std::int32_t>& shape =
       graph_.tensors[static_cast<std::size_t>(op(slice).inputs[0])].shape;
   const auto plan = plan_slice(graph_, op(slice), shape);
   if (!plan.ok() || axis >= shape.size()) return false;
+  if (graph_.tensors[static_cast<std::size_t>(op(slice).outputs[0])].shape != plan->length) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::int32_t first = i == axis ? shape[i] - plan->length[i] : 0;
     if (plan->shrunk[i] || plan->step[i] != 1 || plan->begin[i] != first ||
@@ -146,7 +147,8 @@ Status Finder::check_initial(const std::string& name, const Tensor& state) const
   if (value.dtype != state.dtype || value.shape != state.shape)
     return Status(Code::invalid_data)
            << "variable \"" << name << "\" starts with a value of another type or shape";
-  const std::int32_t zero = state.zero_points.empty() ? 0 : state.zero_points[0];
+  // Of 64 bits too, little endian.
+  const std::int64_t zero = state.zero_points.empty() ? 0 : state.zero_points[0];
   const std::size_t element = size_of(value.dtype);
   for (std::size_t at = 0; at < value.data->size(); at += element) {
     if (std::memcmp(value.data->data() + at, &zero, std::min<std::size_t>(element, sizeof zero)) != 0) {
@@ -185,14 +187,14 @@ Status Finder::match(const std::string& name, const Variable& variable) {
   const Tensor& kept = graph_.tensors[static_cast<std::size_t>(front)];
   const auto axis = axis_of(concat, kept.shape.size());
   if (!axis || kept.shape[*axis] < 1) return fail();
+  if (graph_.tensors[static_cast<std::size_t>(assigned)].shape != tensor.shape) return fail();
   if (inner != kNone) {
     if (assigned != op(concat).outputs[0] || !takes_last(inner, *axis)) return fail();
     windows_.absorbed.insert(inner);
   } else {
     const std::size_t outer = maker(assigned);
-    const bool last = is(outer, Builtin::STRIDED_SLICE) && op(outer).inputs[0] == op(concat).outputs[0] &&
-                      takes_last(outer, *axis) &&
-                      graph_.tensors[static_cast<std::size_t>(assigned)].shape == tensor.shape;
+    const bool last = is(outer, Builtin::STRIDED_SLICE) && takes_last(outer, *axis) &&
+                      op(outer).inputs[0] == op(concat).outputs[0];
     if (!last) return fail();
     if (readers(assigned).size() == 1) windows_.absorbed.insert(outer);
   }

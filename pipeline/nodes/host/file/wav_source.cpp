@@ -154,16 +154,16 @@ Status WavSource::open(SF_INFO& info) noexcept {
       return Status(Code::invalid_data) << name_ << ": not a recording that can be read: " << reason;
     }
   }
-  if (info.channels < 1 || info.samplerate < 1 || info.frames < 0) {
-    return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate
-                                      << " Hz, expected at least 1 of each";
-  }
   // The memory of a graph grows with them, and a header can say anything.
-  if (info.channels > limits::kRecordingChannels || info.samplerate > limits::kRecordingRate ||
-      (info.frames > limits::kRecordingFrames && info.frames != SF_COUNT_MAX)) {  // its mark of "unknown"
+  const bool known = info.frames != SF_COUNT_MAX;  // its mark of "unknown"
+  if (info.channels < 1 || info.channels > limits::kRecordingChannels || info.samplerate < 1 ||
+      info.samplerate > limits::kRecordingRate || info.frames < 0 ||
+      (known && info.frames > limits::kRecordingFrames)) {
     return Status(Code::unsupported) << name_ << ": " << info.channels << " channels at " << info.samplerate
-                                     << " Hz, expected at most " << limits::kRecordingChannels
-                                     << " channels at " << limits::kRecordingRate << " Hz";
+                                     << " Hz, " << info.frames << " samples, expected 1 to "
+                                     << limits::kRecordingChannels << " channels at 1 to "
+                                     << limits::kRecordingRate << " Hz, at most " << limits::kRecordingFrames
+                                     << " samples";
   }
   return {};
 }

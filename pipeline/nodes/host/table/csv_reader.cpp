@@ -15,6 +15,16 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Every "" as one quote.
+std::string without_doubled_quotes(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    plain += text[i];
+    if (text[i] == '"') ++i;
+  }
+  return plain;
+}
+
 }  // namespace
 
 char guess_separator(std::string_view line, bool decimal_comma) {
@@ -122,6 +132,7 @@ Status CsvReader::skip(std::int64_t lines) {
 
 Status CsvReader::split() {
   cells_.clear();
+  unquoted_.clear();
   std::string_view rest = line_;
   if (separator_ == ' ') rest = trimmed(rest);
   for (;;) {
@@ -133,6 +144,8 @@ Status CsvReader::split() {
         end = rest.find('"', end + 2);  // "" is a quote
       if (end == std::string_view::npos) return bad() << "the quote is not closed, expected another \"";
       cell = rest.substr(start + 1, end - start - 1);
+      if (cell.find('"') != std::string_view::npos)
+        cell = unquoted_.emplace_back(without_doubled_quotes(cell));
       rest.remove_prefix(end + 1);
       const std::size_t stop = std::min(rest.find(separator_), rest.size());
       if (!trimmed(rest.substr(0, stop)).empty()) {

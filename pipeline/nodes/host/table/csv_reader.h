@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -12,9 +13,10 @@
 
 namespace runnel::pipeline {
 
-// Cells are separated by one character (a space: by any number of spaces), may be in "double" quotes, and are
-// trimmed. Blank lines, lines that begin with '#', and a byte order mark at the start are skipped. Lines end
-// in LF or CR LF.
+// Cells are separated by one character (a space: by any number of spaces), may be in "double" quotes, in
+// which
+// "" is a quote, and are trimmed. Blank lines, lines that begin with '#', and a byte order mark at the start
+// are skipped. Lines end in LF or CR LF.
 class CsvReader {
  public:
   // Longer than any row of a table: a longer line is not text.
@@ -58,6 +60,7 @@ class CsvReader {
   char separator_ = ',';
   bool again_ = false;
   std::vector<std::string_view> cells_;
+  std::deque<std::string> unquoted_;  // those that are not in line_ as they are
 };
 
 // The most frequent separator in a line: tab, semicolon or comma, else a space. With `decimal_comma`, a comma

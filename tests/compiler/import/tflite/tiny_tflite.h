@@ -18,9 +18,17 @@ namespace runnel::test {
 using compiler::tflite_source::Builtin;
 using flatbuffers::Offset;
 
-enum Type : std::int8_t { kFloat = 0, kInt32 = 2, kUint8 = 3, kInt64 = 4, kInt16 = 7, kInt8 = 9 };
+enum Type : std::int8_t {
+  kFloat = 0,
+  kInt32 = 2,
+  kUint8 = 3,
+  kInt64 = 4,
+  kInt16 = 7,
+  kInt8 = 9,
+  kResource = 13
+};
 
-// One operator after another; tensors are numbered as they are added.
+// One operator after another; tensors are numbered as they are added, in each graph from 0.
 class TinyTflite {
  public:
   template <class T = std::int8_t>
@@ -63,13 +71,20 @@ class TinyTflite {
                                           type, options.Union()));
   }
   void custom(const std::string& name) { custom_ = builder_.CreateString(name); }
-  Bytes file(std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs) {
-    const auto graph =
-        tflite::CreateSubGraph(builder_, builder_.CreateVector(tensors_), builder_.CreateVector(inputs),
-                               builder_.CreateVector(outputs), builder_.CreateVector(ops_));
+  // What follows is another graph. The first one is the model.
+  void end_graph(const std::vector<std::int32_t>& inputs, const std::vector<std::int32_t>& outputs) {
+    graphs_.push_back(tflite::CreateSubGraph(builder_, builder_.CreateVector(tensors_),
+                                             builder_.CreateVector(inputs), builder_.CreateVector(outputs),
+                                             builder_.CreateVector(ops_)));
+    tensors_.clear();
+    ops_.clear();
+  }
+  // With these ends of the last graph.
+  Bytes file(const std::vector<std::int32_t>& inputs, const std::vector<std::int32_t>& outputs) {
+    end_graph(inputs, outputs);
     const auto model =
-        tflite::CreateModel(builder_, 3, builder_.CreateVector(codes_),
-                            builder_.CreateVector(std::vector{graph}), 0, builder_.CreateVector(buffers_));
+        tflite::CreateModel(builder_, 3, builder_.CreateVector(codes_), builder_.CreateVector(graphs_), 0,
+                            builder_.CreateVector(buffers_));
     tflite::FinishModelBuffer(builder_, model);
     const auto* first = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
     return {first, first + builder_.GetSize()};
@@ -82,6 +97,7 @@ class TinyTflite {
   std::vector<Offset<tflite::Tensor>> tensors_;
   std::vector<Offset<tflite::OperatorCode>> codes_;
   std::vector<Offset<tflite::Operator>> ops_;
+  std::vector<Offset<tflite::SubGraph>> graphs_;
   Offset<flatbuffers::String> custom_ = 0;
 };
 
