@@ -26,7 +26,8 @@ struct Entry {
 constinit std::array<Entry, 64> entries{};
 
 // Where the table is full or the name too long, -1, and the file would stay.
-int note_unfinished(const std::string& path) noexcept {
+int note_unfinished(const fs::path& name) noexcept {
+  const std::string& path = name.native();
   if (path.size() >= PATH_MAX) return -1;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Place expected = Place::free;
@@ -49,19 +50,16 @@ bool is_device(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-void remove_partial(const fs::path& path) {
-  std::error_code ignored;
-  if (!is_device(path)) fs::remove(OutputFile::partial(path), ignored);
-}
-
 }  // namespace
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
+      place_(std::move(other.place_)),
       file_(std::exchange(other.file_, nullptr)),
       unfinished_(std::exchange(other.unfinished_, -1)) {}
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(place_, other.place_);
   std::swap(file_, other.file_);
   std::swap(unfinished_, other.unfinished_);
   return *this;
@@ -69,8 +67,13 @@ OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
 OutputFile::~OutputFile() {
   if (file_ == nullptr) return;
   std::fclose(file_);
-  remove_partial(path_);
+  remove();
   forget_unfinished(unfinished_);
+}
+
+void OutputFile::remove() const noexcept {
+  std::error_code ignored;
+  if (is_partial()) fs::remove(place_, ignored);
 }
 
 fs::path OutputFile::partial(const fs::path& path) {
@@ -103,9 +106,11 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
     file.path_ = fs::canonical(path, ignored);
   if (fs::is_directory(path, ignored))
     return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
-  file.file_ = std::fopen(partial(file.path_).c_str(), "wb");
+  file.place_ = partial(file.path_);
+  file.file_ = std::fopen(file.place_.c_str(), "wb");
   if (file.file_ == nullptr) return file.failed("create");
-  if (!is_device(file.path_)) file.unfinished_ = note_unfinished(partial(file.path_).string());
+  // Nothing between these allocates: where memory ends, what is noted is removed.
+  if (file.is_partial()) file.unfinished_ = note_unfinished(file.place_);
   return file;
 }
 
@@ -132,20 +137,20 @@ Status OutputFile::finish() {
   if (std::fflush(file) != 0 || std::ferror(file) != 0) {
     const Status status = failed("write");
     std::fclose(file);
-    remove_partial(path_);
+    remove();
     return status;
   }
   if (std::fclose(file) != 0) {
     const Status status = failed("close");
-    remove_partial(path_);
+    remove();
     return status;
   }
-  if (is_device(path_)) return {};
+  if (!is_partial()) return {};
   std::error_code error;
-  fs::rename(partial(path_), path_, error);
+  fs::rename(place_, path_, error);
   if (error) {
     const std::string reason = error.message();
-    remove_partial(path_);
+    remove();
     return Status(Code::io_error) << path_.string() << ": cannot rename into place: " << reason;
   }
   return {};

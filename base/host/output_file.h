@@ -32,7 +32,7 @@ class OutputFile {
 
   // The path being written: the partial file, or the device or pipe itself. For libraries that
   // open files themselves.
-  [[nodiscard]] std::filesystem::path place() const { return partial(path_); }
+  [[nodiscard]] const std::filesystem::path& place() const { return place_; }
   // The name of the partial file; for devices and pipes, their own name.
   [[nodiscard]] static std::filesystem::path partial(const std::filesystem::path& path);
   // Checks that this name is free or a regular file, for callers that write a file in several
@@ -42,7 +42,11 @@ class OutputFile {
  private:
   Status failed(std::string_view what) const;
   Status finish();
-  std::filesystem::path path_;
+  // A partial file; a device stays.
+  void remove() const noexcept;
+  [[nodiscard]] bool is_partial() const noexcept { return place_ != path_; }
+
+  std::filesystem::path path_, place_;
   std::FILE* file_ = nullptr;
   int unfinished_ = -1;  // place of the partial file in the table of remove_unfinished_files()
 };

@@ -115,7 +115,9 @@ class Stream {
   [[nodiscard]] double seconds() const noexcept { return executor_->seconds(); }
   [[nodiscard]] std::int64_t events() const noexcept { return executor_->events(); }
   // Nodes inserted for this format.
-  [[nodiscard]] const std::vector<pipeline::Insertion>& inserted() const noexcept { return graph_->inserted(); }
+  [[nodiscard]] const std::vector<pipeline::Insertion>& inserted() const noexcept {
+    return graph_->inserted();
+  }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return graph_->memory_bytes(); }
 
  private:

@@ -1,6 +1,7 @@
 // The heap of host code: every allocation fails in turn, and the largest allocation for a damaged file is
 // bounded. A separate program, because it replaces the allocator (as sanitizers do: label `native`).
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <new>
 
+#include "base/host/output_file.h"
 #include "compiler/import/espdl/importer.h"
 #include "compiler/write/writer.h"
 #include "inference/host/engine.h"
@@ -16,16 +18,19 @@
 #include "tests/robustness/feed.h"
 #include "tests/robustness/mutate.h"
 #include "tests/robustness/originals.h"
+#include "tests/support/data.h"
 
 namespace {
 
 constexpr std::size_t kUnlimited = static_cast<std::size_t>(-1);
 thread_local std::size_t left = kUnlimited;  // allocations before they fail
 thread_local std::size_t largest = 0, made = 0;
+void (*at_each)() = nullptr;  // called before each allocation
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   largest = std::max(largest, bytes);
   ++made;
+  if (at_each != nullptr) at_each();
   if (left == 0) throw std::bad_alloc();
   if (left != kUnlimited) --left;
   const std::size_t size = std::max<std::size_t>(bytes, 1);
@@ -86,6 +91,30 @@ TEST(Heap, EveryAllocationOfAnImportMayFail) {
   EXPECT_GT(fail_each(tiny_conv().file(), 1), 100u);
   const Bytes digits = digits_espdl();
   EXPECT_GT(fail_each(digits, 7), 1000u);
+}
+
+// Where an allocation fails for which there is no way back, the program ends at once and removes what it has
+// not finished: no allocation may come between a file and its note in that list.
+std::string partial;
+int without_note = 0;
+
+TEST(Heap, APartialFileIsNotedBeforeAnythingElseIsAllocated) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path =
+      folder.path() / "a name that is too long for a string without memory of its own";
+  partial = path.string() + ".part";
+  at_each = [] {
+    if (::access(partial.c_str(), F_OK) != 0) return;
+    remove_unfinished_files();
+    if (::access(partial.c_str(), F_OK) == 0) ++without_note;
+  };
+  const auto file = OutputFile::create(path);
+  at_each = nullptr;
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  EXPECT_EQ(without_note, 0);
+  ASSERT_TRUE(std::filesystem::exists(partial));
+  remove_unfinished_files();
+  EXPECT_FALSE(std::filesystem::exists(partial));
 }
 
 // Bounds the largest allocation for reading a damaged file by a multiple of its size: a few bytes must not
