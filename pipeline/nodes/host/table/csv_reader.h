@@ -14,9 +14,8 @@
 namespace runnel::pipeline {
 
 // Cells are separated by one character (a space: by any number of spaces), may be in "double" quotes, in
-// which
-// "" is a quote, and are trimmed. Blank lines, lines that begin with '#', and a byte order mark at the start
-// are skipped. Lines end in LF or CR LF.
+// which "" is a quote, and are trimmed. Blank lines, lines that begin with '#', and a byte order mark at the
+// start are skipped. Lines end in LF or CR LF.
 class CsvReader {
  public:
   // Longer than any row of a table: a longer line is not text.
