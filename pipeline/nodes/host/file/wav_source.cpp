@@ -159,11 +159,11 @@ Status WavSource::open(SF_INFO& info) noexcept {
   if (info.channels < 1 || info.channels > limits::kRecordingChannels || info.samplerate < 1 ||
       info.samplerate > limits::kRecordingRate || info.frames < 0 ||
       (known && info.frames > limits::kRecordingFrames)) {
-    return Status(Code::unsupported) << name_ << ": " << info.channels << " channels at " << info.samplerate
-                                     << " Hz, " << info.frames << " samples, expected 1 to "
-                                     << limits::kRecordingChannels << " channels at 1 to "
-                                     << limits::kRecordingRate << " Hz, at most " << limits::kRecordingFrames
-                                     << " samples";
+    Status status(Code::unsupported);
+    status << name_ << ": " << info.channels << " channels at " << info.samplerate << " Hz";
+    if (known) status << ", " << info.frames << " samples";
+    return status << ", expected 1 to " << limits::kRecordingChannels << " channels at 1 to "
+                  << limits::kRecordingRate << " Hz, at most " << limits::kRecordingFrames << " samples";
   }
   return {};
 }
