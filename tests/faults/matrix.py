@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -226,6 +227,9 @@ def main():
     parser.add_argument("--keep", action="append")
     parser.add_argument("--table")
     given = parser.parse_args()
+    # A program that was started in the background ignores them, and so would all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with_mounts()
     os.environ["RUNNEL_CONFIG"] = ""
     models = os.path.join(given.source, "models", "digits")
