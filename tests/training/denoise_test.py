@@ -19,7 +19,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import audio
-import features
+import program
 import stoi
 import train
 import tunes
@@ -170,7 +170,7 @@ class FrontEnd(unittest.TestCase):
             audio.write(f'{folder}/a.wav', x)
 
             def frames(nodes):
-                subprocess.run([features.program(), 'run', f'wav path={folder}/a.wav ! {nodes} ! npy path={folder}/a.npy'], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([program.path(), 'run', f'wav path={folder}/a.wav ! {nodes} ! npy path={folder}/a.npy'], check=True, stdout=subprocess.DEVNULL)
                 return np.load(f'{folder}/a.npy')
             powers = frames(f'stft {settings} ! log_power keep=false')
             same = frames(f'stft {settings} ! istft {settings}').ravel()
