@@ -136,7 +136,7 @@ class Graph {
   [[nodiscard]] std::span<const std::byte> memory_piece() const { return memory_.piece(); }
   // Bytes of one piece that holds them all, for GraphOptions::piece_bytes.
   [[nodiscard]] std::size_t packed_bytes() const { return memory_.packed_bytes(); }
-  // In the order of the graph's build.
+  // The nodes that were inserted, in the order in which they were.
   [[nodiscard]] const std::vector<Insertion>& inserted() const { return inserted_; }
 
  private:

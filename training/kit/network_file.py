@@ -56,12 +56,12 @@ class Graph:
         return model
 
 
-def require_equal(path, source, clip, output, expected, most, shape=None, late=0):
+def require_equal(path, source, clip, output, expected, most, late=0):
     """The largest difference between the file's output, by the program, and PyTorch's. clip: [1, bins, time]; expected: [channels, time], of which
-    the first `late` frames are not compared. Ends the run where it is above `most`. shape: of the clip, for files that say that any will do."""
+    the first `late` frames are not compared. Ends the run where it is above `most`."""
     with tempfile.TemporaryDirectory() as folder:
         np.save(f'{folder}/in.npy', np.ascontiguousarray(clip))
-        program.run('infer', path, '-i', f'{source}={folder}/in.npy', '-o', f'{folder}/out', *(['--shape', f'{source}={"x".join(map(str, clip.shape))}'] if shape else []))
+        program.run('infer', path, '-i', f'{source}={folder}/in.npy', '-o', f'{folder}/out', '--shape', f'{source}={"x".join(map(str, clip.shape))}')
         found = np.load(f'{folder}/out/{output}.npy')[0]
     difference = float(np.abs(found - expected)[:, late:].max())
     if difference > most:
